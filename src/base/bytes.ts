@@ -1,0 +1,26 @@
+// Byte counts as people write and read them: binary units, KiB to EiB.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
+
+/** Formats a byte count with at most one decimal: "512 B", "16 GiB", "12.1 GiB". */
+export function formatBytes(bytes: bigint | number): string {
+  let value = Number(bytes);
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${Number.isInteger(value) ? value : value.toFixed(1).replace(/\.0$/, "")} ${UNITS[unit]}`;
+}
+
+/** Parses "1024", "64MiB", "1.5 GiB", "2g" (binary units, any case) to bytes; undefined when it is not a size. */
+export function parseBytes(text: string): bigint | undefined {
+  const match = /^\s*(\d{1,20})(?:\.(\d{1,6}))?\s*(?:([kmgtpe])(?:i?b)?|b)?\s*$/i.exec(text);
+  if (match === null) return undefined;
+  const [, whole = "0", fraction = "", letter = ""] = match;
+  if (fraction !== "" && letter === "") return undefined;
+  const exponent = letter === "" ? 0 : "kmgtpe".indexOf(letter.toLowerCase()) + 1;
+  const scale = 1024n ** BigInt(exponent);
+  const decimals = 10n ** BigInt(fraction.length);
+  return (BigInt(whole + fraction) * scale) / decimals;
+}

@@ -1,0 +1,90 @@
+// The two clocks: the wall for what people see, the steady one for every timeout, idle time and rate.
+
+/** Time as the product reads it; tests drive their own. */
+export interface Clock {
+  /** Wall time in unix milliseconds. It may jump; never measure with it. */
+  wallMs(): number;
+  /** Milliseconds on a clock that never goes back and counts time asleep where the system offers it. */
+  steadyMs(): number;
+  /** Calls back once after delayMs; the returned function cancels. The timer does not keep the process alive. */
+  after(delayMs: number, callback: () => void): () => void;
+  /** Calls back every intervalMs until cancelled. The timer does not keep the process alive. */
+  every(intervalMs: number, callback: () => void): () => void;
+}
+
+/** The machine's own clocks. */
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  steadyMs: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  every(intervalMs, callback) {
+    const timer = setInterval(callback, intervalMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+};
+
+interface ManualTimer {
+  dueMs: number;
+  everyMs: number | undefined;
+  callback: () => void;
+}
+
+/** A clock that stands still until it is told otherwise; timers fire in order of their time. */
+export class ManualClock implements Clock {
+  #wallMs: number;
+  #steadyMs = 1_000;
+  readonly #timers = new Set<ManualTimer>();
+
+  constructor(wallMs = 1_790_000_000_000) {
+    this.#wallMs = wallMs;
+  }
+
+  wallMs(): number {
+    return this.#wallMs;
+  }
+
+  steadyMs(): number {
+    return this.#steadyMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    return this.#add({ dueMs: this.#steadyMs + delayMs, everyMs: undefined, callback });
+  }
+
+  every(intervalMs: number, callback: () => void): () => void {
+    return this.#add({ dueMs: this.#steadyMs + intervalMs, everyMs: intervalMs, callback });
+  }
+
+  /** Moves both clocks on, firing what comes due on the way. */
+  advance(byMs: number): void {
+    const endMs = this.#steadyMs + byMs;
+    for (;;) {
+      const next = [...this.#timers]
+        .filter((timer) => timer.dueMs <= endMs)
+        .sort((a, b) => a.dueMs - b.dueMs)[0];
+      if (next === undefined) break;
+      this.#wallMs += next.dueMs - this.#steadyMs;
+      this.#steadyMs = next.dueMs;
+      if (next.everyMs === undefined) this.#timers.delete(next);
+      else next.dueMs += next.everyMs;
+      next.callback();
+    }
+    this.#wallMs += endMs - this.#steadyMs;
+    this.#steadyMs = endMs;
+  }
+
+  /** Jumps the wall clock alone, as an administrator or NTP does. */
+  jumpWall(byMs: number): void {
+    this.#wallMs += byMs;
+  }
+
+  #add(timer: ManualTimer): () => void {
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+}

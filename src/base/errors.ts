@@ -1,0 +1,78 @@
+// The one error type of the product: a closed list of codes that every edge translates through a table of its own.
+
+/**
+ * Every reason for which Grove refuses (decisions D1). Edges map a code to a gRPC status, an HTTP status or an exit code through
+ * an exhaustive table, so that a new code without a mapping does not compile.
+ */
+export const ERROR_CODES = [
+  "QUOTA_EXCEEDED",
+  "DISK_RESERVE",
+  "RATE_LIMITED",
+  "SESSION_MISSING",
+  "SESSION_UNKNOWN",
+  "SESSION_IDLE",
+  "SESSION_EXPIRED",
+  "SESSION_EVICTED",
+  "SESSION_TABLE_FULL",
+  "IP_MISMATCH",
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NOT_ADMIN",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "NOT_EMPTY",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+  "BAD_NAME",
+  "BAD_ARGUMENT",
+  "OFFSET_MISMATCH",
+  "CHECKSUM_MISMATCH",
+  "CORRUPT",
+  "WRONG_NODE",
+  "NODE_DRAINING",
+  "STARTING",
+  "IDP_UNAVAILABLE",
+  "CLIENT_ID_UNSET",
+  "TOKEN_REJECTED",
+  "MOCK_TOKEN",
+  "CLIENT_CERT_REQUIRED",
+  "NODE_ID_HELD",
+  "FENCED",
+  "CLUSTER_MISMATCH",
+  "STORAGE_FAILED",
+  "STORE_UNAVAILABLE",
+  "OVERLOADED",
+  "NOT_IMPLEMENTED",
+  "INTERNAL",
+] as const;
+
+/** One of the reasons for which Grove refuses (decisions D1). */
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Machine-readable numbers and names behind a refusal; values are plain text, never a secret. */
+export type ErrorMetadata = Readonly<Record<string, string>>;
+
+/** A refusal or failure with a code that machines read and a sentence that people read. Never holds a secret. */
+export class GroveError extends Error {
+  override readonly name = "GroveError";
+  readonly code: ErrorCode;
+  readonly metadata: ErrorMetadata;
+
+  constructor(code: ErrorCode, message: string, options: { metadata?: ErrorMetadata; cause?: unknown } = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.metadata = options.metadata ?? {};
+  }
+}
+
+/** True for a GroveError with one of the given codes (any code when none is given). */
+export function isGroveError(error: unknown, ...codes: readonly ErrorCode[]): error is GroveError {
+  return error instanceof GroveError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** Text of the refusal for quota, exactly as the specification's section 7 gives it. */
+export const QUOTA_EXCEEDED_TEXT = "storage quota exceeded";
+
+/** Text of a refused SetQuota, exactly as the specification's section 7 gives it. */
+export const NOT_ADMIN_TEXT = "permission denied: only cluster administrators can modify quotas";

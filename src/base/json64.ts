@@ -1,0 +1,38 @@
+// JSON that keeps all 64 bits of a byte count (decision T17): numbers up to 2^53 - 1, decimal strings above.
+import { U64_MAX } from "./limits.ts";
+
+/** Serialises like JSON.stringify; a bigint becomes a number when it is exact as one, else a decimal string. */
+export function stringify64(value: unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_key, item: unknown) => (typeof item === "bigint" ? toJson64(item) : item),
+    indent,
+  );
+}
+
+/** A byte count as JSON carries it: a number up to 2^53 - 1, else a decimal string. */
+export function toJson64(value: bigint): number | string {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER)
+    ? Number(value)
+    : value.toString();
+}
+
+/** Parses JSON; integers that a number would round come out as bigint, read from the source text. */
+export function parse64(text: string): unknown {
+  type SourceReviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+  const keepExact: SourceReviver = (_key, value, context) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context.source ?? "")
+      ? BigInt(context.source ?? "0")
+      : value;
+  return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown);
+}
+
+/** Reads an unsigned 64-bit integer from a parsed JSON value (number, bigint or decimal string); undefined when it is not one. */
+export function parseU64(value: unknown): bigint | undefined {
+  let parsed: bigint;
+  if (typeof value === "bigint") parsed = value;
+  else if (typeof value === "number" && Number.isSafeInteger(value)) parsed = BigInt(value);
+  else if (typeof value === "string" && /^(0|[1-9]\d{0,19})$/.test(value)) parsed = BigInt(value);
+  else return undefined;
+  return parsed >= 0n && parsed <= U64_MAX ? parsed : undefined;
+}

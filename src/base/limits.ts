@@ -1,0 +1,122 @@
+// Every number that bounds Grove: the specification's section 8 first, then our own, each with its unit in its name.
+
+/** Quota of a user without an entry (spec 2.1, 8): 16 GiB. Every fallback of spec 5.9 is this constant. */
+export const DEFAULT_QUOTA_BYTES: bigint = 17_179_869_184n;
+/** Physical free space that no write may consume (spec 4.6.3, 8): 20 GiB. */
+export const DISK_RESERVE_BYTES: bigint = 21_474_836_480n;
+/** Payload of one transfer message and of one chunk file (spec 8, decision T7): 4 MB. */
+export const CHUNK_BYTES = 4_000_000;
+/** Sliding idle time of a Server Session Token (spec 2.3, 8). */
+export const SESSION_IDLE_TIMEOUT_MS: number = 15 * 60_000;
+/** Absolute life of a Server Session Token (spec 2.3, 8). */
+export const SESSION_LIFETIME_MS: number = 12 * 3_600_000;
+/** Sessions of one user; one more evicts the oldest (spec 3.4, 8). */
+export const SESSIONS_PER_USER = 5;
+/** Sessions of all users on a FileServer (spec 8). */
+export const SESSIONS_GLOBAL = 10_000;
+/** How often expired sessions are removed (spec 3.4, 8). */
+export const SESSION_SWEEP_INTERVAL_MS = 60_000;
+/** Life of an operator's session in the console (spec 2.4, 8). */
+export const ADMIN_SESSION_LIFETIME_MS: number = 12 * 3_600_000;
+/** Longest time for which a verified ID token is cached (spec 5.2, 8). */
+export const TOKEN_CACHE_CAP_MS: number = 2 * 3_600_000;
+/** Mock tokens in the token cache (spec 5.2, 8); the same cap bounds the cache of real ones. */
+export const TOKEN_CACHE_ENTRIES = 5_000;
+/** Metrics scrape, alert evaluation, status grading (spec 8). */
+export const POLL_INTERVAL_MS = 5_000;
+/** A node is offline when /metrics has not answered for longer than this (spec 3.2, 8). */
+export const NODE_OFFLINE_AFTER_MS = 30_000;
+/** Snapshots kept per node: 60 minutes at 5 s (spec 8). */
+export const HISTORY_SNAPSHOTS_PER_NODE = 720;
+/** How often the history is written to disk (spec 8). */
+export const SNAPSHOT_SAVE_INTERVAL_MS = 60_000;
+/** How often node addresses are read again from the metadata store (spec 4.4, 8). */
+export const ADDRESS_REREAD_INTERVAL_MS = 10_000;
+/** Log lines that may be asked for (spec 4.1, 8). */
+export const LOG_LINES_MIN = 10;
+/** Log lines that may be asked for (spec 4.1, 8). */
+export const LOG_LINES_MAX = 1_000;
+/** Records of finished commands kept by default (spec 8). */
+export const COMMAND_HISTORY_RECORDS = 100;
+/** Alert thresholds in percent and degrees Celsius, crossed when exceeded; the quota's when reached (spec 3.1, 8). */
+export const ALERT_THRESHOLDS = {
+  storagePercent: { warning: 80, critical: 95 },
+  temperatureCelsius: { warning: 65, critical: 85 },
+  errorRatePercent: { warning: 5, critical: 20 },
+  quotaPercent: { critical: 100 },
+} as const;
+/** Node status thresholds in percent and degrees Celsius, crossed when exceeded (spec 3.2, 8). */
+export const NODE_STATUS_THRESHOLDS = {
+  warning: { diskPercent: 80, temperatureCelsius: 65 },
+  degraded: { diskPercent: 90, temperatureCelsius: 75 },
+  critical: { diskPercent: 95, temperatureCelsius: 85 },
+} as const;
+
+/** The metrics port is the gRPC port minus this (spec 4.4). */
+export const METRICS_PORT_OFFSET = 41_000;
+/** Default gRPC port of a FileServer (decision T6). */
+export const FILESERVER_PORT = 50_051;
+/** Default gRPC port of the MetaServer (decision D23). */
+export const METASERVER_PORT = 50_050;
+/** Default HTTP port of the console (decision D23). */
+export const CONSOLE_PORT = 8_080;
+/** Default HTTP port of the demonstration's identity provider (decision D23). */
+export const DEMO_IDP_PORT = 8_090;
+/** Loopback port that waits for the identity provider's redirect (spec 5.1). */
+export const LOGIN_CALLBACK_PORT = 38_485;
+
+/** Largest payload that one upload message may carry (decision T7): 4 MiB. */
+export const UPLOAD_MESSAGE_MAX_BYTES = 4_194_304;
+/** Largest gRPC message that our servers and clients receive (decision T7): 8 MiB. */
+export const RECEIVE_MESSAGE_MAX_BYTES: number = 8 * 1_048_576;
+/** Bytes verified and sent at a time; one CRC-32 is stored per block (decision D15). */
+export const BLOCK_BYTES = 262_144;
+/** Content up to this size lives inside the database (design, "FileServer storage"). */
+export const INLINE_FILE_MAX_BYTES = 65_536;
+/** Largest size of one file: 8 TiB. Offsets stay exact in JavaScript numbers. */
+export const FILE_MAX_BYTES: number = 2 ** 43;
+/** Largest unsigned 64-bit integer; byte counts on the wire end here (decision T17). */
+export const U64_MAX: bigint = 18_446_744_073_709_551_615n;
+
+/** Bytes of one name in UTF-8 (decision D13). */
+export const NAME_MAX_BYTES = 255;
+/** Bytes of one path in UTF-8 (decision D13). */
+export const PATH_MAX_BYTES = 4_096;
+/** Entries of one ListDir page (decision D13). */
+export const LIST_PAGE_MAX = 1_000;
+/** Characters of a username, that is of an e-mail address (RFC 5321). */
+export const USERNAME_MAX_LENGTH = 254;
+/** Characters of client_id, client_version and device_name in RegisterClient (decision D23). */
+export const CLIENT_LABEL_MAX_LENGTH = 128;
+
+/** Concurrent uploads of one user, and as many downloads (decision D17). */
+export const STREAMS_PER_USER = 256;
+/** Concurrent HTTP/2 streams of one connection (decision D17). */
+export const STREAMS_PER_CONNECTION = 100;
+/** RegisterClient calls per minute and address (decision D17). */
+export const REGISTER_PER_MINUTE_PER_ADDRESS = 60;
+/** Wrong x-admin-password-hash values per address and window (decision D17). */
+export const ADMIN_HASH_FAILURES_PER_WINDOW = 5;
+/** The window of the limit above (decision D17). */
+export const ADMIN_HASH_FAILURE_WINDOW_MS: number = 15 * 60_000;
+/** Security events that a FileServer keeps (decision D22). */
+export const SECURITY_EVENTS_KEPT = 100;
+/** At most one IP mismatch event per session in this time (decision T22). */
+export const IP_MISMATCH_EVENT_INTERVAL_MS: number = 10 * 60_000;
+
+/** How often a FileServer tells the MetaServer that it lives (decision D19). */
+export const HEARTBEAT_INTERVAL_MS = 5_000;
+/** A node's lease ends when no heartbeat came for this long (decision D19). */
+export const NODE_LEASE_MS = 30_000;
+/** How long a client may keep a route (decision T20). */
+export const ROUTE_TTL_SECONDS: number = 12 * 3_600;
+/** Time limit of one call to the identity provider (decision D21). */
+export const IDP_TIMEOUT_MS = 5_000;
+/** How long a refused ID token is remembered (decision D21). */
+export const TOKEN_NEGATIVE_CACHE_MS = 30_000;
+/** Largest answer accepted from the identity provider. */
+export const IDP_RESPONSE_MAX_BYTES = 65_536;
+/** Operations per kind over which latency percentiles are taken (decision D12). */
+export const LATENCY_WINDOW_OPERATIONS = 1_024;
+/** A user counts as active for this long after the last use of a session (decision D12). */
+export const ACTIVE_USER_WINDOW_MS: number = 15 * 60_000;

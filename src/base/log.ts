@@ -1,0 +1,29 @@
+// The port through which every room logs: an event's name and its fields, never a secret.
+
+/** Plain facts of an event. Values must not be tokens, hashes, passwords or file content. */
+export type LogFields = Readonly<Record<string, string | number | boolean | bigint | null | undefined>>;
+
+/** Takes events; implemented over pino by `os`, and silent in tests. */
+export interface Logger {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** A logger that adds the fields to every event. */
+  child(fields: LogFields): Logger;
+}
+
+/** Drops everything. */
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLogger,
+};
+
+/** An error as one line for a log or a screen: its message and those of its causes, never a stack. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+}

@@ -1,0 +1,67 @@
+// What may be a name, a path and a username (decision D13), and their canonical forms.
+import { GroveError } from "./errors.ts";
+import { NAME_MAX_BYTES, PATH_MAX_BYTES, USERNAME_MAX_LENGTH } from "./limits.ts";
+
+/** C0 and C1 controls, DEL, the slash and the replacement character that broken decoders leave behind. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const FORBIDDEN_IN_NAME = /[\u0000-\u001f\u007f-\u009f/\ufffd]/u;
+const ASCII_ONLY = /^[\u0020-\u007e]*$/;
+
+/**
+ * Returns the canonical (NFC) form of one name: 1 to 255 bytes of UTF-8, no "/", control character, U+FFFD or lone surrogate,
+ * not "." or "..". Throws BAD_NAME (decision D13).
+ */
+export function canonicalName(name: string): string {
+  const problem = nameProblem(name);
+  if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
+  return ASCII_ONLY.test(name) ? name : name.normalize("NFC");
+}
+
+/** Says in words what is wrong with a name, or nothing. */
+export function nameProblem(name: string): string | undefined {
+  if (name === "") return "a name cannot be empty";
+  if (name === "." || name === "..") return '"." and ".." are not names';
+  if (FORBIDDEN_IN_NAME.test(name)) return 'a name cannot hold "/", control characters or U+FFFD';
+  if (!name.isWellFormed()) return "a name must be well-formed Unicode";
+  // A JavaScript character is at most three bytes of UTF-8, so short names need no count.
+  if (name.length * 3 > NAME_MAX_BYTES) {
+    const longest = Math.max(Buffer.byteLength(name), Buffer.byteLength(name.normalize("NFC")));
+    if (longest > NAME_MAX_BYTES) return `a name has at most ${NAME_MAX_BYTES} bytes`;
+  } else if (!ASCII_ONLY.test(name) && Buffer.byteLength(name.normalize("NFC")) > NAME_MAX_BYTES) {
+    return `a name has at most ${NAME_MAX_BYTES} bytes`;
+  }
+  return undefined;
+}
+
+/**
+ * Splits an absolute path inside a root into canonical names; "/" gives none, one "/" at the end is forgiven. Throws BAD_NAME for a
+ * bad name and BAD_ARGUMENT for a path that is not absolute, has empty names or more than 4096 bytes (decision D13).
+ */
+export function splitPath(path: string): string[] {
+  if (!path.startsWith("/")) throw new GroveError("BAD_ARGUMENT", 'a path starts with "/"');
+  if (path.length * 3 > PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) {
+    throw new GroveError("BAD_ARGUMENT", `a path has at most ${PATH_MAX_BYTES} bytes`);
+  }
+  if (path === "/") return [];
+  const names = (path.endsWith("/") ? path.slice(1, -1) : path.slice(1)).split("/");
+  return names.map(canonicalName);
+}
+
+/** Joins canonical names to an absolute path. */
+export function joinPath(names: readonly string[]): string {
+  return `/${names.join("/")}`;
+}
+
+/** Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT when it cannot be one. */
+export function canonicalUsername(email: string): string {
+  const username = email.normalize("NFC").toLowerCase();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+  const plausible =
+    /^[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+@[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+$/u.test(
+      username,
+    );
+  if (!plausible || username.length > USERNAME_MAX_LENGTH || !username.isWellFormed()) {
+    throw new GroveError("BAD_ARGUMENT", "a username is an e-mail address");
+  }
+  return username;
+}

@@ -1,0 +1,10 @@
+// The port for randomness, so that simulations can repeat a run.
+import { randomBytes } from "node:crypto";
+
+/** Cryptographically secure bytes, except in a simulation. */
+export interface Random {
+  bytes(count: number): Buffer;
+}
+
+/** The machine's own source. */
+export const systemRandom: Random = { bytes: (count) => randomBytes(count) };
