@@ -3,7 +3,6 @@ import { GroveError } from "./errors.ts";
 import { NAME_MAX_BYTES, PATH_MAX_BYTES, USERNAME_MAX_LENGTH } from "./limits.ts";
 
 /** C0 and C1 controls, DEL, the slash and the replacement character that broken decoders leave behind. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const FORBIDDEN_IN_NAME = /[\u0000-\u001f\u007f-\u009f/\ufffd]/u;
 const ASCII_ONLY = /^[\u0020-\u007e]*$/;
 
@@ -55,7 +54,6 @@ export function joinPath(names: readonly string[]): string {
 /** Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT when it cannot be one. */
 export function canonicalUsername(email: string): string {
   const username = email.normalize("NFC").toLowerCase();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
   const plausible =
     /^[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+@[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+$/u.test(
       username,

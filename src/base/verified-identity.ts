@@ -1,0 +1,22 @@
+// The branded identity that only the rooms `identity` and `sessions` make, and the only one that `policy` takes.
+
+declare const verified: unique symbol;
+
+/** Who a caller is, proven by an ID token or by a session made from one. Never built from a request's fields (spec 5.4). */
+export interface VerifiedIdentity {
+  /** Lower-cased verified e-mail address (decision D21). */
+  readonly username: string;
+  /** Issuer and subject behind the address; empty for mock tokens and tokeninfo answers without them. */
+  readonly issuer: string;
+  readonly subject: string;
+  readonly [verified]: true;
+}
+
+/** Makes a verified identity. The room plan lets only `identity` and `sessions` import this file's maker. */
+export function makeVerifiedIdentity(facts: {
+  username: string;
+  issuer: string;
+  subject: string;
+}): VerifiedIdentity {
+  return Object.freeze({ ...facts }) as VerifiedIdentity;
+}

@@ -1,0 +1,218 @@
+// What a FileServer stores, as whole commands: the interface behind which SQLite and chunk files do the work.
+
+/** Number of an inode; its root's number is in the upper bits, so that it tells nothing about other users. */
+export type InodeId = number;
+
+/** What an inode is. There are no symbolic links (decision D13). */
+export type InodeKind = "file" | "directory";
+
+/** One file or directory at one moment. */
+export interface Inode {
+  readonly id: InodeId;
+  /** Undefined for the root directory. */
+  readonly parentId: InodeId | undefined;
+  /** Canonical (NFC) name; empty for the root directory. */
+  readonly name: string;
+  readonly kind: InodeKind;
+  /** Bytes of a file; of a directory the live bytes below it. Always below 2^53. */
+  readonly sizeBytes: number;
+  /** Entries of a directory, 0 for a file. */
+  readonly childCount: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  /** Grows with every change of the inode's content or attributes; the etag is made of id and version. */
+  readonly version: number;
+  /** CRC-32 (IEEE) of a file's whole content, 0 for a directory. */
+  readonly crc32: number;
+  readonly createdBy: string;
+  /** True when stored bytes were found not to match their checksum. */
+  readonly damaged: boolean;
+}
+
+/** Bytes and files that a root holds; part of the same transaction as every change of the namespace. */
+export interface Usage {
+  readonly liveBytes: number;
+  readonly trashBytes: number;
+  readonly stagingBytes: number;
+  readonly fileCount: number;
+}
+
+/** One user's root. */
+export interface RootRecord {
+  /** Username of the owner. */
+  readonly owner: string;
+  /** ULID given by the MetaServer. */
+  readonly rootId: string;
+  readonly directoryId: InodeId;
+  /** Grows with everything that can change who may reach what: shares, moves of directories, trash and restore. */
+  readonly accessVersion: number;
+  readonly usage: Usage;
+}
+
+/** What a path leads to, read in one snapshot. */
+export interface Resolution {
+  readonly root: RootRecord;
+  /** Existing inodes from the root directory down; the last one is the deepest that exists. */
+  readonly chain: readonly [Inode, ...Inode[]];
+  /** Names below the last of the chain that do not exist; empty when the path exists. */
+  readonly missing: readonly string[];
+  /** Users with whom the last of the chain is shared, by a grant on it or on a directory above it. */
+  readonly shared: readonly string[];
+}
+
+/**
+ * Thrown by a change when the root's accessVersion is no longer the one that the caller's permission check saw: check again and repeat.
+ */
+export class StaleAccessError extends Error {
+  override readonly name = "StaleAccessError";
+}
+
+/** Common to all changes: the root and the access version that the permission check saw. */
+export interface ChangeContext {
+  readonly owner: string;
+  readonly accessVersion: number;
+  /** Username of the caller. */
+  readonly by: string;
+}
+
+/** What a change did. */
+export interface Change {
+  readonly inode: Inode;
+  /** The root's usage right after this change. */
+  readonly usage: Usage;
+  /** How much this change alone added to live + trash + staging bytes; negative when it freed. */
+  readonly usedDeltaBytes: number;
+}
+
+/** What a removal did. */
+export interface Removal {
+  readonly freedBytes: number;
+  readonly inodeCount: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** Where a finished upload goes. */
+export interface UploadTarget extends ChangeContext {
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onExists: "replace" | "fail";
+  /** Etag that the existing file must have; undefined for any. */
+  readonly ifMatch: string | undefined;
+  /** 0 means now. */
+  readonly mtimeMs: number;
+}
+
+/**
+ * One upload being received. Content arrives in messages of any length; every byte is read once for its checksums. Nothing is visible
+ * or counted before commit, and a crash before commit leaves nothing that start-up does not sweep.
+ */
+export interface UploadSink {
+  /** Bytes received so far. */
+  readonly receivedBytes: number;
+  /** Starts the next message's checksum. */
+  beginMessage(): void;
+  /** Takes a slice, which the caller must not change afterwards. A promise is returned only when the disk is behind: await it. */
+  write(slice: Buffer): Promise<void> | undefined;
+  /** CRC-32 (IEEE) of the bytes since beginMessage. */
+  endMessage(): number;
+  /** Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are durable. */
+  commit(target: UploadTarget): Promise<Change>;
+  /** Drops everything received. Resolves when no trace is left. */
+  abort(): Promise<void>;
+}
+
+/** One version of a file, pinned: later changes and removals do not touch what is read through it. */
+export interface FileContent {
+  readonly inode: Inode;
+  /**
+   * Reads from offset to the end of that block (262,144 bytes, aligned within chunks of 4,000,000) or of the file. The bytes were checked
+   * against their stored CRC-32; throws CORRUPT instead of returning wrong ones. Aborting the signal gives up early.
+   */
+  readBlock(offset: number): Promise<Buffer>;
+  /** CRC-32 of a range, from stored block checksums and the verified bytes at its edges. Throws CORRUPT. */
+  rangeCrc32(offset: number, length: number): number | Promise<number>;
+  /** Unpins. */
+  close(): void;
+}
+
+/** The order of a listing; ties are broken by name. */
+export type ListSort = "name" | "name-desc" | "size" | "size-desc" | "mtime" | "mtime-desc";
+
+/** One page of a directory. */
+export interface ListPage {
+  readonly entries: readonly Inode[];
+  /** Where to go on; undefined at the end. */
+  readonly nextPageToken: string | undefined;
+}
+
+/** Facts for the metrics document; kept as counters, never counted by scanning. */
+export interface StorageFacts {
+  readonly chunkCount: number;
+  readonly inodeCount: number;
+  readonly trashBytes: number;
+  readonly stagingBytes: number;
+}
+
+/**
+ * Files, directories and their sizes. It knows no quota and no permission. All times are wall milliseconds, all sizes bytes. Errors are
+ * GroveErrors: NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT, and STORAGE_FAILED
+ * for every change after a flush has failed.
+ */
+export interface Storage {
+  /** The identity of the data directory: a ULID made when it was. */
+  readonly dataId: string;
+  /** Why changes are refused for good, once a flush has failed. */
+  readonly failure: string | undefined;
+  /** Calls back once when a flush fails. */
+  onFailure(callback: (reason: string) => void): void;
+  facts(): StorageFacts;
+
+  /** Reads are answered from one snapshot that holds every change acknowledged before; they are synchronous and take microseconds. */
+  root(owner: string): RootRecord | undefined;
+  roots(): RootRecord[];
+  /** Resolves canonical names below a root. Throws NO_SUCH_PATH only when the root does not exist. */
+  resolve(owner: string, names: readonly string[]): Resolution;
+  /** One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token. */
+  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage;
+  /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
+  openFile(fileId: InodeId): FileContent;
+
+  /** Makes a root; the same rootId again is answered with the root that exists. */
+  createRoot(root: { owner: string; rootId: string }): Promise<RootRecord>;
+  createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change>;
+  /** A whole small file (at most 65,536 bytes) in one transaction. Throws PATH_EXISTS. */
+  createFile(
+    change: ChangeContext & { parentId: InodeId; name: string; data: Uint8Array; mtimeMs: number },
+  ): Promise<Change>;
+  /** Opens a sink for content whose size may be known (then chunk files are laid out for it). */
+  beginUpload(upload: { owner: string; sizeBytes: number | undefined }): UploadSink;
+  /** Rewrites a range by copy, growing the file if the range ends behind it; a hole before offset reads as zeros. */
+  writeRange(
+    change: ChangeContext & {
+      fileId: InodeId;
+      offset: number;
+      data: Uint8Array;
+      ifMatch: string | undefined;
+    },
+  ): Promise<Change>;
+  /** Moves or renames inside one root. "rename" finds a free name. Moving a directory into itself is BAD_ARGUMENT. */
+  rename(
+    change: ChangeContext & {
+      inodeId: InodeId;
+      parentId: InodeId;
+      name: string;
+      onConflict: "fail" | "rename" | "replace";
+    },
+  ): Promise<Change>;
+  /** Removes for good. NOT_EMPTY unless recursive; the root directory itself is BAD_ARGUMENT. */
+  remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal>;
+
+  /** Waits for running changes, checkpoints and closes. Later calls throw STORAGE_FAILED. */
+  close(): Promise<void>;
+}
+
+/** The etag of an inode's present version. */
+export function etagOf(inode: Pick<Inode, "id" | "version">): string {
+  return `${inode.id.toString(36)}-${inode.version.toString(36)}`;
+}
