@@ -1,0 +1,164 @@
+// The table of Grove's commands: each with its one sentence, and its module imported only when it runs.
+import type { Command } from "commander";
+
+/** What the module of a command exports. */
+export interface CommandModule {
+  /** Makes the parser of this command: options, help text with examples, action. */
+  readonly command: () => Command;
+}
+
+/** One row of `grove --help`. */
+export interface CommandEntry {
+  readonly name: string;
+  /** One sentence without a full stop, as `grove --help` shows it. */
+  readonly summary: string;
+  /** True for a process that runs until it is stopped: its crash shows a stack, since its log is all there will be. */
+  readonly server?: true;
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** A heading of `grove --help` with its commands in the order in which a newcomer needs them. */
+export interface CommandGroup {
+  readonly title: string;
+  readonly commands: readonly CommandEntry[];
+}
+
+/** Every command of the program (design, "Processes"). */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  {
+    title: "Start here",
+    commands: [
+      {
+        name: "up",
+        summary: "Run a whole cluster on this machine, with demo users to sign in as",
+        server: true,
+        load: () => import("#devcluster/command.ts"),
+      },
+      {
+        name: "login",
+        summary: "Sign in with your identity provider",
+        load: () => import("#client/commands/login.ts"),
+      },
+      {
+        name: "whoami",
+        summary: "Show who is signed in, and until when",
+        load: () => import("#client/commands/whoami.ts"),
+      },
+      {
+        name: "logout",
+        summary: "Sign out and forget the session",
+        load: () => import("#client/commands/logout.ts"),
+      },
+    ],
+  },
+  {
+    title: "Files",
+    commands: [
+      {
+        name: "ls",
+        summary: "List a folder",
+        load: () => import("#client/commands/ls.ts"),
+      },
+      {
+        name: "put",
+        summary: "Upload files and whole folders",
+        load: () => import("#client/commands/put.ts"),
+      },
+      {
+        name: "get",
+        summary: "Download files and whole folders",
+        load: () => import("#client/commands/get.ts"),
+      },
+      {
+        name: "cat",
+        summary: "Print a file",
+        load: () => import("#client/commands/cat.ts"),
+      },
+      {
+        name: "write",
+        summary: "Write what comes on standard input into a file",
+        load: () => import("#client/commands/write.ts"),
+      },
+      {
+        name: "stat",
+        summary: "Show all there is to know about a file or folder",
+        load: () => import("#client/commands/stat.ts"),
+      },
+      {
+        name: "mkdir",
+        summary: "Make a folder",
+        load: () => import("#client/commands/mkdir.ts"),
+      },
+      {
+        name: "mv",
+        summary: "Move or rename",
+        load: () => import("#client/commands/mv.ts"),
+      },
+      {
+        name: "rm",
+        summary: "Delete files and folders",
+        load: () => import("#client/commands/rm.ts"),
+      },
+      {
+        name: "cd",
+        summary: "Change the folder that relative paths start from",
+        load: () => import("#client/commands/cd.ts"),
+      },
+      {
+        name: "pwd",
+        summary: "Print that folder",
+        load: () => import("#client/commands/pwd.ts"),
+      },
+      {
+        name: "roots",
+        summary: "List the roots you can reach, and the servers that hold them",
+        load: () => import("#client/commands/roots.ts"),
+      },
+      {
+        name: "quota",
+        summary: "Show how much of your quota is used",
+        load: () => import("#client/commands/quota.ts"),
+      },
+      {
+        name: "shell",
+        summary: "Type the commands above one after another, with one connection",
+        load: () => import("#client/commands/shell.ts"),
+      },
+    ],
+  },
+  {
+    title: "Running a cluster",
+    commands: [
+      {
+        name: "fileserver",
+        summary: "Run a storage node",
+        server: true,
+        load: () => import("#fileserver/command.ts"),
+      },
+      {
+        name: "metaserver",
+        summary: "Run the coordinator that knows where each root lives",
+        server: true,
+        load: () => import("#metaserver/command.ts"),
+      },
+      {
+        name: "fsck",
+        summary: "Recount and verify the data of a stopped storage node",
+        load: () => import("#fileserver/fsck-command.ts"),
+      },
+    ],
+  },
+  {
+    title: "More",
+    commands: [
+      {
+        name: "completion",
+        summary: "Print the completion script for bash, zsh or fish",
+        load: () => import("#client/commands/completion.ts"),
+      },
+    ],
+  },
+];
+
+/** Every command in the order of the help. */
+export const COMMANDS: readonly CommandEntry[] = COMMAND_GROUPS.flatMap((group) => group.commands);

@@ -1,0 +1,63 @@
+// What the program says when no command runs: the table of commands, and a guess at what an unknown word meant.
+import { styleText } from "node:util";
+import { COMMAND_GROUPS } from "./commands.ts";
+
+/** The text of `grove --help`; made from the table alone, so that no command's module is read for it. */
+export function helpText(): string {
+  const width = Math.max(
+    ...COMMAND_GROUPS.flatMap((group) => group.commands.map((entry) => entry.name.length)),
+  );
+  const groups = COMMAND_GROUPS.map((group) =>
+    [
+      styleText("bold", `${group.title}:`),
+      ...group.commands.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`),
+    ].join("\n"),
+  );
+  return [
+    "Grove: a filesystem for many users, on machines of your own.",
+    `${styleText("bold", "Usage:")} grove COMMAND [options]`,
+    ...groups,
+    "'grove COMMAND --help' explains a command, with examples; 'grove --version' prints the version.\n" +
+      "Options may be written with one dash and underscores (-data, -history_limit) or as --data, --history-limit.",
+    "",
+  ]
+    .join("\n\n")
+    .trimEnd();
+}
+
+/** The candidate that the word most likely meant: at most two slips away, and not merely as long as the slips. */
+export function closestWord(word: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.min(2, Math.floor(word.length / 2)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(word, candidate);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours between two words. */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    rows.push(row);
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1];
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row.push(
+        Math.min(
+          at(i - 1, j) + 1,
+          at(i, j - 1) + 1,
+          at(i - 1, j - 1) + (isSame ? 0 : 1),
+          isSwap ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+  }
+  return at(a.length, b.length);
+}

@@ -1,0 +1,104 @@
+// Finds the command that was asked for, imports it, parses its flags and runs it; turns what goes wrong into one line.
+import type { Command } from "commander";
+import { COMMANDS, type CommandEntry } from "./commands.ts";
+
+/** Exit code for a wrong command line and for every failure that has no code of its own (decision D24). */
+const EXIT_USAGE = 1;
+
+/** Runs one command line, without the program's name, and answers its exit code (decision D24). */
+export async function run(words: readonly string[]): Promise<number> {
+  const [first, ...rest] = words;
+  switch (first) {
+    case undefined:
+    case "-h":
+    case "-help":
+    case "--help":
+      return printHelp();
+    case "-V":
+    case "-version":
+    case "--version":
+    case "version": {
+      const { VERSION } = await import("#base/version.ts");
+      process.stdout.write(`grove ${VERSION} (Node ${process.versions.node})\n`);
+      return 0;
+    }
+    case "help":
+      return rest[0] === undefined ? printHelp() : runNamed(rest[0], [...rest.slice(1), "--help"]);
+    default:
+      return runNamed(first, rest);
+  }
+}
+
+async function printHelp(): Promise<number> {
+  const { helpText } = await import("./help.ts");
+  process.stdout.write(`${helpText()}\n`);
+  return 0;
+}
+
+async function runNamed(name: string, words: readonly string[]): Promise<number> {
+  const entry = COMMANDS.find((candidate) => candidate.name === name);
+  if (entry === undefined) {
+    const { closestWord } = await import("./help.ts");
+    const meant = closestWord(
+      name,
+      COMMANDS.map((candidate) => candidate.name),
+    );
+    const hint = meant === undefined ? "'grove --help' lists them all" : `did you mean 'grove ${meant}'?`;
+    process.stderr.write(`grove: there is no command ${JSON.stringify(name)}; ${hint}\n`);
+    return EXIT_USAGE;
+  }
+  endQuietlyWithoutReader(entry);
+  process.on("uncaughtException", (error) => {
+    reportFailure(entry, error);
+    process.exit(EXIT_USAGE);
+  });
+  try {
+    return await runEntry(entry, words);
+  } catch (error) {
+    reportFailure(entry, error);
+    return EXIT_USAGE;
+  }
+}
+
+async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<number> {
+  const [{ Command, CommanderError }, { withDoubleDashes }, { command: makeCommand }] = await Promise.all([
+    import("commander"),
+    import("./flags.ts"),
+    entry.load(),
+  ]);
+  const program = new Command("grove").exitOverride().showSuggestionAfterError(true);
+  const command = makeCommand();
+  program.addCommand(command);
+  inheritSettings(command, program);
+  try {
+    await program.parseAsync([entry.name, ...withDoubleDashes(words, command)], { from: "user" });
+    return 0;
+  } catch (error) {
+    // The parser has already said what is wrong, or printed the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode;
+    throw error;
+  }
+}
+
+/** Gives a command made elsewhere, and its subcommands, the program's way to end: by an exception, not by process.exit. */
+function inheritSettings(command: Command, parent: Command): void {
+  command.copyInheritedSettings(parent);
+  for (const child of command.commands) inheritSettings(child, command);
+}
+
+/** A reader that leaves (`grove ls | head`) ends a command without a word; a server goes on without its terminal. */
+function endQuietlyWithoutReader(entry: CommandEntry): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    if (entry.server !== true) process.exit(0);
+  });
+}
+
+/** One line for people; the stack for a server's log, and for whoever sets GROVE_DEBUG. */
+function reportFailure(entry: CommandEntry, error: unknown): void {
+  const isDetailed = entry.server === true || Boolean(process.env["GROVE_DEBUG"]);
+  const message = error instanceof Error ? error.message : String(error);
+  const text =
+    isDetailed && error instanceof Error ? (error.stack ?? message) : (message.split("\n", 1)[0] ?? "");
+  process.stderr.write(`grove ${entry.name}: ${text}\n`);
+}
