@@ -3,8 +3,8 @@ import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-// Compiled code is kept in the user's own cache folder, not in the shared /tmp that is Node's default: what
-// another user could put there, we would run. A folder that cannot be written only costs time.
+// The launcher has done this already by NODE_COMPILE_CACHE; a Node started by hand has not. The folder is the
+// user's own and not the shared /tmp that is Node's default: what another user could put there, we would run.
 enableCompileCache(
   process.env["NODE_COMPILE_CACHE"] ??
     join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "grove", "compiled"),
