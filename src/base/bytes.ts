@@ -6,7 +6,8 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 export function formatBytes(bytes: bigint | number): string {
   let value = Number(bytes);
   let unit = 0;
-  while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) {
+  // 1023.95 would be shown as 1024.0, which is one of the next unit.
+  while (Math.abs(value) >= (unit === 0 ? 1024 : 1023.95) && unit < UNITS.length - 1) {
     value /= 1024;
     unit++;
   }

@@ -1,0 +1,34 @@
+// The manual clock that other tests rely on.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "./clock.ts";
+import { systemRandom } from "./random.ts";
+import { ulid } from "./ulid.ts";
+
+test("timers fire in order of their time, repeating ones again, cancelled ones never", () => {
+  const clock = new ManualClock();
+  const seen: string[] = [];
+  clock.after(30, () => seen.push("after"));
+  const stop = clock.every(20, () => seen.push("every"));
+  clock.after(10, () => seen.push("gone"))();
+  clock.advance(45);
+  stop();
+  clock.advance(100);
+  assert.deepEqual(seen, ["every", "after", "every"]);
+});
+
+test("a jump of the wall leaves the steady clock alone", () => {
+  const clock = new ManualClock();
+  const steadyMs = clock.steadyMs();
+  clock.jumpWall(-3_600_000);
+  assert.equal(clock.steadyMs(), steadyMs);
+});
+
+test("a ULID has 26 characters and sorts by time", () => {
+  const clock = new ManualClock();
+  const first = ulid(clock, systemRandom);
+  clock.advance(1);
+  const second = ulid(clock, systemRandom);
+  assert.match(first, /^[0-9A-HJKMNP-TV-Z]{26}$/);
+  assert.ok(first < second);
+});
