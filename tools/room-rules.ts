@@ -1,0 +1,203 @@
+// The rules of the house: reads every source file below a root and says where it breaks the room plan.
+import { readdir, readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { join, posix } from "node:path";
+import { GENERATED, MAX_FILE_LINES, type Room, SENSITIVE_BUILTINS } from "./rooms.ts";
+import { type ImportSite, readSource, type SourceFile } from "./source-file.ts";
+
+/** What may be broken; each has a test that shows it passing here and failing on a planted fault. */
+export type Rule =
+  | "barrel"
+  | "builtin"
+  | "circle"
+  | "file name"
+  | "first sentence"
+  | "length"
+  | "package"
+  | "parent path"
+  | "room import"
+  | "syntax"
+  | "unknown room";
+
+/** One place where a rule is broken. */
+export interface Violation {
+  readonly rule: Rule;
+  /** `path:line`, or the path alone. */
+  readonly where: string;
+  readonly what: string;
+}
+
+/** The plan that a house is judged by; the repository's own is in rooms.ts. */
+export interface Plan {
+  readonly rooms: Readonly<Record<string, Room>>;
+  readonly longFiles: Readonly<Record<string, string>>;
+}
+
+const SOURCE_FOLDERS = ["src", "tools", "bench", "tests"];
+const VAGUE_NAMES = /^(?:index|utils?|helpers?|common|misc|shared|.*manager)$/;
+
+/** Judges every .ts file below src, tools, bench and tests of the folder. */
+export async function checkHouse(root: string, plan: Plan): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  const files: SourceFile[] = [];
+  for (const path of await sourcePaths(root)) {
+    try {
+      files.push(readSource(path, await readFile(join(root, path), "utf8")));
+    } catch (error) {
+      violations.push({ rule: "syntax", where: path, what: String(error).split("\n", 1)[0] ?? "" });
+    }
+  }
+  for (const file of files) {
+    violations.push(...styleViolations(file, plan), ...importViolations(file, plan));
+  }
+  violations.push(...staleExceptions(files, plan), ...circles(files));
+  return violations;
+}
+
+/** Paths of the files that are judged, below the root, in order. */
+export async function sourcePaths(root: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const folder of SOURCE_FOLDERS) {
+    const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(
+      () => [],
+    );
+    for (const entry of entries) {
+      const path = posix.join(entry.parentPath.slice(root.length + 1), entry.name);
+      if (!entry.isFile() || !/\.tsx?$/.test(path)) continue;
+      if (GENERATED.some((generated) => path.startsWith(`${generated}/`))) continue;
+      paths.push(path);
+    }
+  }
+  return paths.toSorted();
+}
+
+function styleViolations(file: SourceFile, plan: Plan): Violation[] {
+  const violations: Violation[] = [];
+  const add = (rule: Rule, what: string): number => violations.push({ rule, where: file.path, what });
+  if (!hasFirstSentence(file.text)) {
+    add("first sentence", "does not begin with a comment of one sentence that says what the file is for");
+  }
+  if (file.isBarrel) add("barrel", "only hands on what other modules export");
+  if (file.lineCount > MAX_FILE_LINES && !(file.path in plan.longFiles)) {
+    add("length", `has ${file.lineCount} lines; over ${MAX_FILE_LINES} needs a reason in tools/rooms.ts`);
+  }
+  const name = posix.basename(file.path).replace(/(?:\.[a-z]+)?\.tsx?$/, "");
+  if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) add("file name", "is not in kebab-case");
+  if (VAGUE_NAMES.test(name)) add("file name", "is not named for what it holds");
+  return violations;
+}
+
+/** True when the text begins with line comments whose first paragraph is a sentence (after `#!`, if there is one). */
+function hasFirstSentence(text: string): boolean {
+  const lines = text.replace(/^#!.*\n/, "").split("\n");
+  const end = lines.findIndex((line) => !/^\/\/ \S/.test(line));
+  const comment = lines
+    .slice(0, end)
+    .map((line) => line.slice(3))
+    .join(" ");
+  return /^[^a-z\s].*[.!?](?:\s|$)/.test(comment);
+}
+
+function importViolations(file: SourceFile, plan: Plan): Violation[] {
+  const roomName = file.path.startsWith("src/") ? file.path.split("/")[1] : undefined;
+  const room = roomName === undefined ? undefined : plan.rooms[roomName];
+  if (roomName !== undefined && room === undefined) {
+    return [{ rule: "unknown room", where: file.path, what: `lies in no room of the plan` }];
+  }
+  return file.imports.flatMap((site) => {
+    const where = `${file.path}:${site.line}`;
+    if (site.specifier.startsWith("..") || site.specifier.includes("/../")) {
+      return [
+        { rule: "parent path", where, what: `imports ${site.specifier}; across rooms it is #room/file.ts` },
+      ];
+    }
+    if (roomName === undefined || room === undefined) return [];
+    const broken = judgeImport(site, { name: roomName, room, isTest: isTestFile(file.path), plan });
+    return broken === undefined ? [] : [{ ...broken, where }];
+  });
+}
+
+/** Tests, and the folders and files that only tests read. */
+function isTestFile(path: string): boolean {
+  return /\.(?:test|fixture)\.tsx?$|\/(?:testdata|fixtures)\//.test(path);
+}
+
+interface Importer {
+  readonly name: string;
+  readonly room: Room;
+  readonly isTest: boolean;
+  readonly plan: Plan;
+}
+
+function judgeImport(site: ImportSite, importer: Importer): Omit<Violation, "where"> | undefined {
+  const { specifier } = site;
+  const { name, room, isTest, plan } = importer;
+  if (specifier.startsWith("./") || specifier === "#package.json") return undefined;
+  if (specifier.startsWith("#")) {
+    const target = specifier.slice(1).split("/")[0] ?? "";
+    const targetRoom = plan.rooms[target];
+    if (targetRoom === undefined)
+      return { rule: "room import", what: `imports ${specifier}, which is no room` };
+    if (target === name) return { rule: "room import", what: `imports its own room as ${specifier}; use ./` };
+    const isAllowed = isTest
+      ? target === "testing" || targetRoom.floor < room.floor
+      : room.imports.includes(target) && targetRoom.floor < room.floor;
+    return isAllowed ? undefined : { rule: "room import", what: `${name} imports ${specifier}` };
+  }
+  // A test may use other people's programs against us; which packages there are is knip's affair.
+  if (isTest) return undefined;
+  if (isBuiltin(specifier)) {
+    if (!specifier.startsWith("node:"))
+      return { rule: "builtin", what: `imports ${specifier} without node:` };
+    const isForbidden = SENSITIVE_BUILTINS.includes(specifier) && !room.builtins.includes(specifier);
+    return isForbidden ? { rule: "builtin", what: `${name} imports ${specifier}` } : undefined;
+  }
+  const parts = specifier.split("/");
+  const packageName = specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
+  if (room.packages.includes(packageName)) return undefined;
+  return { rule: "package", what: `${name} imports ${specifier}` };
+}
+
+function staleExceptions(files: readonly SourceFile[], plan: Plan): Violation[] {
+  const long = new Set(files.filter((file) => file.lineCount > MAX_FILE_LINES).map((file) => file.path));
+  return Object.keys(plan.longFiles)
+    .filter((path) => !long.has(path))
+    .map((path) => ({
+      rule: "length",
+      where: path,
+      what: "is listed as long and is not; take it off the list",
+    }));
+}
+
+/** Circles of static imports, types included; `import()` may close one, since it runs later. */
+function circles(files: readonly SourceFile[]): Violation[] {
+  const targets = new Map(
+    files.map((file) => [
+      file.path,
+      file.imports
+        .filter((site) => site.kind !== "dynamic")
+        .flatMap((site) => resolve(file.path, site.specifier)),
+    ]),
+  );
+  const violations: Violation[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at !== -1) {
+      violations.push({ rule: "circle", where: path, what: [...trail.slice(at), path].join(" -> ") });
+      return;
+    }
+    if (done.has(path)) return;
+    for (const target of targets.get(path) ?? []) walk(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const file of files) walk(file.path, []);
+  return violations;
+}
+
+/** The file that a specifier names, where it is one of ours. */
+function resolve(from: string, specifier: string): string[] {
+  if (specifier.startsWith("#")) return [`src/${specifier.slice(1)}`];
+  if (specifier.startsWith(".")) return [posix.join(posix.dirname(from), specifier)];
+  return [];
+}

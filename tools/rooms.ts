@@ -1,0 +1,193 @@
+// The room plan: which rooms the house has, on which floor, and what each may import. Checked by rooms.test.ts.
+
+/** One folder below src/, and everything that it may reach. */
+export interface Room {
+  /** Imports run downwards only: never to a room on the same floor, never up. */
+  readonly floor: 0 | 1 | 2 | 3 | 4 | 5;
+  /** What the room holds, in a few words. */
+  readonly holds: string;
+  /** The rooms that it may import, all of them on lower floors. */
+  readonly imports: readonly string[];
+  /** The npm packages that it may import. */
+  readonly packages: readonly string[];
+  /** Those of SENSITIVE_BUILTINS that it may import; all other modules of Node are free. */
+  readonly builtins: readonly string[];
+}
+
+/** Modules of Node through which a room reaches the disk, the network, other processes or a database. */
+export const SENSITIVE_BUILTINS: readonly string[] = [
+  "node:child_process",
+  "node:cluster",
+  "node:dgram",
+  "node:fs",
+  "node:fs/promises",
+  "node:http",
+  "node:http2",
+  "node:https",
+  "node:net",
+  "node:sqlite",
+  "node:tls",
+  "node:worker_threads",
+];
+
+const FILES: readonly string[] = ["node:fs", "node:fs/promises"];
+const PROCESS_ROOM: readonly string[] = ["base", "proto", "grpc", "os"];
+
+/** The rooms of src/ by name. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  base: {
+    floor: 0,
+    holds: "words, limits, errors, clocks, exact JSON; no I/O",
+    imports: [],
+    packages: [],
+    builtins: [],
+  },
+  proto: {
+    floor: 1,
+    holds: "the generated messages and services of proto/grove/v1",
+    imports: ["base"],
+    packages: ["@bufbuild/protobuf"],
+    builtins: [],
+  },
+  grpc: {
+    floor: 1,
+    holds: "gRPC over node:http2; generic, knows no Grove",
+    imports: ["base"],
+    packages: ["@bufbuild/protobuf"],
+    builtins: ["node:http2", "node:net", "node:tls"],
+  },
+  os: {
+    floor: 1,
+    holds: "the machine: files made durable, locks, free space, signals, logs",
+    imports: ["base"],
+    packages: ["pino", "env-paths"],
+    builtins: [...FILES, "node:child_process", "node:net"],
+  },
+  testing: {
+    floor: 1,
+    holds: "what tests share; never part of the product",
+    imports: ["base"],
+    packages: ["@bufbuild/protobuf", "fast-check"],
+    builtins: SENSITIVE_BUILTINS,
+  },
+  storage: {
+    floor: 2,
+    holds: "inodes in SQLite, chunk files, uploads, the check; knows no quota rule and no permission",
+    imports: ["base", "os"],
+    packages: ["lru-cache", "pg"],
+    builtins: [...FILES, "node:sqlite", "node:worker_threads"],
+  },
+  quota: {
+    floor: 2,
+    holds: "headroom and reserve rules (pure) and the book of quotas",
+    imports: ["base", "os"],
+    packages: [],
+    builtins: FILES,
+  },
+  sessions: {
+    floor: 2,
+    holds: "the table of server session tokens; in memory only",
+    imports: ["base"],
+    packages: ["lru-cache"],
+    builtins: [],
+  },
+  identity: {
+    floor: 2,
+    holds: "ID-token verification and its cache, mock tokens, PKCE, the administrator's password",
+    imports: ["base"],
+    packages: ["lru-cache", "oauth4webapi", "zod"],
+    builtins: [],
+  },
+  policy: {
+    floor: 2,
+    holds: "the one authorization decision; pure",
+    imports: ["base"],
+    packages: [],
+    builtins: [],
+  },
+  telemetry: {
+    floor: 2,
+    holds: "counters, latency windows, host gauges, the /metrics document",
+    imports: ["base", "os"],
+    packages: [],
+    builtins: [...FILES, "node:child_process", "node:http"],
+  },
+  directory: {
+    floor: 2,
+    holds: "the shared metadata store behind one interface",
+    imports: ["base", "os"],
+    packages: ["pg"],
+    builtins: [...FILES, "node:sqlite", "node:worker_threads"],
+  },
+  authority: {
+    floor: 2,
+    holds: "the cluster's own certificate authority",
+    imports: ["base", "os"],
+    packages: ["@peculiar/x509", "reflect-metadata"],
+    builtins: [...FILES, "node:tls"],
+  },
+  fileserver: {
+    floor: 3,
+    holds: "policy, quota, storage, telemetry in that order, once; its gRPC routes and metrics listener",
+    imports: [
+      ...PROCESS_ROOM,
+      "storage",
+      "quota",
+      "sessions",
+      "identity",
+      "policy",
+      "telemetry",
+      "authority",
+    ],
+    packages: ["@bufbuild/protobuf", "commander", "lru-cache", "zod"],
+    builtins: [...FILES, "node:http", "node:net", "node:tls"],
+  },
+  metaserver: {
+    floor: 3,
+    holds: "routing, placement, registration; its gRPC routes",
+    imports: [...PROCESS_ROOM, "identity", "telemetry", "directory", "authority"],
+    packages: ["@bufbuild/protobuf", "commander", "lru-cache", "zod"],
+    builtins: [...FILES, "node:http", "node:net", "node:tls"],
+  },
+  client: {
+    floor: 3,
+    holds: "sign-in, session cache, routing, transfers, the commands people type",
+    imports: [...PROCESS_ROOM, "identity"],
+    packages: [
+      "@bufbuild/protobuf",
+      "cli-progress",
+      "commander",
+      "env-paths",
+      "lru-cache",
+      "oauth4webapi",
+      "zod",
+    ],
+    builtins: [...FILES, "node:child_process", "node:http", "node:net", "node:tls", "node:worker_threads"],
+  },
+  devcluster: {
+    floor: 4,
+    holds: "`grove up`: all processes, a local identity provider, demo users",
+    imports: [...PROCESS_ROOM, "identity", "authority", "directory", "fileserver", "metaserver", "client"],
+    packages: ["commander", "oidc-provider", "zod"],
+    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:tls"],
+  },
+  bin: {
+    floor: 5,
+    holds: "argv and environment in, exit code out",
+    imports: ["base", "fileserver", "metaserver", "client", "devcluster"],
+    packages: ["commander"],
+    builtins: [],
+  },
+};
+
+/** Folders of generated code, which no rule of style is applied to. */
+export const GENERATED: readonly string[] = ["src/proto/gen", "src/grpc/gen"];
+
+/** Lines that a file may have without being listed below. */
+export const MAX_FILE_LINES = 400;
+
+/** Files that are longer, each with the reason why one file reads better than two. */
+export const LONG_FILES: Readonly<Record<string, string>> = {};
+
+/** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays as it was given. */
+export const SPECIFICATION_SHA256 = "dd4cec9f5e54c5caf460abc8b04901af8a8e8fe72744c5fc1ed3dac3f3388c6c";
