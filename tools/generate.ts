@@ -1,0 +1,66 @@
+// Generates the code of the protocol files; with --check only says where the committed code differs from it.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Each template with the folder that it fills, and fills alone. */
+const OUTPUTS = [
+  { template: "buf.gen.yaml", folder: "src/proto/gen" },
+  { template: "buf.gen.grpc.yaml", folder: "src/grpc/gen" },
+];
+
+/** Runs the generator into a folder laid out like the repository; needs no network. */
+function generateInto(base: string): void {
+  for (const { template } of OUTPUTS) {
+    const { status } = spawnSync("buf", ["generate", "--template", template, "-o", base], {
+      cwd: ROOT,
+      stdio: "inherit",
+    });
+    if (status !== 0) throw new Error(`buf generate --template ${template} failed`);
+  }
+}
+
+/** The files below a folder with their text. */
+function contents(folder: string): Map<string, string> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return new Map(
+    entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => [path.slice(folder.length + 1), readFileSync(path, "utf8")]),
+  );
+}
+
+/** Files that are committed and differ from what the generator makes, or exist on one side only. */
+function staleFiles(): string[] {
+  const base = mkdtempSync(join(tmpdir(), "grove-generated-"));
+  try {
+    generateInto(base);
+    return OUTPUTS.flatMap(({ folder }) => {
+      const committed = contents(join(ROOT, folder));
+      const generated = contents(join(base, folder));
+      const paths = new Set([...committed.keys(), ...generated.keys()]);
+      return [...paths]
+        .filter((path) => committed.get(path) !== generated.get(path))
+        .map((path) => join(folder, path));
+    });
+  } finally {
+    rmSync(base, { recursive: true });
+  }
+}
+
+if (process.argv.includes("--check")) {
+  const stale = staleFiles();
+  for (const path of stale) console.log(`${path} is not what the protocol files generate`);
+  if (stale.length > 0) {
+    console.log("Run 'npm run generate' and commit what changes.");
+    process.exitCode = 1;
+  }
+} else {
+  for (const { folder } of OUTPUTS) rmSync(join(ROOT, folder), { recursive: true, force: true });
+  generateInto(ROOT);
+}
