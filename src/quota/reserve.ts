@@ -1,0 +1,42 @@
+// Whether the disk has room above the reserve that no write may consume: the rule and the text of spec 4.6.3 and 7, pure.
+
+const GIB = 1_073_741_824n;
+
+/** A disk at one moment, in bytes. */
+export interface DiskRoom {
+  /** Free space as the filesystem reports it to an unprivileged writer. */
+  readonly freeBytes: bigint;
+  /** Free space that must remain (spec 8: 20 GiB unless configured). */
+  readonly reserveBytes: bigint;
+  /** Promised to writes that have not reached the disk yet, so that two cannot both take the last free bytes (D16). */
+  readonly promisedBytes: bigint;
+}
+
+/** Bytes that a new write may take; 0 when free space is at or below the reserve (spec 4.6.3). */
+export function usableBytes(disk: DiskRoom): bigint {
+  const takenBytes = disk.reserveBytes + disk.promisedBytes;
+  return disk.freeBytes > takenBytes ? disk.freeBytes - takenBytes : 0n;
+}
+
+/**
+ * True when a write of writeBytes may go ahead: refused when free space is at or below the reserve, even for an empty write, and when
+ * the write is larger than what is usable (spec 4.6.3).
+ */
+export function leavesReserve(disk: DiskRoom, writeBytes: bigint): boolean {
+  return disk.freeBytes > disk.reserveBytes && writeBytes <= usableBytes(disk);
+}
+
+/** The text of a refusal, as spec 7 gives it; a reserve other than 20 GiB prints its own amount. */
+export function reserveText(disk: DiskRoom, writeBytes: bigint): string {
+  return (
+    `fileserver storage limit reached: cannot write ${writeBytes} bytes ` +
+    `(usable free space: ${usableBytes(disk)} bytes, ${reserveAmount(disk.reserveBytes)} reserved for system safety)`
+  );
+}
+
+/** Whole GiB as "20 GiB", everything else exact in bytes. */
+function reserveAmount(reserveBytes: bigint): string {
+  return reserveBytes > 0n && reserveBytes % GIB === 0n
+    ? `${reserveBytes / GIB} GiB`
+    : `${reserveBytes} bytes`;
+}
