@@ -1,0 +1,95 @@
+// Shows that what npm would publish, unpacked where npm puts global packages, runs with its own dependencies and no others.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+}
+
+let scratch: string;
+let installed: string;
+let manifest: Manifest;
+
+function run(
+  command: string,
+  words: readonly string[],
+  cwd: string,
+): { status: number | null; output: string } {
+  // Without npm's and the developer's own settings, as in a shell of somebody who has just installed it.
+  const env = { PATH: process.env["PATH"], HOME: scratch };
+  const { status, stdout, stderr } = spawnSync(command, words, {
+    cwd,
+    encoding: "utf8",
+    env,
+    timeout: 60_000,
+  });
+  return { status, output: stdout + stderr };
+}
+
+const grove = (...words: string[]): { status: number | null; output: string } =>
+  run(join(scratch, "a prefix/bin/grove"), words, scratch);
+
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "grove-install-"));
+  manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as Manifest;
+  const packed = run("npm", ["pack", "--pack-destination", scratch], ROOT);
+  assert.equal(packed.status, 0, packed.output);
+  installed = join(scratch, "a prefix/lib/node_modules/grove");
+  await mkdir(join(installed, "node_modules"), { recursive: true });
+  await mkdir(join(scratch, "a prefix/bin"));
+  const tarball = join(scratch, `grove-${manifest.version}.tgz`);
+  const unpacked = run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed], scratch);
+  assert.equal(unpacked.status, 0, unpacked.output);
+  // Only what the package declares: an import of a development package must fail here.
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+    const source = join(ROOT, "node_modules", name);
+    if (!existsSync(source)) continue;
+    await mkdir(dirname(join(installed, "node_modules", name)), { recursive: true });
+    await symlink(source, join(installed, "node_modules", name));
+  }
+  await symlink("../lib/node_modules/grove/grove", join(scratch, "a prefix/bin/grove"));
+});
+
+after(() => rm(scratch, { recursive: true }));
+
+test("the package holds the program as JavaScript, its documents, and neither sources nor tests", async () => {
+  const top = await readdir(installed);
+  for (const name of ["LICENSE", "README.md", "dist", "docs", "grove", "package.json", "proto"]) {
+    assert.ok(top.includes(name), name);
+  }
+  assert.equal(top.includes("src"), false);
+  const files = await readdir(join(installed, "dist"), { recursive: true });
+  assert.deepEqual(
+    files.filter((path) => /\.ts$|\.test\.|^testing\b/.test(path)),
+    [],
+  );
+});
+
+test("the installed command prints its help and version", () => {
+  const help = grove("--help");
+  assert.match(help.output, /Usage: grove COMMAND/);
+  assert.equal(help.status, 0, help.output);
+  assert.match(grove("--version").output, new RegExp(`^grove ${manifest.version} `));
+});
+
+test("every command of the installed package explains itself, so all that it imports is there", () => {
+  const names = [...grove("--help").output.matchAll(/^ {2}([a-z]+) {2}/gm)].flatMap(
+    (match) => match[1] ?? [],
+  );
+  assert.ok(names.length > 20, names.join());
+  for (const name of names) {
+    const { status, output } = grove(name, "--help");
+    assert.equal(status, 0, output);
+    assert.match(output, new RegExp(`^Usage: grove ${name}`));
+  }
+});
