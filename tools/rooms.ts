@@ -61,7 +61,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the machine: files made durable, locks, free space, signals, logs",
     imports: ["base"],
     packages: ["pino", "env-paths"],
-    builtins: [...FILES, "node:child_process", "node:net"],
+    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net"],
   },
   testing: {
     floor: 1,
@@ -94,7 +94,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   identity: {
     floor: 2,
     holds: "ID-token verification and its cache, mock tokens, PKCE, the administrator's password",
-    imports: ["base"],
+    imports: ["base", "os"],
     packages: ["lru-cache", "oauth4webapi", "zod"],
     builtins: [],
   },

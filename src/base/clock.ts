@@ -1,4 +1,5 @@
 // The two clocks: the wall for what people see, the steady one for every timeout, idle time and rate.
+import { uptime } from "node:os";
 
 /** Time as the product reads it; tests drive their own. */
 export interface Clock {
@@ -6,6 +7,8 @@ export interface Clock {
   wallMs(): number;
   /** Milliseconds on a clock that never goes back and counts time asleep where the system offers it. */
   steadyMs(): number;
+  /** Milliseconds since the machine started, time asleep included; absent where nobody knows. Coarse: tens of milliseconds. */
+  bootMs?(): number;
   /** Calls back once after delayMs; the returned function cancels. The timer does not keep the process alive. */
   after(delayMs: number, callback: () => void): () => void;
   /** Calls back every intervalMs until cancelled. The timer does not keep the process alive. */
@@ -16,6 +19,7 @@ export interface Clock {
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   steadyMs: () => performance.now(),
+  bootMs: () => uptime() * 1000,
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
     timer.unref();
@@ -38,6 +42,7 @@ interface ManualTimer {
 export class ManualClock implements Clock {
   #wallMs: number;
   #steadyMs = 1_000;
+  #asleepMs = 0;
   readonly #timers = new Set<ManualTimer>();
 
   constructor(wallMs = 1_790_000_000_000) {
@@ -50,6 +55,10 @@ export class ManualClock implements Clock {
 
   steadyMs(): number {
     return this.#steadyMs;
+  }
+
+  bootMs(): number {
+    return this.#steadyMs + this.#asleepMs;
   }
 
   after(delayMs: number, callback: () => void): () => void {
@@ -81,6 +90,12 @@ export class ManualClock implements Clock {
   /** Jumps the wall clock alone, as an administrator or NTP does. */
   jumpWall(byMs: number): void {
     this.#wallMs += byMs;
+  }
+
+  /** Puts the machine to sleep: the wall and the time since the start go on, the steady clock and its timers stand still. */
+  sleep(forMs: number): void {
+    this.#wallMs += forMs;
+    this.#asleepMs += forMs;
   }
 
   #add(timer: ManualTimer): () => void {

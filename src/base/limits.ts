@@ -120,3 +120,35 @@ export const IDP_RESPONSE_MAX_BYTES = 65_536;
 export const LATENCY_WINDOW_OPERATIONS = 1_024;
 /** A user counts as active for this long after the last use of a session (decision D12). */
 export const ACTIVE_USER_WINDOW_MS: number = 15 * 60_000;
+/** Ended session tokens whose reason (idle, expired, evicted) is still told. */
+export const SESSION_TOMBSTONES = 10_000;
+/** Users without a session whose last use is still known. */
+export const LAST_ACTIVE_USERS_KEPT = 20_000;
+/** Leniency for the clocks of identity providers in `exp`, `iat` and `nbf` (decision D21). */
+export const TOKEN_CLOCK_LENIENCY_MS = 60_000;
+/** Characters of an ID token; longer ones are refused unread. */
+export const ID_TOKEN_MAX_LENGTH = 16_384;
+/** Verifications of distinct ID tokens under way at once; more are answered OVERLOADED. */
+export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
+/** How long discovery answers and key sets of an issuer are used before they are fetched again. */
+export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
+/** Shortest time between two fetches of an issuer's keys because of an unknown key id. */
+export const ISSUER_KEYS_REFRESH_MIN_MS = 30_000;
+/** Users whose issuer and subject are remembered beside the address (decision D21). */
+export const SUBJECT_BOOK_ENTRIES = 100_000;
+/** Argon2 verifications at once; each takes tens of milliseconds of a core and tens of megabytes. */
+export const ARGON2_PARALLEL = 2;
+/** Argon2 verifications that may wait; more are answered RATE_LIMITED. */
+export const ARGON2_WAITING = 32;
+/** Largest Argon2 memory that a configured password hash may ask for: 1 GiB in KiB. */
+export const ARGON2_MEMORY_MAX_KIB = 1_048_576;
+/** How long a graceful stop may take before the process ends itself. */
+export const STOP_GRACE_MS = 20_000;
+/** Bytes of log lines that may wait for a slow disk; more are dropped and counted. */
+export const LOG_BUFFER_MAX_BYTES = 16_777_216;
+/** Characters of one text field in a log line. */
+export const LOG_TEXT_MAX_LENGTH = 8_192;
+/** Time limit of `sensors -j`. */
+export const SENSORS_TIMEOUT_MS = 2_000;
+/** How long a failed or missing `sensors` command is left alone. */
+export const SENSORS_RETRY_MS: number = 10 * 60_000;

@@ -1,0 +1,355 @@
+// The table of Server Session Tokens: mints, binds, checks, touches, evicts and sweeps sessions, in memory only (spec 2.3, 3.4, 5.3).
+import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "#base/clock.ts";
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import {
+  CLIENT_LABEL_MAX_LENGTH,
+  IP_MISMATCH_EVENT_INTERVAL_MS,
+  LAST_ACTIVE_USERS_KEPT,
+  SESSION_IDLE_TIMEOUT_MS,
+  SESSION_LIFETIME_MS,
+  SESSION_TOMBSTONES,
+  SESSIONS_GLOBAL,
+  SESSIONS_PER_USER,
+} from "#base/limits.ts";
+import type { Random } from "#base/random.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { normalizeAddress } from "./address.ts";
+import { AgeClock } from "./age-clock.ts";
+
+/** One client's session, as others see it. Times are wall times and informational; the table measures on steady ones (C-01). */
+export interface Session {
+  /** Public name of the session: 16 hex characters, random, of no use as a token. */
+  readonly id: string;
+  readonly identity: VerifiedIdentity;
+  /** Canonical IP address that the session is bound to. */
+  readonly address: string;
+  readonly clientId: string;
+  readonly clientVersion: string;
+  readonly deviceName: string;
+  readonly createdAtWallMs: number;
+  readonly lastUsedWallMs: number;
+  readonly expiresAtWallMs: number;
+}
+
+/** What RegisterClient knows of a client beside its identity (decision D23). */
+export interface SessionFacts {
+  /** IP address of the socket's peer; never of a header (C-04). */
+  readonly address: string;
+  readonly clientId: string;
+  readonly clientVersion: string;
+  readonly deviceName: string;
+}
+
+/** What creating a session gives; the token is told here and never again. */
+export interface CreatedSession {
+  /** `sst_` and 43 characters of unpadded base64url. */
+  readonly token: string;
+  readonly session: Session;
+  /** True when the user's oldest session had to go. */
+  readonly evictedOldest: boolean;
+  /** Sessions of this user, the new one included. */
+  readonly openSessions: number;
+}
+
+/** Bounds of the table; the specification's section 8 by default. */
+export interface SessionLimits {
+  readonly perUser: number;
+  readonly global: number;
+  readonly idleTimeoutMs: number;
+  readonly lifetimeMs: number;
+}
+
+/** What the table is made from. */
+export interface SessionTableDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits?: Partial<SessionLimits>;
+  readonly onSecurityEvent?: SecurityEventSink;
+}
+
+/** Why a token that was good once is good no more. */
+type EndReason = Extract<ErrorCode, "SESSION_IDLE" | "SESSION_EXPIRED" | "SESSION_EVICTED">;
+
+const REFUSAL_TEXTS: Readonly<Record<EndReason, string>> = {
+  SESSION_IDLE: "the session was idle for too long; sign in again",
+  SESSION_EXPIRED: "the session has reached its end; sign in again",
+  SESSION_EVICTED: "the session was replaced by a newer one of the same user; sign in again",
+};
+
+const TOKEN_FORM = /^sst_[A-Za-z0-9_-]{43}$/;
+const TOKEN_BYTES = 32;
+const ID_BYTES = 8;
+
+/** A session as the table keeps it. Only the hash of its token is here (spec 2.3). */
+interface Entry extends Session {
+  lastUsedWallMs: number;
+  readonly tokenHash: string;
+  /** The address as the socket wrote it, so that the usual request compares one string. */
+  readonly rawAddress: string;
+  readonly createdAtMs: number;
+  lastUsedMs: number;
+  isOpen: boolean;
+  mismatchReportedAtMs: number | undefined;
+  mismatchesUnreported: number;
+}
+
+/** All sessions of one FileServer (spec 2.3, 3.4, 5.3; decisions D17, D23, T21, T22). */
+export class SessionTable {
+  readonly #clock: Clock;
+  readonly #ageClock: AgeClock;
+  readonly #random: Random;
+  readonly #limits: SessionLimits;
+  readonly #onSecurityEvent: SecurityEventSink | undefined;
+  readonly #byHash = new Map<string, Entry>();
+  /** Sessions of each user, oldest first. */
+  readonly #byUser = new Map<string, Entry[]>();
+  readonly #ids = new Set<string>();
+  readonly #tombstones = new LRUCache<string, EndReason>({ max: SESSION_TOMBSTONES });
+  readonly #lastActive = new LRUCache<string, number>({ max: LAST_ACTIVE_USERS_KEPT });
+
+  constructor(deps: SessionTableDeps) {
+    this.#clock = deps.clock;
+    this.#ageClock = new AgeClock(deps.clock);
+    this.#random = deps.random;
+    this.#onSecurityEvent = deps.onSecurityEvent;
+    this.#limits = {
+      perUser: SESSIONS_PER_USER,
+      global: SESSIONS_GLOBAL,
+      idleTimeoutMs: SESSION_IDLE_TIMEOUT_MS,
+      lifetimeMs: SESSION_LIFETIME_MS,
+      ...deps.limits,
+    };
+  }
+
+  /** The bounds in force. */
+  get limits(): SessionLimits {
+    return this.#limits;
+  }
+
+  /** Sessions in the table, those included that have run out and wait for the sweep. */
+  get openCount(): number {
+    return this.#byHash.size;
+  }
+
+  /**
+   * Opens a session bound to the address and tells its token once. A user's sixth session ends the oldest (spec 3.4). A full table
+   * drops what has run out and then throws SESSION_TABLE_FULL; it never ends another user's session (decision D17).
+   */
+  create(identity: VerifiedIdentity, facts: SessionFacts): CreatedSession {
+    const nowMs = this.#ageClock.nowMs();
+    const { username } = identity;
+    for (const entry of [...(this.#byUser.get(username) ?? [])]) this.#endIfOver(entry, nowMs);
+    const own = this.#byUser.get(username)?.length ?? 0;
+    const evicts = own >= this.#limits.perUser;
+    const openAfterwards = (): number => this.#byHash.size + (evicts ? 0 : 1);
+    if (openAfterwards() > this.#limits.global) this.sweep();
+    if (openAfterwards() > this.#limits.global) {
+      throw new GroveError(
+        "SESSION_TABLE_FULL",
+        "this node holds as many sessions as it can; try again later",
+      );
+    }
+    const oldest = evicts ? this.#byUser.get(username)?.[0] : undefined;
+    if (oldest !== undefined) this.#remove(oldest, "SESSION_EVICTED");
+
+    const token = `sst_${this.#random.bytes(TOKEN_BYTES).toString("base64url")}`;
+    const entry = this.#newEntry(identity, facts, token, nowMs);
+    this.#byHash.set(entry.tokenHash, entry);
+    this.#ids.add(entry.id);
+    const sessions = this.#byUser.get(username);
+    if (sessions === undefined) this.#byUser.set(username, [entry]);
+    else sessions.push(entry);
+    return {
+      token,
+      session: entry,
+      evictedOldest: oldest !== undefined,
+      openSessions: this.#byUser.get(username)?.length ?? 0,
+    };
+  }
+
+  /**
+   * Returns the session of a token presented from an address, and counts that as use. Throws SESSION_MISSING, SESSION_UNKNOWN,
+   * SESSION_IDLE, SESSION_EXPIRED, SESSION_EVICTED, or IP_MISMATCH, which leaves the session as it is (spec 3.4, 5.3).
+   */
+  check(token: string | undefined, address: string): Session {
+    if (token === undefined || token === "") {
+      throw new GroveError("SESSION_MISSING", "no session token; sign in first");
+    }
+    if (!TOKEN_FORM.test(token)) throw unknownSession();
+    const tokenHash = hashOf(token);
+    const entry = this.#byHash.get(tokenHash);
+    if (entry === undefined) throw this.#refusalFor(tokenHash);
+    const nowMs = this.#ageClock.nowMs();
+    if (this.#endIfOver(entry, nowMs)) throw this.#refusalFor(tokenHash);
+    if (address !== entry.rawAddress && normalizeAddress(address) !== entry.address) {
+      this.#reportMismatch(entry, normalizeAddress(address), nowMs);
+      throw new GroveError(
+        "IP_MISMATCH",
+        "the session belongs to another address; sign in again from this one",
+      );
+    }
+    this.#use(entry, nowMs);
+    return entry;
+  }
+
+  /** Counts as use of a session that is still live; a session that is over stays over (spec 3.4: each upload chunk). */
+  touch(session: Session): void {
+    const entry = asEntry(session);
+    const nowMs = this.#ageClock.nowMs();
+    if (entry.isOpen && !this.#endIfOver(entry, nowMs)) this.#use(entry, nowMs);
+  }
+
+  /** True while the session may go on; a stream asks at every chunk and stops when it may not. */
+  isLive(session: Session): boolean {
+    const entry = asEntry(session);
+    return entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs());
+  }
+
+  /** Ends one session; its token is unknown from now on. */
+  end(session: Session): void {
+    const entry = asEntry(session);
+    if (entry.isOpen) this.#remove(entry, undefined);
+  }
+
+  /** Ends all sessions of a user and says how many there were. */
+  endAll(username: string): number {
+    const entries = [...(this.#byUser.get(username) ?? [])];
+    for (const entry of entries) this.#remove(entry, undefined);
+    return entries.length;
+  }
+
+  /** The user's live sessions, oldest first. */
+  list(username: string): Session[] {
+    const nowMs = this.#ageClock.nowMs();
+    return (this.#byUser.get(username) ?? []).filter(
+      (entry) => overReason(entry, nowMs, this.#limits) === undefined,
+    );
+  }
+
+  /** Removes what has run out and says how much it was (spec 3.4: every 60 s). */
+  sweep(): number {
+    const nowMs = this.#ageClock.nowMs();
+    let removed = 0;
+    for (const entry of this.#byHash.values()) {
+      if (this.#endIfOver(entry, nowMs)) removed++;
+    }
+    return removed;
+  }
+
+  /** Users with a live session that was used in the last windowMs (decision D12). */
+  activeUsers(windowMs: number): number {
+    const nowMs = this.#ageClock.nowMs();
+    let active = 0;
+    for (const entries of this.#byUser.values()) {
+      const isActive = entries.some(
+        (entry) =>
+          nowMs - entry.lastUsedMs <= windowMs && overReason(entry, nowMs, this.#limits) === undefined,
+      );
+      if (isActive) active++;
+    }
+    return active;
+  }
+
+  /** Wall time of the user's last use of any session since this process started; undefined when there was none. */
+  lastActiveMs(username: string): number | undefined {
+    let latest = this.#lastActive.get(username);
+    for (const entry of this.#byUser.get(username) ?? []) {
+      if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs;
+    }
+    return latest;
+  }
+
+  #newEntry(identity: VerifiedIdentity, facts: SessionFacts, token: string, nowMs: number): Entry {
+    const wallMs = this.#clock.wallMs();
+    let id = this.#random.bytes(ID_BYTES).toString("hex");
+    while (this.#ids.has(id)) id = this.#random.bytes(ID_BYTES).toString("hex");
+    return {
+      id,
+      identity,
+      address: normalizeAddress(facts.address),
+      clientId: facts.clientId.slice(0, CLIENT_LABEL_MAX_LENGTH),
+      clientVersion: facts.clientVersion.slice(0, CLIENT_LABEL_MAX_LENGTH),
+      deviceName: facts.deviceName.slice(0, CLIENT_LABEL_MAX_LENGTH),
+      createdAtWallMs: wallMs,
+      lastUsedWallMs: wallMs,
+      expiresAtWallMs: wallMs + this.#limits.lifetimeMs,
+      tokenHash: hashOf(token),
+      rawAddress: facts.address,
+      createdAtMs: nowMs,
+      lastUsedMs: nowMs,
+      isOpen: true,
+      mismatchReportedAtMs: undefined,
+      mismatchesUnreported: 0,
+    };
+  }
+
+  #use(entry: Entry, nowMs: number): void {
+    entry.lastUsedMs = nowMs;
+    entry.lastUsedWallMs = this.#clock.wallMs();
+  }
+
+  #endIfOver(entry: Entry, nowMs: number): boolean {
+    const reason = overReason(entry, nowMs, this.#limits);
+    if (reason !== undefined) this.#remove(entry, reason);
+    return reason !== undefined;
+  }
+
+  #remove(entry: Entry, reason: EndReason | undefined): void {
+    entry.isOpen = false;
+    this.#byHash.delete(entry.tokenHash);
+    this.#ids.delete(entry.id);
+    const { username } = entry.identity;
+    const left = (this.#byUser.get(username) ?? []).filter((other) => other !== entry);
+    if (left.length === 0) this.#byUser.delete(username);
+    else this.#byUser.set(username, left);
+    this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0));
+    if (reason !== undefined) this.#tombstones.set(entry.tokenHash, reason);
+  }
+
+  #refusalFor(tokenHash: string): GroveError {
+    const reason = this.#tombstones.get(tokenHash);
+    return reason === undefined ? unknownSession() : new GroveError(reason, REFUSAL_TEXTS[reason]);
+  }
+
+  /** At most one event per session in ten minutes, carrying how many attempts it stands for (decision T22, C-03). */
+  #reportMismatch(entry: Entry, ipSeen: string, nowMs: number): void {
+    entry.mismatchesUnreported++;
+    const lastMs = entry.mismatchReportedAtMs;
+    if (lastMs !== undefined && nowMs - lastMs < IP_MISMATCH_EVENT_INTERVAL_MS) return;
+    const count = entry.mismatchesUnreported;
+    entry.mismatchReportedAtMs = nowMs;
+    entry.mismatchesUnreported = 0;
+    this.#onSecurityEvent?.({
+      type: "ip_mismatch",
+      username: entry.identity.username,
+      ipBound: entry.address,
+      ipSeen,
+      count,
+    });
+  }
+}
+
+/** Whichever limit was reached first decides what the client is told. */
+function overReason(entry: Entry, nowMs: number, limits: SessionLimits): EndReason | undefined {
+  const idleEndMs = entry.lastUsedMs + limits.idleTimeoutMs;
+  const lifeEndMs = entry.createdAtMs + limits.lifetimeMs;
+  if (nowMs < idleEndMs && nowMs < lifeEndMs) return undefined;
+  return lifeEndMs <= idleEndMs ? "SESSION_EXPIRED" : "SESSION_IDLE";
+}
+
+/** The table makes every session itself, and hands it out as what others may see of it. */
+function asEntry(session: Session): Entry {
+  return session as Entry;
+}
+
+function unknownSession(): GroveError {
+  return new GroveError("SESSION_UNKNOWN", "this node does not know the session; sign in again");
+}
+
+/** Lookup by hash: no comparison of secrets that could end early (C-12). */
+function hashOf(token: string): string {
+  return hash("sha256", token, "base64url");
+}

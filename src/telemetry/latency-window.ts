@@ -1,0 +1,42 @@
+// The latencies of the last operations of one kind, and their exact nearest-rank percentiles (decision D12).
+import { LATENCY_WINDOW_OPERATIONS } from "#base/limits.ts";
+import type { LatencySummary } from "./metrics-document.ts";
+
+/** A ring of latencies; recording is constant work, percentiles sort a copy when asked. */
+export class LatencyWindow {
+  readonly #ring: Float64Array;
+  #count = 0;
+  #next = 0;
+
+  constructor(capacity: number = LATENCY_WINDOW_OPERATIONS) {
+    this.#ring = new Float64Array(capacity);
+  }
+
+  /** Adds a latency in milliseconds, forgetting the oldest when full. What is not finite or below zero counts as 0 (C-01). */
+  record(latencyMs: number): void {
+    this.#ring[this.#next] = latencyMs > 0 && Number.isFinite(latencyMs) ? latencyMs : 0;
+    this.#next = (this.#next + 1) % this.#ring.length;
+    if (this.#count < this.#ring.length) this.#count++;
+  }
+
+  /** The percentiles now, in milliseconds with three decimals; without operations 0, and `samples` says so. */
+  summary(): LatencySummary {
+    const sorted = this.#ring.slice(0, this.#count).sort();
+    return {
+      p50Ms: round(nearestRank(sorted, 50)),
+      p95Ms: round(nearestRank(sorted, 95)),
+      p99Ms: round(nearestRank(sorted, 99)),
+      samples: this.#count,
+    };
+  }
+}
+
+/** The smallest value of an ascending list that at least percentile percent of the list do not exceed; 0 of an empty list. */
+export function nearestRank(sorted: ArrayLike<number>, percentile: number): number {
+  const rank = Math.max(1, Math.ceil((percentile / 100) * sorted.length));
+  return sorted[rank - 1] ?? 0;
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
