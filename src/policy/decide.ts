@@ -52,17 +52,18 @@ export function decide(
   adminUsername: string | undefined,
 ): Decision {
   switch (permission) {
-    case "read":
-    case "write":
-      return caller.username === target.owner || target.shared.includes(caller.username)
-        ? ALLOWED
-        : NOT_SHARED;
     case "delete":
       return caller.username === target.owner ? ALLOWED : NOT_OWNER;
     case "admin":
       return adminUsername !== undefined && adminUsername !== "" && caller.username === adminUsername
         ? ALLOWED
         : NOT_ADMIN;
+    case "read":
+    case "write":
+    default:
+      return caller.username === target.owner || target.shared.includes(caller.username)
+        ? ALLOWED
+        : NOT_SHARED;
   }
 }
 

@@ -1,0 +1,272 @@
+// The ledger under parallel writers: never a byte over a quota or into the reserve, and nothing left reserved.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isGroveError } from "#base/errors.ts";
+import { type Holding, QuotaLedger, type RootUsage } from "./ledger.ts";
+
+const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): RootUsage => ({
+  liveBytes,
+  trashBytes,
+  stagingBytes,
+});
+
+/** A ledger over plain variables: quotas by user, free bytes, a reserve of 1000. */
+const world = (quota: bigint, free = 10n ** 15n) => {
+  const state = { quota, free };
+  const ledger = new QuotaLedger({
+    quotaBytes: () => state.quota,
+    freeBytes: () => state.free,
+    reserveBytes: 1_000n,
+  });
+  return { state, ledger };
+};
+
+const refusal = (code: "QUOTA_EXCEEDED" | "DISK_RESERVE") => (error: unknown) => isGroveError(error, code);
+
+test("trash and staging count as used (D14, D16)", () => {
+  const { ledger } = world(100n);
+  const holding = ledger.open({ owner: "a", usage: usage(40, 30, 20) });
+  assert.throws(() => holding.reserve(11n), refusal("QUOTA_EXCEEDED"));
+  holding.reserve(10n);
+  holding.release();
+});
+
+test("a create looks at the used size, a reservation at used and reserved (spec 4.6.1, D16)", () => {
+  const { ledger } = world(100n);
+  const upload = ledger.open({ owner: "a", usage: usage(99) });
+  upload.reserve(1n);
+  const create = ledger.open({ owner: "a", usage: usage(99) });
+  create.checkCreate();
+  create.reserve(0n);
+  assert.throws(() => create.reserve(1n), refusal("QUOTA_EXCEEDED"));
+  upload.settle(1);
+  assert.throws(() => create.checkCreate(), refusal("QUOTA_EXCEEDED"));
+  create.release();
+});
+
+test("a refusal names the numbers behind it (D1)", () => {
+  const { ledger } = world(100n);
+  const holding = ledger.open({ owner: "a@b.c", usage: usage(40, 30) });
+  assert.throws(
+    () => holding.reserve(50n),
+    (error: unknown) => {
+      assert.ok(isGroveError(error, "QUOTA_EXCEEDED"));
+      assert.equal(error.message, "storage quota exceeded");
+      assert.deepEqual(error.metadata, {
+        used: "70",
+        reserved: "0",
+        quota: "100",
+        requested: "50",
+        trash_bytes: "30",
+        root_owner: "a@b.c",
+      });
+      return true;
+    },
+  );
+  holding.release();
+});
+
+test("a lowered quota refuses new bytes only: what is reserved may still be committed (failure A-15)", () => {
+  const { state, ledger } = world(100n);
+  const upload = ledger.open({ owner: "a", usage: usage(0) });
+  upload.reserve(60n);
+  state.quota = 10n;
+  assert.throws(() => upload.reserve(1n), refusal("QUOTA_EXCEEDED"));
+  upload.settle(60);
+  assert.equal(ledger.openAccounts, 0);
+});
+
+test("two users cannot both take the last free bytes; what has reached the disk is not counted twice (D16)", () => {
+  const { state, ledger } = world(10_000n, 1_100n);
+  const first = ledger.open({ owner: "a", usage: usage(0) });
+  const second = ledger.open({ owner: "b", usage: usage(0) });
+  first.reserve(60n);
+  assert.throws(() => second.reserve(41n), refusal("DISK_RESERVE"));
+  state.free -= 60n;
+  assert.throws(() => second.reserve(1n), refusal("DISK_RESERVE"));
+  first.wrote(60);
+  second.reserve(40n);
+  assert.throws(() => second.reserve(1n), refusal("DISK_RESERVE"));
+  first.settle(60);
+  second.release();
+  assert.equal(ledger.promisedBytes, 0n);
+});
+
+test("each chunk is held against the free space of its moment, even when reserved (spec 4.6.3)", () => {
+  const { state, ledger } = world(10_000n, 1_100n);
+  const upload = ledger.open({ owner: "a", usage: usage(0) });
+  upload.reserve(100n);
+  upload.checkChunk(100);
+  state.free = 1_099n;
+  assert.throws(() => upload.checkChunk(100), refusal("DISK_RESERVE"));
+  upload.checkChunk(99);
+  state.free = 1_000n;
+  assert.throws(() => upload.checkChunk(0), refusal("DISK_RESERVE"));
+  upload.release();
+  assert.equal(ledger.promisedBytes, 0n);
+});
+
+test("a range written over asks the disk for its bytes and the quota for its growth alone (spec 4.6.3)", async () => {
+  const { state, ledger } = world(100n, 1_050n);
+  const root = { owner: "a", usage: usage(100) };
+  const write = (writesBytes: number) =>
+    ledger.change(root, { creates: false, addsBytes: 0, writesBytes }, async () => ({ usedDeltaBytes: 0 }));
+  await write(50);
+  await assert.rejects(write(51), refusal("DISK_RESERVE"));
+  state.quota = 99n;
+  await assert.rejects(write(1), refusal("QUOTA_EXCEEDED"));
+  assert.equal(ledger.promisedBytes, 0n);
+});
+
+test("a change without a claim works over quota and on a full disk (D14)", async () => {
+  const { ledger } = world(10n, 0n);
+  const freed = await ledger.change({ owner: "a", usage: usage(50) }, undefined, async () => ({
+    usedDeltaBytes: -50,
+  }));
+  assert.equal(freed.usedDeltaBytes, -50);
+});
+
+test("a change that fails leaves nothing reserved and nothing used", async () => {
+  const { ledger } = world(100n);
+  const root = { owner: "a", usage: usage(0) };
+  const failing = ledger.change(root, { creates: true, addsBytes: 100 }, () =>
+    Promise.reject(new Error("disk")),
+  );
+  await assert.rejects(failing, /disk/);
+  const again = ledger.open(root);
+  again.reserve(100n);
+  again.release();
+  assert.equal(ledger.promisedBytes, 0n);
+  assert.equal(ledger.openAccounts, 0);
+});
+
+test("settle and release end a holding once, whatever follows", () => {
+  const { ledger } = world(100n);
+  const other = ledger.open({ owner: "a", usage: usage(0) });
+  const holding = ledger.open({ owner: "a", usage: usage(0) });
+  holding.reserve(30n);
+  holding.settle(30);
+  holding.settle(30);
+  holding.release();
+  assert.equal(other.usedBytes, 30n);
+  other.reserve(70n);
+  assert.throws(() => other.reserve(1n), refusal("QUOTA_EXCEEDED"));
+  other.release();
+  other.release();
+  assert.equal(ledger.openAccounts, 0);
+});
+
+test("of 200 uploads at once exactly those succeed that fit, to the byte (spec 4.6.2)", async () => {
+  const { ledger } = world(1_000n);
+  let committed = 0;
+  const uploads = Array.from({ length: 200 }, async () => {
+    const holding = ledger.open({ owner: "a", usage: usage(committed) });
+    try {
+      for (let chunk = 0; chunk < 5; chunk++) {
+        holding.reserve(5n);
+        await Promise.resolve();
+      }
+      committed += 25;
+      // Storage has committed; the answer takes another turn. Both must not count at once.
+      await Promise.resolve();
+      holding.settle(25);
+    } finally {
+      holding.release();
+    }
+  });
+  const results = await Promise.allSettled(uploads);
+  const done = results.filter((result) => result.status === "fulfilled").length;
+  assert.equal(committed, done * 25);
+  assert.ok(committed <= 1_000);
+  const known = await Promise.allSettled(
+    Array.from({ length: 200 }, () =>
+      ledger.change({ owner: "b", usage: usage(0) }, { creates: true, addsBytes: 25 }, async () => {
+        await Promise.resolve();
+        return { usedDeltaBytes: 25 };
+      }),
+    ),
+  );
+  assert.equal(known.filter((result) => result.status === "fulfilled").length, 40);
+  assert.equal(ledger.promisedBytes, 0n);
+});
+
+type Step = readonly [
+  kind: "reserve" | "wrote" | "commit" | "abort" | "delete" | "quota",
+  slot: number,
+  size: number,
+];
+
+test("no interleaving of reserve, write, commit, abort, delete and SetQuota passes the quota or leaks (D16, A-15)", () => {
+  const step: fc.Arbitrary<Step> = fc.tuple(
+    fc.constantFrom("reserve", "wrote", "commit", "abort", "delete", "quota"),
+    fc.nat(7),
+    fc.nat(60),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const { state, ledger } = world(100n, 1_250n);
+      const model = {
+        committed: [0, 0],
+        open: new Map<number, { holding: Holding; got: number; onDisk: number }>(),
+      };
+      const rootOf = (slot: number) => slot % 2;
+      const begin = (slot: number) =>
+        ledger.open({ owner: `user${rootOf(slot)}`, usage: usage(model.committed[rootOf(slot)] ?? 0) });
+      const allowedBefore = (root: number) =>
+        [...model.open]
+          .filter(([slot]) => rootOf(slot) === root)
+          .reduce((sum, [, upload]) => sum + upload.got, 0);
+      for (const [kind, slot, size] of steps) {
+        const root = rootOf(slot);
+        const upload = model.open.get(slot);
+        if (kind === "reserve") {
+          const current = upload ?? { holding: begin(slot), got: 0, onDisk: 0 };
+          model.open.set(slot, current);
+          const before = (model.committed[root] ?? 0) + allowedBefore(root);
+          const promised = ledger.promisedBytes;
+          try {
+            current.holding.reserve(BigInt(size));
+            current.got += size;
+            assert.ok(BigInt(before + size) <= state.quota || size === 0);
+            assert.ok(state.free - promised - BigInt(size) >= 1_000n || size === 0);
+          } catch (error) {
+            if (isGroveError(error, "QUOTA_EXCEEDED")) assert.ok(BigInt(before + size) > state.quota);
+            else if (isGroveError(error, "DISK_RESERVE"))
+              assert.ok(state.free - promised - BigInt(size) < 1_000n);
+            else throw error;
+          }
+        } else if (kind === "wrote" && upload !== undefined) {
+          const bytes = Math.min(size, upload.got - upload.onDisk);
+          upload.onDisk += bytes;
+          state.free -= BigInt(bytes);
+          upload.holding.wrote(bytes);
+        } else if (kind === "commit" && upload !== undefined) {
+          state.free -= BigInt(upload.got - upload.onDisk);
+          model.committed[root] = (model.committed[root] ?? 0) + upload.got;
+          upload.holding.settle(upload.got);
+          model.open.delete(slot);
+        } else if (kind === "abort" && upload !== undefined) {
+          state.free += BigInt(upload.onDisk);
+          upload.holding.release();
+          model.open.delete(slot);
+        } else if (kind === "delete") {
+          const freed = Math.min(size, model.committed[root] ?? 0);
+          const holding = begin(slot);
+          model.committed[root] = (model.committed[root] ?? 0) - freed;
+          state.free += BigInt(freed);
+          holding.settle(-freed);
+        } else if (kind === "quota") {
+          state.quota = BigInt(size * 3);
+        }
+        const outstanding = [...model.open.values()].reduce((sum, item) => sum + item.got - item.onDisk, 0);
+        assert.equal(ledger.promisedBytes, BigInt(outstanding));
+        assert.ok(state.free >= 1_000n, "the reserve is never touched");
+      }
+      for (const { holding } of model.open.values()) holding.release();
+      assert.equal(ledger.promisedBytes, 0n);
+      assert.equal(ledger.openAccounts, 0);
+    }),
+    { numRuns: 500 },
+  );
+});
