@@ -54,9 +54,12 @@ test("the plan runs downwards, and package.json names the same rooms", async () 
   }
   const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
     imports: Record<string, string>;
-    dependencies: Record<string, string>;
   };
-  const mapped = Object.keys(manifest.imports).flatMap((key) => /^#([^./]+)\/\*$/.exec(key)?.[1] ?? []);
+  const mapped = Object.entries(manifest.imports).flatMap(([key, path]) => {
+    const name = /^\.\/src\/(.*)\/\*$/.exec(path)?.[1];
+    if (name !== undefined) assert.equal(key, `#${name}/*`);
+    return name ?? [];
+  });
   // The program's entry imports, and nothing imports it.
   assert.deepEqual(
     mapped.toSorted(),
