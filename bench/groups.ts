@@ -1,0 +1,5 @@
+// The groups of the benchmark in the order of the table; a new group is one module and one line here.
+import type { Group } from "./row.ts";
+import { grpc } from "./rows/grpc.ts";
+
+export const groups: readonly Group[] = [grpc];

@@ -1,0 +1,51 @@
+// The load that `@grpc/grpc-js` moves: Grove's own messages through protobuf-es, as descriptions of its two methods.
+import type { MethodDefinition } from "@grpc/grpc-js";
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type DownloadRequest,
+  DownloadRequestSchema,
+  type DownloadResponse,
+  DownloadResponseSchema,
+  type UploadRequest,
+  UploadRequestSchema,
+  type UploadResponse,
+  UploadResponseSchema,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+
+/** Receive window of both sides; grpc-js can raise the client's alone, so the server's is raised behind its back. */
+export const WINDOW_BYTES: number = 16 * 1_048_576;
+
+/** UploadFile and DownloadFile for grpc-js. */
+export const transferService: {
+  readonly upload: MethodDefinition<UploadRequest, UploadResponse>;
+  readonly download: MethodDefinition<DownloadRequest, DownloadResponse>;
+} = {
+  upload: {
+    path: "/grove.v1.FileServer/UploadFile",
+    requestStream: true,
+    responseStream: false,
+    ...codec("request", UploadRequestSchema),
+    ...codec("response", UploadResponseSchema),
+  },
+  download: {
+    path: "/grove.v1.FileServer/DownloadFile",
+    requestStream: false,
+    responseStream: true,
+    ...codec("request", DownloadRequestSchema),
+    ...codec("response", DownloadResponseSchema),
+  },
+};
+
+type Codec<Side extends "request" | "response", S extends DescMessage> = {
+  [Key in `${Side}Serialize`]: (message: MessageShape<S>) => Buffer;
+} & { [Key in `${Side}Deserialize`]: (bytes: Buffer) => MessageShape<S> };
+
+function codec<Side extends "request" | "response", S extends DescMessage>(side: Side, schema: S): Codec<Side, S> {
+  return {
+    [`${side}Serialize`]: (message: MessageShape<S>): Buffer => {
+      const bytes = toBinary(schema, message);
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    },
+    [`${side}Deserialize`]: (bytes: Buffer): MessageShape<S> => fromBinary(schema, bytes),
+  } as Codec<Side, S>;
+}

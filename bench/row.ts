@@ -1,0 +1,43 @@
+// The shape of a row: what is compared with what, and the bar that it must reach.
+import type { Lab } from "./lab.ts";
+import type { Side } from "./measure.ts";
+
+/** A row whose figure is how many times faster we are than something else measured in the same run. */
+export interface RatioRow {
+  readonly name: string;
+  readonly against: string;
+  /** The ratio that must be reached. */
+  readonly atLeast: number;
+  /** Unit of the two rates, such as MiB/s: both sides answer in it. */
+  readonly rate: string;
+  sides(lab: Lab): Promise<{ ours: Side; theirs: Side }>;
+}
+
+/** A row whose figure must stay below a bar that does not depend on anything else. */
+export interface LimitRow {
+  readonly name: string;
+  readonly unit: string;
+  /** The figure must be below this, or at most this when it is 0. */
+  readonly below: number;
+  measure(lab: Lab): Promise<number>;
+}
+
+export type Row = RatioRow | LimitRow;
+
+/** Rows that share processes and data, and that `--only` can ask for. */
+export interface Group {
+  readonly name: string;
+  readonly rows: readonly Row[];
+  /** Left out unless asked for by name. */
+  readonly isExtra?: boolean;
+}
+
+/** One measured row, as `--json` prints it. A row that could not be measured has the value null and is not met. */
+export interface Result {
+  readonly name: string;
+  readonly against: string;
+  readonly value: number | null;
+  readonly unit: string;
+  readonly bar: number;
+  readonly met: boolean;
+}
