@@ -152,3 +152,13 @@ export const LOG_TEXT_MAX_LENGTH = 8_192;
 export const SENSORS_TIMEOUT_MS = 2_000;
 /** How long a failed or missing `sensors` command is left alone. */
 export const SENSORS_RETRY_MS: number = 10 * 60_000;
+/** SetQuota calls that may wait for the file to be written; more are answered OVERLOADED. */
+export const QUOTA_SETS_WAITING = 256;
+/** How often a change is checked and tried again when shares or moves overtake it. */
+export const STALE_ACCESS_RETRIES = 8;
+/** Addresses whose RegisterClient calls are counted; the longest unseen is forgotten first. */
+export const RATE_LIMIT_ADDRESSES = 20_000;
+/** Users whose home node is remembered for WRONG_NODE answers (decision D19). */
+export const HOME_ADDRESSES_KEPT = 20_000;
+/** A download whose client takes nothing for this long lets go of what it has read ahead (decision D15). */
+export const DOWNLOAD_STALL_MS = 1_000;
