@@ -23,6 +23,10 @@ const bundle = await rolldown({
   // Packages stay outside: npm installs them beside us, and their files may look for each other.
   external: /^(?!#)[^./]/,
   treeshake: false,
+  // What rolldown only warns of, an import that leads nowhere above all, would fail on somebody's machine.
+  onLog(level, log) {
+    if (level === "warn") throw new Error(log.message);
+  },
 });
 await bundle.write({
   dir: "dist",

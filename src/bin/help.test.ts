@@ -9,7 +9,7 @@ test("the help has one line of at most 80 columns for every command", () => {
   const lines = stripVTControlCharacters(helpText()).split("\n");
   for (const { name, summary } of COMMANDS) {
     const line = lines.find((candidate) => candidate.startsWith(`  ${name} `));
-    assert.ok(line?.endsWith(summary), name);
+    assert.ok(line !== undefined && line.endsWith(summary), name);
     assert.ok(line.length <= 80, line);
     assert.match(summary, /^[A-Z].*[^.]$/);
   }

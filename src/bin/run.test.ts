@@ -54,6 +54,93 @@ test("help reads no command's module and not the parser either", () => {
   assert.deepEqual(names.toSorted(), ["commands.ts", "grove.ts", "help.ts", "run.ts"]);
 });
 
+const RUN = fileURLToPath(new URL("./run.ts", import.meta.url));
+
+/** Runs a command line against one command made for the test, in a process of its own. */
+function runMade(words: readonly string[], action: string, server = false, env: NodeJS.ProcessEnv = {}) {
+  const script = `
+    import { Command } from "commander";
+    import { GroveError } from "#base/errors.ts";
+    import { run } from ${JSON.stringify(RUN)};
+    const command = () => new Command("made").description("Made").argument("[path]").option("--data-dir <dir>")
+      .action(async (path, options) => { ${action} });
+    process.exitCode = await run(${JSON.stringify(words)}, [{ name: "made", summary: "", server: ${server}, load: async () => ({ command }) }]);`;
+  return spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: fileURLToPath(new URL(".", import.meta.url)),
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+    timeout: 30_000,
+  });
+}
+
+test("a command gets its flags and arguments, with one dash or two", () => {
+  const action = `console.log(JSON.stringify([path, options]));`;
+  for (const flag of ["-data_dir", "--data-dir"]) {
+    const { stdout, status } = runMade(["made", flag, "d 1", "a b"], action);
+    assert.equal(stdout, `["a b",{"dataDir":"d 1"}]\n`);
+    assert.equal(status, 0);
+  }
+});
+
+test("a command line that its parser refuses ends with exit code 1, its help with 0 (D24)", () => {
+  const unknown = runMade(["made", "-data_dri", "d"], "");
+  assert.equal(unknown.stderr, "error: unknown option '--data-dri'\n(Did you mean --data-dir?)\n");
+  assert.equal(unknown.status, 1);
+  assert.equal(runMade(["made", "a", "b"], "").status, 1);
+  for (const words of [
+    ["made", "--help"],
+    ["made", "-h"],
+    ["made", "-help"],
+    ["help", "made"],
+  ]) {
+    const { status, stdout } = runMade(words, "");
+    assert.match(stdout, /^Usage: grove made \[options\] \[path\]/);
+    assert.equal(status, 0);
+  }
+});
+
+test("an error that a command lets go is one line, with the exit code of its reason (D24)", () => {
+  const refusal = `throw new GroveError("QUOTA_EXCEEDED", "storage quota exceeded");`;
+  for (const server of [false, true]) {
+    const { status, stderr } = runMade(["made"], refusal, server);
+    assert.deepEqual([status, stderr], [5, "grove made: storage quota exceeded\n"]);
+  }
+  const fault = runMade(["made"], `throw new TypeError("oh\\nno");`);
+  assert.deepEqual([fault.status, fault.stderr], [1, "grove made: oh\n"]);
+});
+
+test("a fault shows its stack in a server's log and with GROVE_DEBUG", () => {
+  const fault = `throw new TypeError("oh");`;
+  assert.match(runMade(["made"], fault, true).stderr, /^grove made: TypeError: oh\n {4}at /);
+  assert.match(
+    runMade(["made"], fault, false, { GROVE_DEBUG: "1" }).stderr,
+    /^grove made: TypeError: oh\n {4}at /,
+  );
+});
+
+test("an error outside every handler ends the program with one line and exit code 1", () => {
+  const { status, stderr } = runMade(
+    ["made"],
+    `setInterval(() => {}, 1_000); void Promise.reject(new Error("lost")); await new Promise(() => {});`,
+  );
+  assert.deepEqual([status, stderr], [1, "grove made: lost\n"]);
+});
+
+test("a reader that leaves ends a command quietly", () => {
+  const endless = `for (;;) { if (!process.stdout.write("line\\n".repeat(1_000))) await new Promise((done) => setImmediate(done)); }`;
+  const script = `
+    import { Command } from "commander";
+    import { run } from ${JSON.stringify(RUN)};
+    const command = () => new Command("made").action(async () => { ${endless} });
+    await run(["made"], [{ name: "made", summary: "", load: async () => ({ command }) }]);`;
+  const { status, stdout, stderr } = spawnSync(
+    "sh",
+    ["-c", `"$0" --input-type=module --eval "$1" | head -n 1`, process.execPath, script],
+    { cwd: fileURLToPath(new URL(".", import.meta.url)), encoding: "utf8", timeout: 30_000 },
+  );
+  assert.deepEqual([status, stdout, stderr], [0, "line\n", ""]);
+});
+
 for (const { name, load } of COMMANDS) {
   test(`grove ${name}: its module answers with a parser of that name, described`, async () => {
     const parser = (await load()).command();

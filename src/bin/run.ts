@@ -6,7 +6,10 @@ import { COMMANDS, type CommandEntry } from "./commands.ts";
 const EXIT_USAGE = 1;
 
 /** Runs one command line, without the program's name, and answers its exit code (decision D24). */
-export async function run(words: readonly string[]): Promise<number> {
+export async function run(
+  words: readonly string[],
+  commands: readonly CommandEntry[] = COMMANDS,
+): Promise<number> {
   const [first, ...rest] = words;
   switch (first) {
     case undefined:
@@ -23,9 +26,9 @@ export async function run(words: readonly string[]): Promise<number> {
       return 0;
     }
     case "help":
-      return rest[0] === undefined ? printHelp() : runNamed(rest[0], [...rest.slice(1), "--help"]);
+      return rest[0] === undefined ? printHelp() : runNamed(rest[0], [...rest.slice(1), "--help"], commands);
     default:
-      return runNamed(first, rest);
+      return runNamed(first, rest, commands);
   }
 }
 
@@ -35,19 +38,22 @@ async function printHelp(): Promise<number> {
   return 0;
 }
 
-async function runNamed(name: string, words: readonly string[]): Promise<number> {
-  const entry = COMMANDS.find((candidate) => candidate.name === name);
+async function runNamed(
+  name: string,
+  words: readonly string[],
+  commands: readonly CommandEntry[],
+): Promise<number> {
+  const entry = commands.find((candidate) => candidate.name === name);
   if (entry === undefined) {
     const { closestWord } = await import("./help.ts");
-    const meant = closestWord(
-      name,
-      COMMANDS.map((candidate) => candidate.name),
-    );
+    const names = commands.map((candidate) => candidate.name);
+    const meant = closestWord(name, names);
     const hint = meant === undefined ? "'grove --help' lists them all" : `did you mean 'grove ${meant}'?`;
     process.stderr.write(`grove: there is no command ${JSON.stringify(name)}; ${hint}\n`);
     return EXIT_USAGE;
   }
   endQuietlyWithoutReader(entry);
+  // What escapes every handler has left the program in a state that nobody knows: say so and end at once.
   process.on("uncaughtException", (error) => {
     reportFailure(entry, error);
     process.exit(EXIT_USAGE);
@@ -56,7 +62,8 @@ async function runNamed(name: string, words: readonly string[]): Promise<number>
     return await runEntry(entry, words);
   } catch (error) {
     reportFailure(entry, error);
-    return EXIT_USAGE;
+    const { exitCodeOf } = await import("#client/exit-codes.ts");
+    return exitCodeOf(error);
   }
 }
 
@@ -94,11 +101,11 @@ function endQuietlyWithoutReader(entry: CommandEntry): void {
   });
 }
 
-/** One line for people; the stack for a server's log, and for whoever sets GROVE_DEBUG. */
+/** One line for people; the stack, unless it is a refusal, in a server's log and where GROVE_DEBUG is set. */
 function reportFailure(entry: CommandEntry, error: unknown): void {
-  const isDetailed = entry.server === true || Boolean(process.env["GROVE_DEBUG"]);
   const message = error instanceof Error ? error.message : String(error);
-  const text =
-    isDetailed && error instanceof Error ? (error.stack ?? message) : (message.split("\n", 1)[0] ?? "");
-  process.stderr.write(`grove ${entry.name}: ${text}\n`);
+  const isRefusal = error instanceof Error && error.name === "GroveError";
+  const isDetailed = Boolean(process.env["GROVE_DEBUG"]) || (entry.server === true && !isRefusal);
+  const stack = isDetailed && error instanceof Error ? error.stack : undefined;
+  process.stderr.write(`grove ${entry.name}: ${stack ?? message.split("\n", 1)[0]}\n`);
 }
