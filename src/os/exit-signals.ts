@@ -1,5 +1,6 @@
 // Runs a process until SIGINT or SIGTERM asks it to stop, and then stops it within a grace time (G-01).
-import { GroveError } from "#base/errors.ts";
+import { STOP_GRACE_MS } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
 
 /** Something that runs until it is stopped. */
 export interface Running {
@@ -9,20 +10,77 @@ export interface Running {
   readonly ended?: Promise<void>;
 }
 
+/** What is told while a process stops; the detail is the signal's name or the error's text. */
+export type RunEvent = "stopping" | "stopped" | "stop_failed" | "stop_timeout";
+
 /** How a run ends. */
 export interface RunOptions {
   /** Longest graceful stop; default 20 s. */
   readonly graceMs?: number;
+  /** Default SIGINT and SIGTERM. */
+  readonly signals?: readonly NodeJS.Signals[];
   /** Told of the signal, and of a stop that failed or took too long. */
-  readonly onEvent?: (event: "stopping" | "stopped" | "stop_failed" | "stop_timeout", detail: string) => void;
+  readonly onEvent?: (event: RunEvent, detail: string) => void;
 }
 
 /**
- * Starts, waits for SIGINT, SIGTERM or the end, stops, and resolves with the exit code set. A second signal, or a stop beyond the
- * grace time, ends the process by SIGKILL, since exit handlers may hang.
+ * Starts, waits for a signal or the end, stops, and resolves with `process.exitCode` set: 0 after a graceful stop, 1 when the thing
+ * failed or could not stop. Rejects when it could not start. A second signal, a stop beyond the grace time, or handles that
+ * stay open after it end the process by SIGKILL, because exit handlers may hang for ever.
  */
 export async function run(start: () => Promise<Running>, options: RunOptions = {}): Promise<void> {
-  void start;
-  void options;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  const signals = options.signals ?? ["SIGINT", "SIGTERM"];
+  const graceMs = options.graceMs ?? STOP_GRACE_MS;
+  const tell = options.onEvent ?? (() => {});
+  const asked = Promise.withResolvers<string>();
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) killSelf();
+    isStopping = true;
+    tell("stopping", signal);
+    // Also bounds a start that never ends.
+    watchdog(graceMs, () => tell("stop_timeout", `not stopped after ${graceMs} ms`));
+    asked.resolve(signal);
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+
+  let running: Running;
+  try {
+    running = await start();
+  } catch (error) {
+    for (const signal of signals) process.off(signal, onSignal);
+    throw error;
+  }
+  let failure: unknown;
+  await Promise.race([
+    asked.promise,
+    running.ended?.catch((error: unknown) => {
+      failure = error;
+    }) ?? asked.promise,
+  ]);
+  if (!isStopping) {
+    isStopping = true;
+    tell("stopping", failure === undefined ? "ended by itself" : errorText(failure));
+    watchdog(graceMs, () => tell("stop_timeout", `not stopped after ${graceMs} ms`));
+  }
+  try {
+    await running.stop();
+    tell("stopped", "");
+  } catch (error) {
+    failure ??= error;
+    tell("stop_failed", errorText(error));
+  }
+  process.exitCode = failure === undefined ? (process.exitCode ?? 0) : 1;
+}
+
+/** Unreferenced, so that a process with nothing left to do ends at once. */
+function watchdog(graceMs: number, beforehand: () => void): void {
+  setTimeout(() => {
+    beforehand();
+    killSelf();
+  }, graceMs).unref();
+}
+
+function killSelf(): void {
+  process.kill(process.pid, "SIGKILL");
 }

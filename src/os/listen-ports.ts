@@ -1,31 +1,61 @@
 // Finds ports on this machine that are free to listen on.
+import { createServer } from "node:net";
 import { GroveError } from "#base/errors.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 
-/** True when the port can be listened on at the host. */
+/** How far to look before giving up. */
+const TRIES_MAX = 1_000;
+const PORT_MAX = 65_535;
+
+/** Where to look, and which ports others of the caller's processes will take. */
+export interface PortSearch {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  readonly taken?: ReadonlySet<number>;
+}
+
+/** A gRPC port with the metrics port that the specification derives from it. */
+export interface PortPair {
+  readonly grpc: number;
+  readonly metrics: number;
+}
+
+/** True when the port can be listened on at the host. Another process may still take it before the caller does. */
 export async function isPortFree(port: number, host = "127.0.0.1"): Promise<boolean> {
-  void port;
-  void host;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  if (!Number.isInteger(port) || port < 1 || port > PORT_MAX) return false;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.once("error", () => resolve(false));
+  server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+  return promise;
 }
 
 /** The first free port from `from` on that is not in `taken`. Throws OVERLOADED when 1000 in a row are taken. */
-export async function findFreePort(
-  from: number,
-  options: { host?: string; taken?: ReadonlySet<number> } = {},
-): Promise<number> {
-  void from;
-  void options;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+export async function findFreePort(from: number, search: PortSearch = {}): Promise<number> {
+  for (let port = from; port < from + TRIES_MAX && port <= PORT_MAX; port++) {
+    if (search.taken?.has(port) !== true && (await isPortFree(port, search.host))) return port;
+  }
+  throw new GroveError("OVERLOADED", `no free port from ${from} on`);
 }
 
-/** Free gRPC ports from `from` on whose metrics ports (minus 41000, spec 4.4) are free as well. */
+/**
+ * The first `count` gRPC ports from `from` on that are free together with their metrics ports (minus 41000, spec 4.4). Throws
+ * OVERLOADED when there are not that many within 1000.
+ */
 export async function findFreePortPairs(
   from: number,
   count: number,
-  options: { host?: string; taken?: ReadonlySet<number> } = {},
-): Promise<{ grpc: number; metrics: number }[]> {
-  void from;
-  void count;
-  void options;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  search: PortSearch = {},
+): Promise<PortPair[]> {
+  const pairs: PortPair[] = [];
+  const taken = new Set(search.taken);
+  for (let grpc = from; pairs.length < count && grpc < from + TRIES_MAX && grpc <= PORT_MAX; grpc++) {
+    const metrics = grpc - METRICS_PORT_OFFSET;
+    if (taken.has(grpc) || taken.has(metrics)) continue;
+    if (!(await isPortFree(grpc, search.host)) || !(await isPortFree(metrics, search.host))) continue;
+    pairs.push({ grpc, metrics });
+    taken.add(grpc).add(metrics);
+  }
+  if (pairs.length === count) return pairs;
+  throw new GroveError("OVERLOADED", `no ${count} free pairs of gRPC and metrics ports from ${from} on`);
 }

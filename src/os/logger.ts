@@ -1,14 +1,21 @@
 // Logs as one JSON line an event, through pino, with secrets scrubbed out (C-13).
-
-import { GroveError } from "#base/errors.ts";
+import { mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { pino } from "pino";
+import { toJson64 } from "#base/json64.ts";
+import { LOG_BUFFER_MAX_BYTES, LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import type { LogFields, Logger } from "#base/log.ts";
+import { isSecretField, scrub } from "./scrub.ts";
 
-/** Levels in order of loudness. */
-export type LogLevel = "debug" | "info" | "warn" | "error";
+/** Levels in order of importance. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/** Where and how loud to log. */
+/** One of the levels. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Where and how much to log. */
 export interface LoggerOptions {
-  /** Path of a file that is appended to (mode 0600), or standard error. */
+  /** Path of a file that is appended to (made with mode 0600), or standard error. */
   readonly destination: { readonly file: string } | "stderr";
   /** Default info. */
   readonly level?: LogLevel;
@@ -18,14 +25,129 @@ export interface LoggerOptions {
 
 /** A logger with an end. */
 export interface ProcessLogger extends Logger {
-  /** Changes the level of this logger and all its children. */
+  readonly level: LogLevel;
+  /** Changes the level of this logger and of all its children. */
   setLevel(level: LogLevel): void;
-  /** Writes out what waits and closes the file. */
+  /** Writes out what waits and closes the file; later events are dropped. */
   close(): Promise<void>;
 }
 
-/** Opens a logger. Throws when the file cannot be opened. */
+interface Sink {
+  readonly write: (level: LogLevel, fields: Record<string, unknown>, event: string) => void;
+  level: LogLevel;
+  isClosed: boolean;
+}
+
+/**
+ * Opens a logger: each event is one line `{"level","time","event",…fields}` with RFC 3339 time in UTC. A full or broken disk never
+ * stops the caller: lines that cannot be kept are dropped and counted in `log_lines_dropped`. Throws when the file cannot be opened.
+ */
 export function createLogger(options: LoggerOptions): ProcessLogger {
-  void options;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  const stream = pino.destination({
+    dest: openDestination(options.destination),
+    sync: false,
+    maxLength: LOG_BUFFER_MAX_BYTES,
+  });
+  const writer = pino(
+    {
+      base: null,
+      level: "debug",
+      messageKey: "event",
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  );
+  let droppedLines = 0;
+  stream.on("drop", () => droppedLines++);
+  stream.on("error", () => droppedLines++);
+  stream.on("drain", () => {
+    if (droppedLines === 0) return;
+    const lines = droppedLines;
+    droppedLines = 0;
+    writer.warn({ lines }, "log_lines_dropped");
+  });
+  const sink: Sink = {
+    level: options.level ?? "info",
+    isClosed: false,
+    write: (level, fields, event) => writer[level](fields, event),
+  };
+  const closed = Promise.withResolvers<void>();
+  stream.once("close", () => closed.resolve());
+  const logger = makeLogger(sink, cleanFields(options.fields ?? {}));
+  return {
+    ...logger,
+    get level(): LogLevel {
+      return sink.level;
+    },
+    setLevel(level) {
+      sink.level = level;
+    },
+    close() {
+      if (!sink.isClosed) {
+        sink.isClosed = true;
+        stream.end();
+      }
+      return closed.promise;
+    },
+  };
+}
+
+/**
+ * Makes SIGUSR2 switch between debug and the level that the logger had, so that a running process can be looked at; the returned
+ * function stops listening.
+ */
+export function switchLevelOnSignal(logger: ProcessLogger): () => void {
+  const usual = logger.level;
+  const onSignal = (): void => {
+    logger.setLevel(logger.level === "debug" ? usual : "debug");
+    logger.info("log_level_changed", { level: logger.level });
+  };
+  process.on("SIGUSR2", onSignal);
+  return () => process.off("SIGUSR2", onSignal);
+}
+
+function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
+  const at =
+    (level: LogLevel) =>
+    (event: string, fields?: LogFields): void => {
+      if (sink.isClosed || LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(sink.level)) return;
+      const all = fields === undefined ? inherited : { ...inherited, ...cleanFields(fields) };
+      sink.write(level, all, cleanText(event));
+    };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => makeLogger(sink, { ...inherited, ...cleanFields(fields) }),
+  };
+}
+
+/** Names that the line itself uses; a field of such a name would make a second key of it. */
+const OWN_KEYS: ReadonlySet<string> = new Set(["level", "time", "event"]);
+
+function cleanFields(fields: LogFields): Record<string, unknown> {
+  const clean: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const key = OWN_KEYS.has(name) ? `${name}_` : name;
+    if (isSecretField(name) && value !== null && typeof value !== "boolean") clean[key] = "[redacted]";
+    else if (typeof value === "string") clean[key] = cleanText(value);
+    else clean[key] = typeof value === "bigint" ? toJson64(value) : value;
+  }
+  return clean;
+}
+
+/** Scrubs before it cuts to length, since half a token would no longer look like one. */
+function cleanText(text: string): string {
+  const clean = scrub(text.slice(0, 4 * LOG_TEXT_MAX_LENGTH));
+  return clean.length <= LOG_TEXT_MAX_LENGTH ? clean : `${clean.slice(0, LOG_TEXT_MAX_LENGTH)}…`;
+}
+
+/** Opened at once, so that a path that cannot be written stops the start and not the first event. */
+function openDestination(destination: LoggerOptions["destination"]): number {
+  if (destination === "stderr") return 2;
+  mkdirSync(dirname(destination.file), { recursive: true, mode: 0o700 });
+  return openSync(destination.file, "a", 0o600);
 }

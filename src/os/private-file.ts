@@ -1,21 +1,52 @@
 // Files that only their owner may read: tokens, profiles, keys.
+import { mkdir, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
+import { syncDirectory, writeFileAtomic } from "./atomic-file.ts";
 
-/** Reads a file that must be the owner's alone; undefined when there is none. Throws BAD_ARGUMENT when group or others may read it. */
+const GROUP_AND_OTHERS = 0o077;
+
+/**
+ * Reads a file that must be the owner's alone; undefined when there is none. Throws BAD_ARGUMENT when group or others may read or
+ * write it, or when it belongs to another user.
+ */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
-  void path;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (handle === undefined) return undefined;
+  try {
+    const { mode, uid } = await handle.stat();
+    if ((mode & GROUP_AND_OTHERS) !== 0) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${path} can be read or written by others; make it yours alone: chmod 600 '${path}'`,
+      );
+    }
+    const own = process.getuid?.();
+    if (own !== undefined && own !== 0 && uid !== own) {
+      throw new GroveError("BAD_ARGUMENT", `${path} belongs to another user of this machine`);
+    }
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Replaces a file as a whole with mode 0600, making its folder with mode 0700 when there is none. */
 export async function writePrivateFile(path: string, content: string | Uint8Array): Promise<void> {
-  void path;
-  void content;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFileAtomic(path, content, { mode: 0o600 });
 }
 
-/** Removes a file; one that is not there is no error. */
+/** Removes a file for good; one that is not there is no error. */
 export async function removePrivateFile(path: string): Promise<void> {
-  void path;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  try {
+    await rm(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  await syncDirectory(dirname(path));
 }

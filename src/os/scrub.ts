@@ -1,0 +1,43 @@
+// Takes secrets out of text that is about to be logged or shown (C-13).
+
+const REDACTED = "[redacted]";
+
+/** Each pattern with what takes its place; the shapes are those of failures C-13. */
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  // Headers, however they were written: raw, as JSON, as a header list.
+  [
+    /\b(authorization|x-admin-password-hash|proxy-authorization)(["']?\s*[:=,]\s*\[?["']?)(?:(?:bearer|basic)\s+)?[^\s"',\]]+/gi,
+    `$1$2${REDACTED}`,
+  ],
+  [/\b((?:set-)?cookie)(["']?\s*[:=,]\s*\[?["']?)[^"'\r\n\]]+/gi, `$1$2${REDACTED}`],
+  [/\b(bearer)\s+[^\s"',]+/gi, `$1 ${REDACTED}`],
+  // Query strings and forms.
+  [
+    /\b(id_token|access_token|refresh_token|client_secret|code_verifier|svc_admin_token|token|password|passwd|secret)=[^&\s"'#;]+/gi,
+    `$1=${REDACTED}`,
+  ],
+  [/([?&](?:code|state|nonce)=)[^&\s"'#]+/gi, `$1${REDACTED}`],
+  [/(:\/\/[^/\s:@]*):[^@\s/]+@/g, `$1:${REDACTED}@`],
+  // Tokens and hashes by their shape.
+  [/sst_[A-Za-z0-9_-]{6,}/g, `sst_${REDACTED}`],
+  [/mock-jwt\.[^\s"',]*/gi, `mock-jwt.${REDACTED}`],
+  [/(?:ey[JA]|ew[o0])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*/g, "[redacted jwt]"],
+  [/\$argon2(?:id?|d)\$[^\s"']+/g, "[redacted argon2]"],
+  [/(?<![0-9a-f])[0-9a-f]{64,}(?![0-9a-f])/gi, "[redacted hex]"],
+];
+
+/** Names of fields whose value is a secret whatever it looks like. */
+const SECRET_FIELD =
+  /(?:token|password|passwd|secret|authorization|cookie|credential|verifier|private_?key|_hash|Hash)$/i;
+
+/** Returns the text with everything that looks like a token, hash or password replaced. */
+export function scrub(text: string): string {
+  let clean = text;
+  for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
+  return clean;
+}
+
+/** True for a field that must not be logged whatever its value is. */
+export function isSecretField(name: string): boolean {
+  return SECRET_FIELD.test(name);
+}
