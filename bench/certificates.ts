@@ -13,7 +13,23 @@ export function makeCertificates(folder: string): void {
   run("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.crt", "-days", "1", "-subj", "/CN=bench");
   run("req", "-new", ...key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost");
   writeFileSync(join(folder, "san"), "subjectAltName=DNS:localhost,IP:127.0.0.1");
-  run("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1", "-extfile", "san", "-out", "server.crt");
+  run(
+    "x509",
+    "-req",
+    "-in",
+    "server.csr",
+    "-CA",
+    "ca.crt",
+    "-CAkey",
+    "ca.key",
+    "-CAcreateserial",
+    "-days",
+    "1",
+    "-extfile",
+    "san",
+    "-out",
+    "server.crt",
+  );
 }
 
 /** Certificate and key of a server on 127.0.0.1 and localhost; undefined when this program is to speak plainly. */

@@ -56,14 +56,24 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
       child.send({ id, task, input });
     });
   };
-  return { pid: child.pid ?? 0, run, close: () => endProcess(child, () => child.connected && child.disconnect()) };
+  return {
+    pid: child.pid ?? 0,
+    run,
+    close: () => endProcess(child, () => child.connected && child.disconnect()),
+  };
 }
 
 /** Flags that make a Node process write a CPU profile when it ends, if profiles are asked for. */
 export function profileFlags(name: string): string[] {
   const folder = process.env["GROVE_BENCH_PROFILE"];
   if (folder === undefined || folder === "") return [];
-  return ["--cpu-prof", "--cpu-prof-dir", folder, "--cpu-prof-name", `${name}-${process.pid}-${Date.now()}.cpuprofile`];
+  return [
+    "--cpu-prof",
+    "--cpu-prof-dir",
+    folder,
+    "--cpu-prof-name",
+    `${name}-${process.pid}-${Date.now()}.cpuprofile`,
+  ];
 }
 
 /** A program of Grove itself, started as people start it. */

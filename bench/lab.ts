@@ -100,6 +100,7 @@ export function diskFolder(): string {
 
 /** A number out of a program's answer. */
 export function numberOf(answer: Json): number {
-  if (typeof answer !== "number" || !Number.isFinite(answer)) throw new Error(`not a number: ${JSON.stringify(answer)}`);
+  if (typeof answer !== "number" || !Number.isFinite(answer))
+    throw new Error(`not a number: ${JSON.stringify(answer)}`);
   return answer;
 }

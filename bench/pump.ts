@@ -38,7 +38,11 @@ export function count(stream: Readable): Promise<number> {
 }
 
 /** Runs `calls` calls, `inFlight` at a time, and answers how many a second held. */
-export async function callsPerSecond(calls: number, inFlight: number, call: (at: number) => Promise<unknown>): Promise<number> {
+export async function callsPerSecond(
+  calls: number,
+  inFlight: number,
+  call: (at: number) => Promise<unknown>,
+): Promise<number> {
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < calls) {

@@ -83,9 +83,14 @@ export function table(rows: readonly TableRow[]): string {
     row.met ? "yes" : "NO",
     row.detail,
   ]);
-  const all = [["Row", "Against", "Measured", "Bar", "Met", "Medians, and the spread of the rounds"], ...cells];
+  const all = [
+    ["Row", "Against", "Measured", "Bar", "Met", "Medians, and the spread of the rounds"],
+    ...cells,
+  ];
   const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? [];
-  const lines = all.map((line) => `| ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
+  const lines = all.map(
+    (line) => `| ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`,
+  );
   lines.splice(1, 0, `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`);
   return lines.join("\n");
 }
@@ -113,7 +118,10 @@ function packageVersion(folder: string): string {
 
 function commitOfClone(): string {
   try {
-    return execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return execFileSync("git", ["describe", "--always", "--dirty"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
   } catch {
     return "unknown";
   }

@@ -19,7 +19,7 @@ export interface LimitRow {
   readonly unit: string;
   /** The figure must be below this, or at most this when it is 0. */
   readonly below: number;
-  measure(lab: Lab): Promise<number>;
+  measure(lab: Lab): Promise<{ value: number /** What to read beside it. */; detail: string }>;
 }
 
 export type Row = RatioRow | LimitRow;

@@ -1,11 +1,11 @@
 // `npm run bench`: measures every group, or those named by --only, and prints one table of ratios.
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
+import { groups } from "./groups.ts";
 import { Lab, type LabOptions } from "./lab.ts";
 import { compare } from "./measure.ts";
-import { amount, describeMachine, machineLines, table, type TableRow } from "./report.ts";
+import { amount, describeMachine, machineLines, type TableRow, table } from "./report.ts";
 import type { Group, LimitRow, RatioRow, Row } from "./row.ts";
-import { groups } from "./groups.ts";
 
 const USAGE = `usage: npm run bench -- [--only GROUP,…] [--inodes N] [--json] [--check]
 
@@ -35,7 +35,14 @@ async function main(): Promise<void> {
   const rows: TableRow[] = [];
   for (const group of choices.groups) rows.push(...(await measureGroup(group, choices)));
   if (choices.json) {
-    const results = rows.map(({ name, against, value, unit, bar, met }) => ({ name, against, value, unit, bar, met }));
+    const results = rows.map(({ name, against, value, unit, bar, met }) => ({
+      name,
+      against,
+      value,
+      unit,
+      bar,
+      met,
+    }));
     process.stdout.write(`${JSON.stringify({ machine, rows: results })}\n`);
   } else {
     process.stdout.write(`${table(rows)}\n`);
@@ -59,7 +66,8 @@ function readChoices(argv: readonly string[]): Choices | undefined {
     const unknown = names?.filter((name) => !groups.some((group) => group.name === name)) ?? [];
     if (unknown.length > 0) throw new Error(`no such group: ${unknown.join(", ")}`);
     const inodes = Number(values.inodes ?? DEFAULT_INODES);
-    if (!Number.isSafeInteger(inodes) || inodes < 20_000) throw new Error("--inodes takes a number from 20000 on");
+    if (!Number.isSafeInteger(inodes) || inodes < 20_000)
+      throw new Error("--inodes takes a number from 20000 on");
     const chosen = groups.filter((group) => names?.includes(group.name) ?? group.isExtra !== true);
     return { groups: chosen, inodes, json: values.json, check: values.check };
   } catch (error) {
@@ -80,7 +88,9 @@ async function measureGroup(group: Group, options: LabOptions): Promise<TableRow
       const start = performance.now();
       const measured = await measureRow(row, lab);
       const seconds = ((performance.now() - start) / 1000).toFixed(1);
-      progress(`${group.name}: ${row.name}: ${measured.value?.toPrecision(3) ?? "failed"} ${measured.unit}, ${measured.detail} (${seconds} s)`);
+      progress(
+        `${group.name}: ${row.name}: ${measured.value?.toPrecision(3) ?? "failed"} ${measured.unit}, ${measured.detail} (${seconds} s)`,
+      );
       rows.push(measured);
     }
   } finally {
@@ -94,9 +104,12 @@ async function measureRow(row: Row, lab: Lab): Promise<TableRow> {
   try {
     return "sides" in row ? await measureRatio(row, lab) : await measureLimit(row, lab);
   } catch (error) {
-    process.stderr.write(`${row.name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(
+      `${row.name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
     const reason = error instanceof Error ? error.message.split("\n", 1)[0] : String(error);
-    const [against, unit, bar] = "sides" in row ? [row.against, "ratio", row.atLeast] : ["", row.unit, row.below];
+    const [against, unit, bar] =
+      "sides" in row ? [row.against, "ratio", row.atLeast] : ["", row.unit, row.below];
     return { name: row.name, against, value: null, unit, bar, met: false, detail: reason ?? "" };
   }
 }
@@ -117,9 +130,9 @@ async function measureRatio(row: RatioRow, lab: Lab): Promise<TableRow> {
 }
 
 async function measureLimit(row: LimitRow, lab: Lab): Promise<TableRow> {
-  const value = await row.measure(lab);
+  const { value, detail } = await row.measure(lab);
   const met = row.below === 0 ? value === 0 : value < row.below;
-  return { name: row.name, against: "", value: rounded(value), unit: row.unit, bar: row.below, met, detail: "" };
+  return { name: row.name, against: "", value: rounded(value), unit: row.unit, bar: row.below, met, detail };
 }
 
 function rounded(value: number): number {

@@ -1,5 +1,5 @@
 // Small files as any program would make them durable without a network: temporary file, fsync, rename, fsync of the folder.
-import { close, closeSync, fsync, mkdirSync, openSync, open, rename, write } from "node:fs";
+import { close, closeSync, fsync, mkdirSync, open, openSync, rename, write } from "node:fs";
 import { join } from "node:path";
 import { callsPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
@@ -8,12 +8,19 @@ import { serveTasks } from "#bench/tasks.ts";
 serveTasks(
   {
     create: async (input) => {
-      const { folder, files, inFlight, bytes } = input as { folder: string; files: number; inFlight: number; bytes: number };
+      const { folder, files, inFlight, bytes } = input as {
+        folder: string;
+        files: number;
+        inFlight: number;
+        bytes: number;
+      };
       mkdirSync(folder);
       const directory = openSync(folder, "r");
       const content = Buffer.alloc(bytes, 0xa5);
       try {
-        return await callsPerSecond(files, inFlight, (at) => create(directory, join(folder, `file-${at}`), content));
+        return await callsPerSecond(files, inFlight, (at) =>
+          create(directory, join(folder, `file-${at}`), content),
+        );
       } finally {
         closeSync(directory);
       }
@@ -44,7 +51,23 @@ function create(directory: number, path: string, content: Buffer): Promise<void>
           then(() =>
             fsync(
               file,
-              then(() => close(file, then(() => rename(temporary, path, then(() => fsync(directory, then(() => resolve()))))))),
+              then(() =>
+                close(
+                  file,
+                  then(() =>
+                    rename(
+                      temporary,
+                      path,
+                      then(() =>
+                        fsync(
+                          directory,
+                          then(() => resolve()),
+                        ),
+                      ),
+                    ),
+                  ),
+                ),
+              ),
             ),
           ),
         ),

@@ -1,12 +1,12 @@
 // The other library's client at its best: a large window, checksums made and verified, nothing stored.
 import { crc32 } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
-import { ChannelCredentials, makeClientConstructor } from "@grpc/grpc-js";
 import type { ClientReadableStream, ClientWritableStream, ServiceError } from "@grpc/grpc-js";
+import { ChannelCredentials, makeClientConstructor } from "@grpc/grpc-js";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
 import { mibPerSecond } from "#bench/pump.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { CHUNK_BYTES } from "#base/limits.ts";
 import type {
   DownloadRequest,
   DownloadResponse,
@@ -17,7 +17,9 @@ import { DownloadRequestSchema, UploadRequestSchema } from "#proto/gen/grove/v1/
 import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
 
 interface TransferClient {
-  upload(answer: (error: ServiceError | null, value?: UploadResponse) => void): ClientWritableStream<UploadRequest>;
+  upload(
+    answer: (error: ServiceError | null, value?: UploadResponse) => void,
+  ): ClientWritableStream<UploadRequest>;
   download(request: DownloadRequest): ClientReadableStream<DownloadResponse>;
   close(): void;
 }
@@ -28,7 +30,8 @@ serveTasks(
   {
     connect: (port) => {
       const ca = trustedAuthority();
-      const credentials = ca === undefined ? ChannelCredentials.createInsecure() : ChannelCredentials.createSsl(ca);
+      const credentials =
+        ca === undefined ? ChannelCredentials.createInsecure() : ChannelCredentials.createSsl(ca);
       const Client = makeClientConstructor(transferService, "FileServer");
       client = new Client(`127.0.0.1:${String(port)}`, credentials, {
         "grpc-node.flow_control_window": WINDOW_BYTES,
@@ -61,7 +64,9 @@ async function upload(size: number): Promise<void> {
       else resolve(value);
     });
     call.on("error", reject);
-    call.write(create(UploadRequestSchema, { part: { case: "header", value: { path: "/x", size: BigInt(size) } } }));
+    call.write(
+      create(UploadRequestSchema, { part: { case: "header", value: { path: "/x", size: BigInt(size) } } }),
+    );
     let offset = 0;
     const send = (): void => {
       while (offset < size) {
@@ -90,7 +95,9 @@ function download(size: number): Promise<void> {
       bytes += part.value.data.length;
     });
     call.on("error", reject);
-    call.on("end", () => (bytes === size ? resolve() : reject(new Error("other bytes came than were asked for"))));
+    call.on("end", () =>
+      bytes === size ? resolve() : reject(new Error("other bytes came than were asked for")),
+    );
   });
 }
 

@@ -1,6 +1,7 @@
 // The load that `@grpc/grpc-js` moves: Grove's own messages through protobuf-es, as descriptions of its two methods.
-import type { MethodDefinition } from "@grpc/grpc-js";
+
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import type { MethodDefinition } from "@grpc/grpc-js";
 import {
   type DownloadRequest,
   DownloadRequestSchema,
@@ -40,7 +41,10 @@ type Codec<Side extends "request" | "response", S extends DescMessage> = {
   [Key in `${Side}Serialize`]: (message: MessageShape<S>) => Buffer;
 } & { [Key in `${Side}Deserialize`]: (bytes: Buffer) => MessageShape<S> };
 
-function codec<Side extends "request" | "response", S extends DescMessage>(side: Side, schema: S): Codec<Side, S> {
+function codec<Side extends "request" | "response", S extends DescMessage>(
+  side: Side,
+  schema: S,
+): Codec<Side, S> {
   return {
     [`${side}Serialize`]: (message: MessageShape<S>): Buffer => {
       const bytes = toBinary(schema, message);

@@ -2,9 +2,10 @@
 import http2 from "node:http2";
 import { crc32 } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
+import type { ServerReadableStream, ServerWritableStream, sendUnaryData } from "@grpc/grpc-js";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { serverCertificate } from "#bench/certificates.ts";
 import { serveTasks } from "#bench/tasks.ts";
-import { CHUNK_BYTES } from "#base/limits.ts";
 import type {
   DownloadRequest,
   DownloadResponse,
@@ -17,7 +18,9 @@ import { transferService, WINDOW_BYTES } from "./grpc-js-load.ts";
 // grpc-js has no option for its server's window, so node:http2 is wrapped before the library is loaded.
 const { createServer, createSecureServer } = http2;
 const raised = <S extends http2.Http2Server | http2.Http2SecureServer>(server: S): S => {
-  server.on("session", (session) => session.setLocalWindowSize(WINDOW_BYTES));
+  server.on("session", (session: http2.ServerHttp2Session) => {
+    session.setLocalWindowSize(WINDOW_BYTES);
+  });
   return server;
 };
 const withWindow = <O extends http2.ServerOptions>(options: O): O => ({
@@ -33,8 +36,8 @@ const { Server, ServerCredentials, status } = await import("@grpc/grpc-js");
 const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
 server.addService(transferService, {
   upload: (
-    call: import("@grpc/grpc-js").ServerReadableStream<UploadRequest, UploadResponse>,
-    answer: import("@grpc/grpc-js").sendUnaryData<UploadResponse>,
+    call: ServerReadableStream<UploadRequest, UploadResponse>,
+    answer: sendUnaryData<UploadResponse>,
   ) => {
     let bytes = 0n;
     call.on("data", ({ part }: UploadRequest) => {
@@ -47,7 +50,7 @@ server.addService(transferService, {
     });
     call.on("end", () => answer(null, create(UploadResponseSchema, { bytesWritten: bytes })));
   },
-  download: (call: import("@grpc/grpc-js").ServerWritableStream<DownloadRequest, DownloadResponse>) => {
+  download: (call: ServerWritableStream<DownloadRequest, DownloadResponse>) => {
     const content = Buffer.alloc(CHUNK_BYTES, 0xa5);
     const end = Number(call.request.length);
     let offset = 0;

@@ -13,7 +13,10 @@ serveTasks(
       const ca = trustedAuthority();
       const options = { settings: { initialWindowSize: WINDOW_BYTES } };
       const scheme = ca === undefined ? "http" : "https";
-      session = connect(`${scheme}://127.0.0.1:${String(port)}`, ca === undefined ? options : { ...options, ca });
+      session = connect(
+        `${scheme}://127.0.0.1:${String(port)}`,
+        ca === undefined ? options : { ...options, ca },
+      );
       await new Promise((resolve) => session?.once("connect", resolve));
       session.setLocalWindowSize(WINDOW_BYTES);
       return null;
@@ -31,7 +34,7 @@ serveTasks(
       const stream = request("/down", { "x-bytes": String(bytes) });
       stream.end();
       if ((await count(stream)) !== bytes) throw new Error("other bytes came than were asked for");
-      return mibPerSecond(Number(bytes), start);
+      return mibPerSecond(bytes, start);
     },
     unary: (input) => {
       const { calls, inFlight, bytes } = input as { calls: number; inFlight: number; bytes: number };

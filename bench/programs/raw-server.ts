@@ -12,7 +12,7 @@ const server: Http2Server =
   certificate === undefined ? createServer({ settings }) : createSecureServer({ settings, ...certificate });
 
 server.on("session", (session) => session.setLocalWindowSize(WINDOW_BYTES));
-server.on("stream", (stream, headers) => {
+server.on("stream", (stream: ServerHttp2Stream, headers) => {
   if (headers[":path"] === "/up") void answerUp(stream);
   else if (headers[":path"] === "/down") void answerDown(stream, Number(headers["x-bytes"]));
   else answerUnary(stream);

@@ -1,0 +1,55 @@
+// Processor time of finished children, all their own children included, from the kernel's count.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { median } from "./measure.ts";
+
+/** Clock ticks a second in /proc (USER_HZ): 100 on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** What one run of a command took, on average over many. */
+export interface CommandCost {
+  /** Median time from start to end. */
+  readonly wallMs: number;
+  /** Mean of user and system time of the whole process tree. */
+  readonly processorMs: number;
+}
+
+/**
+ * Runs a command `runs` times, one after the other, its output thrown away. Nothing else that this process started may end meanwhile.
+ * Throws when a run does not end with exit code 0.
+ */
+export async function costOfCommand(
+  command: readonly [string, ...string[]],
+  options: { runs: number; env?: Readonly<Record<string, string>> },
+): Promise<CommandCost> {
+  const [file, ...args] = command;
+  const wallMs: number[] = [];
+  const before = childrenProcessorMs();
+  for (let run = 0; run < options.runs; run += 1) {
+    const start = performance.now();
+    const child = spawn(file, args, {
+      stdio: ["ignore", "ignore", 2],
+      env: { ...process.env, ...options.env },
+    });
+    const [code] = (await once(child, "exit")) as [number | null];
+    wallMs.push(performance.now() - start);
+    if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code ?? "a signal"}`);
+  }
+  // The kernel keeps nanoseconds and shows ticks of 10 ms, so the sum over many runs is exact enough.
+  return { wallMs: median(wallMs), processorMs: (childrenProcessorMs() - before) / options.runs };
+}
+
+/** User and system time of all children that have ended and been waited for (proc(5): cutime and cstime). */
+function childrenProcessorMs(): number {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return ((Number(fields[13]) + Number(fields[14])) * 1000) / TICKS_PER_SECOND;
+}
+
+/** The largest resident memory that a running process has had, in MB (10^6 bytes). */
+export function peakMemoryMb(pid: number): number {
+  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  if (peak === null) throw new Error("the kernel does not say how much memory was used");
+  return (Number(peak[1]) * 1024) / 1e6;
+}
