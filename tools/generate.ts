@@ -1,6 +1,6 @@
 // Generates the code of the protocol files; with --check only says where the committed code differs from it.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,12 +20,14 @@ function generateInto(base: string): void {
       cwd: ROOT,
       stdio: "inherit",
     });
-    if (status !== 0) throw new Error(`buf generate --template ${template} failed`);
+    // The generator has said what is wrong.
+    if (status !== 0) process.exit(1);
   }
 }
 
-/** The files below a folder with their text. */
+/** The files below a folder with their text; none where there is no folder. */
 function contents(folder: string): Map<string, string> {
+  if (!existsSync(folder)) return new Map();
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return new Map(
     entries
