@@ -1,0 +1,121 @@
+// One client's connection to the server: who it is, which calls it has, and whether it still lives.
+import type { ServerHttp2Session } from "node:http2";
+import { constants } from "node:http2";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import type { Peer, PeerCertificate } from "./handler.ts";
+import type { ServerLimits } from "./limits.ts";
+import type { ServerCall } from "./server-call.ts";
+
+/** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
+export const normalAddress = (address: string): string => {
+  const bare = address.split("%", 1)[0] as string;
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(bare) ? bare.slice(7) : bare;
+};
+
+const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
+  const certificate = socket.getPeerCertificate();
+  // An empty object means none; one without a subject can name nobody.
+  if (certificate.raw === undefined || Object.keys(certificate.subject ?? {}).length === 0) return undefined;
+  return {
+    authorized: socket.authorized,
+    subjectAltName: certificate.subjectaltname,
+    fingerprint256: certificate.fingerprint256,
+    raw: certificate.raw,
+  };
+};
+
+/** The four numbers that make a TCP connection unique. */
+export const connectionKey = (socket: Socket): string =>
+  `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}|${socket.localPort}`;
+
+/** A connection and the calls in progress on it. */
+export class Connection {
+  readonly calls: Set<ServerCall> = new Set();
+  readonly address: string;
+  /** Tells this connection's sockets, raw and TLS, from all others. */
+  readonly key: string;
+  readonly #socket: Socket;
+  readonly #limits: ServerLimits;
+  readonly #openedAtMs: number;
+  #session: ServerHttp2Session | undefined;
+  #peer: Peer;
+  #hasSettings = false;
+  #seenBytes = 0;
+  #heardAtMs: number;
+  #pingedAtMs: number | undefined;
+
+  constructor(socket: Socket, limits: ServerLimits, nowMs: number) {
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#openedAtMs = nowMs;
+    this.#heardAtMs = nowMs;
+    this.address = normalAddress(socket.remoteAddress ?? "");
+    this.key = connectionKey(socket);
+    this.#peer = {
+      address: this.address,
+      port: socket.remotePort ?? 0,
+      encrypted: false,
+      certificate: undefined,
+    };
+  }
+
+  /** The HTTP/2 session that came up on the socket. */
+  attach(session: ServerHttp2Session): void {
+    this.#session = session;
+    const { socket } = session;
+    if (socket instanceof TLSSocket) {
+      this.#peer = { ...this.#peer, encrypted: true, certificate: certificateOf(socket) };
+    }
+    session.once("remoteSettings", () => {
+      this.#hasSettings = true;
+    });
+  }
+
+  get session(): ServerHttp2Session | undefined {
+    return this.#session;
+  }
+
+  /** The other end. */
+  readonly peerOf = (): Peer => this.#peer;
+
+  /** Looks after the connection and its calls; called every second. */
+  check(nowMs: number): void {
+    for (const call of this.calls) call.checkProgress(nowMs);
+    if (!this.#hasSettings) {
+      if (nowMs - this.#openedAtMs > this.#limits.handshakeMs) this.destroy();
+      return;
+    }
+    const { bytesRead } = this.#socket;
+    if (bytesRead !== this.#seenBytes) {
+      this.#seenBytes = bytesRead;
+      this.#heardAtMs = nowMs;
+    }
+    // Only an answer counts once a ping is out: the trickle of a header that never ends must not look alive.
+    if (this.#pingedAtMs !== undefined) {
+      if (nowMs - this.#pingedAtMs > this.#limits.keepaliveTimeoutMs) this.destroy();
+    } else if (nowMs - this.#heardAtMs > this.#limits.keepaliveMs) {
+      this.#ping(nowMs);
+    }
+  }
+
+  /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */
+  drain(): void {
+    if (this.#session === undefined || this.#session.destroyed) this.#socket.destroy();
+    else if (!this.#session.closed) this.#session.close();
+  }
+
+  destroy(): void {
+    this.#session?.destroy(undefined, constants.NGHTTP2_NO_ERROR);
+    this.#socket.destroy();
+  }
+
+  #ping(nowMs: number): void {
+    const session = this.#session;
+    if (session === undefined || session.destroyed || session.closed) return;
+    this.#pingedAtMs = nowMs;
+    session.ping((error) => {
+      if (error === null) this.#pingedAtMs = undefined;
+    });
+  }
+}

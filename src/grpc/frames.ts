@@ -1,0 +1,212 @@
+// Messages on the wire: the five bytes before each, taking them apart, and compression.
+import { promisify } from "node:util";
+import { gunzip, gunzipSync, gzip } from "node:zlib";
+import { SMALL_MESSAGE_BYTES } from "./limits.ts";
+import { Code, StatusError } from "./status.ts";
+
+/** Bytes before each message: one flag and the length. */
+export const FRAME_HEADER_BYTES = 5;
+/** Compressed input above this size is unfolded on a pool thread instead of the event loop. */
+const SYNC_GUNZIP_BYTES = 4_096;
+
+const gunzipAsync = promisify(gunzip);
+const gzipAsync = promisify(gzip);
+
+/** A message with its five bytes before it, in one buffer. */
+export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
+  const framed = Buffer.allocUnsafe(FRAME_HEADER_BYTES + body.length);
+  framed[0] = compressed ? 1 : 0;
+  framed.writeUInt32BE(body.length, 1);
+  framed.set(body, FRAME_HEADER_BYTES);
+  return framed;
+};
+
+/** Compresses a message body with gzip. */
+export const compress = (body: Uint8Array): Promise<Buffer> => gzipAsync(body);
+
+const unfoldFailure = (cause: unknown, maxBytes: number): StatusError =>
+  (cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE"
+    ? new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`)
+    : new StatusError(Code.INTERNAL, "message is not valid gzip", { cause });
+
+/** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body INTERNAL. */
+export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
+  if (body.length <= SYNC_GUNZIP_BYTES) {
+    try {
+      return gunzipSync(body, { maxOutputLength: maxBytes });
+    } catch (cause) {
+      throw unfoldFailure(cause, maxBytes);
+    }
+  }
+  return gunzipAsync(body, { maxOutputLength: maxBytes }).catch((cause: unknown) => {
+    throw unfoldFailure(cause, maxBytes);
+  });
+};
+
+/** Takes message bodies part by part. `begin` may throw to refuse a message before its first byte. */
+export interface BodyReceiver {
+  begin(bodyBytes: number, compressed: boolean): void;
+  /** Called at least once for each message, with an empty slice for an empty one. The slice is not copied. */
+  part(slice: Buffer, last: boolean): void;
+}
+
+const EMPTY: Buffer = Buffer.alloc(0);
+
+/** Cuts a stream of slices into message bodies. */
+export class Deframer {
+  readonly #receiver: BodyReceiver;
+  readonly #maxBytes: number;
+  #headBytes = 0;
+  #flag = 0;
+  #length = 0;
+  /** Bytes of the current body that are still to come. */
+  #left = 0;
+
+  constructor(receiver: BodyReceiver, maxBytes: number) {
+    this.#receiver = receiver;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** True while a message, or the five bytes before it, has begun and not ended. */
+  get isInsideMessage(): boolean {
+    return this.#headBytes > 0;
+  }
+
+  /** Takes the next slice. Throws StatusError for a broken or too large message; the stream is then of no more use. */
+  push(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#headBytes < FRAME_HEADER_BYTES) {
+        at = this.#head(chunk, at);
+        continue;
+      }
+      const end = Math.min(at + this.#left, chunk.length);
+      this.#left -= end - at;
+      const slice = at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end);
+      at = end;
+      if (this.#left === 0) this.#headBytes = 0;
+      this.#receiver.part(slice, this.#left === 0);
+    }
+  }
+
+  #head(chunk: Buffer, from: number): number {
+    let at = from;
+    if (this.#headBytes === 0 && chunk.length - at >= FRAME_HEADER_BYTES) {
+      this.#flag = chunk[at] as number;
+      this.#length = chunk.readUInt32BE(at + 1);
+      this.#headBytes = FRAME_HEADER_BYTES;
+      at += FRAME_HEADER_BYTES;
+    }
+    while (at < chunk.length && this.#headBytes < FRAME_HEADER_BYTES) {
+      const byte = chunk[at++] as number;
+      if (this.#headBytes === 0) {
+        this.#flag = byte;
+        this.#length = 0;
+      } else {
+        this.#length = this.#length * 256 + byte;
+      }
+      this.#headBytes++;
+    }
+    if (this.#headBytes === FRAME_HEADER_BYTES) this.#begin();
+    return at;
+  }
+
+  #begin(): void {
+    if (this.#flag > 1) throw new StatusError(Code.INTERNAL, `unknown message flag ${this.#flag}`);
+    if (this.#length > this.#maxBytes) {
+      throw new StatusError(
+        Code.RESOURCE_EXHAUSTED,
+        `message of ${this.#length} bytes is larger than the limit of ${this.#maxBytes}`,
+      );
+    }
+    this.#left = this.#length;
+    this.#receiver.begin(this.#length, this.#flag === 1);
+    if (this.#length === 0) {
+      this.#headBytes = 0;
+      this.#receiver.part(EMPTY, true);
+    }
+  }
+}
+
+/** A count of bytes held by ordinary messages, shared by all calls of a server or channel. */
+export class MessageBudget {
+  readonly #maxBytes: number;
+  #usedBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Counts bytes; above the limit it counts nothing and throws RESOURCE_EXHAUSTED. */
+  take(bytes: number): void {
+    if (this.#usedBytes + bytes > this.#maxBytes) {
+      throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large messages at once");
+    }
+    this.#usedBytes += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#usedBytes -= bytes;
+  }
+}
+
+/** Collects each body into one buffer; a body that came in one slice is passed on without a copy. */
+export class WholeBodies implements BodyReceiver {
+  readonly #deliver: (body: Buffer, compressed: boolean) => void;
+  readonly #budget: MessageBudget;
+  #compressed = false;
+  #bodyBytes = 0;
+  #collected: Buffer = EMPTY;
+  #filledBytes = 0;
+  #takenBytes = 0;
+
+  constructor(budget: MessageBudget, deliver: (body: Buffer, compressed: boolean) => void) {
+    this.#budget = budget;
+    this.#deliver = deliver;
+  }
+
+  begin(bodyBytes: number, compressed: boolean): void {
+    this.#compressed = compressed;
+    this.#bodyBytes = bodyBytes;
+    if (bodyBytes > SMALL_MESSAGE_BYTES) {
+      this.#budget.take(bodyBytes);
+      this.#takenBytes = bodyBytes;
+    }
+  }
+
+  part(slice: Buffer, last: boolean): void {
+    if (last && this.#filledBytes === 0) {
+      this.release();
+      this.#deliver(slice, this.#compressed);
+      return;
+    }
+    const filledBytes = this.#filledBytes + slice.length;
+    // Grows with what has come and not with what was promised: the length may be a lie. Slices are copied at once,
+    // since a body in frames of one byte would otherwise cost a buffer for each byte.
+    if (filledBytes > this.#collected.length) {
+      const grown = Buffer.allocUnsafeSlow(
+        Math.min(this.#bodyBytes, Math.max(SMALL_MESSAGE_BYTES, filledBytes * 2)),
+      );
+      this.#collected.copy(grown, 0, 0, this.#filledBytes);
+      this.#collected = grown;
+    }
+    slice.copy(this.#collected, this.#filledBytes);
+    this.#filledBytes = filledBytes;
+    if (!last) return;
+    const body = this.#collected;
+    this.release();
+    this.#deliver(body, this.#compressed);
+  }
+
+  /** Forgets an unfinished message and gives back what it was counted for. */
+  release(): void {
+    this.#budget.give(this.#takenBytes);
+    this.#takenBytes = 0;
+    this.#collected = EMPTY;
+    this.#filledBytes = 0;
+  }
+}

@@ -1,0 +1,205 @@
+// Messages on their way in: a queue between the HTTP/2 stream, which pushes, and the consumer, who pulls.
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { Deframer, decompress, type MessageBudget, WholeBodies } from "./frames.ts";
+import { type MessageLimits, RECEIVE_QUEUE_BYTES } from "./limits.ts";
+import { Code, StatusError } from "./status.ts";
+
+/** What an inbox needs of its stream to hold the peer back. */
+export interface PausableStream {
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/** What every inbox of a call shares. */
+export interface InboxDeps {
+  readonly stream: PausableStream;
+  readonly limits: MessageLimits;
+  readonly budget: MessageBudget;
+  /** The encoding that the peer declared: a compressed message without one is an error. */
+  encoding: string;
+  /** Called when a loop over the inbox ends, at its end or before. */
+  readonly onLeave?: () => void;
+}
+
+/** Decodes a body, unfolding it first when compressed. Anything invalid is INTERNAL. */
+export const decodeBody = <D extends DescMessage>(
+  desc: D,
+  body: Uint8Array,
+  compressed: boolean,
+  deps: Pick<InboxDeps, "encoding" | "limits">,
+): MessageShape<D> | Promise<MessageShape<D>> => {
+  if (!compressed) return decodePlain(desc, body);
+  if (deps.encoding === "identity") {
+    throw new StatusError(Code.INTERNAL, "compressed message without grpc-encoding");
+  }
+  const limit = Math.min(deps.limits.maxDecompressedBytes, deps.limits.receiveMessageBytes);
+  const plain = decompress(body, limit);
+  return plain instanceof Promise
+    ? plain.then((bytes) => decodePlain(desc, bytes))
+    : decodePlain(desc, plain);
+};
+
+const decodePlain = <D extends DescMessage>(desc: D, body: Uint8Array): MessageShape<D> => {
+  try {
+    return fromBinary(desc, body);
+  } catch (cause) {
+    throw new StatusError(Code.INTERNAL, `not a valid ${desc.typeName}`, { cause });
+  }
+};
+
+/**
+ * The queue itself: `T` is what `next` hands out. It pauses the stream while too much waits, keeps what has arrived
+ * before the end, and after a failure hands out nothing more.
+ */
+export abstract class Inbox<T> {
+  protected readonly deps: InboxDeps;
+  #heldBytes = 0;
+  #paused = false;
+  #ended = false;
+  #endError: StatusError | undefined;
+  #failure: StatusError | undefined;
+  #wake: (() => void) | undefined;
+
+  protected constructor(deps: InboxDeps) {
+    this.deps = deps;
+  }
+
+  /** The next one, null after the last; throws or rejects with the StatusError that ended the call. */
+  abstract next(): T | null | Promise<T | null>;
+
+  /** Takes a slice from the stream. Throws StatusError when the peer breaks the protocol. */
+  abstract push(chunk: Buffer): void;
+
+  /** What the peer's headers declared, where they come after the inbox was made. */
+  setEncoding(encoding: string): void {
+    this.deps.encoding = encoding;
+  }
+
+  /** True while a message has begun and not arrived whole. */
+  abstract get isInsideMessage(): boolean;
+
+  /** True while the consumer, not the peer, is what holds the stream up. */
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
+  /** The peer has sent everything; what waits is handed out, then null, or the error given. Throws when a message is cut off. */
+  end(error?: StatusError): void {
+    if (error === undefined && this.isInsideMessage) {
+      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
+    }
+    this.#ended = true;
+    this.#endError = error;
+    this.wake();
+  }
+
+  /** Ends the queue with an error; what waits in it is dropped. */
+  fail(error: StatusError): void {
+    this.#failure ??= error;
+    this.drop();
+    this.wake();
+  }
+
+  /** Pulls one after another. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    try {
+      for (;;) {
+        const next = this.next();
+        const value = next instanceof Promise ? await next : next;
+        if (value === null) return;
+        yield value;
+      }
+    } finally {
+      this.deps.onLeave?.();
+    }
+  }
+
+  protected abstract drop(): void;
+
+  /** Whether everything has come; throws when that was the end of a failed call. */
+  protected hasEnded(): boolean {
+    if (this.#endError !== undefined) throw this.#endError;
+    return this.#ended;
+  }
+
+  protected throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  protected hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    if (this.#heldBytes >= RECEIVE_QUEUE_BYTES && !this.#paused) {
+      this.#paused = true;
+      this.deps.stream.pause();
+    }
+  }
+
+  protected letGo(bytes: number): void {
+    this.#heldBytes -= bytes;
+    if (this.#paused && this.#heldBytes < RECEIVE_QUEUE_BYTES / 2) {
+      this.#paused = false;
+      this.deps.stream.resume();
+    }
+  }
+
+  protected wake(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  /** Resolves at the next change. There is one consumer, so one waiter. */
+  protected changed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+interface WaitingBody {
+  readonly body: Buffer;
+  readonly compressed: boolean;
+}
+
+/** The ordinary inbox: whole messages, decoded only when asked for, so that nothing small unfolds into memory early. */
+export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> {
+  readonly #desc: D;
+  readonly #bodies: WholeBodies;
+  readonly #deframer: Deframer;
+  #waiting: WaitingBody[] = [];
+
+  constructor(desc: D, deps: InboxDeps) {
+    super(deps);
+    this.#desc = desc;
+    this.#bodies = new WholeBodies(deps.budget, (body, compressed) => {
+      this.#waiting.push({ body, compressed });
+      this.hold(body.length);
+      this.wake();
+    });
+    this.#deframer = new Deframer(this.#bodies, deps.limits.receiveMessageBytes);
+  }
+
+  override get isInsideMessage(): boolean {
+    return this.#deframer.isInsideMessage;
+  }
+
+  override push(chunk: Buffer): void {
+    this.#deframer.push(chunk);
+  }
+
+  override next(): MessageShape<D> | null | Promise<MessageShape<D> | null> {
+    this.throwIfFailed();
+    const first = this.#waiting.shift();
+    if (first !== undefined) {
+      this.letGo(first.body.length);
+      return decodeBody(this.#desc, first.body, first.compressed, this.deps);
+    }
+    if (this.hasEnded()) return null;
+    return this.changed().then(() => this.next());
+  }
+
+  protected override drop(): void {
+    this.#waiting = [];
+    this.#bodies.release();
+  }
+}

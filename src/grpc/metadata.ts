@@ -1,0 +1,117 @@
+// Call metadata: the custom headers and trailers of a call, text or binary, checked before they reach the wire.
+
+const NAME = /^[0-9a-z_.-]+$/;
+const TEXT_VALUE = /^[\x20-\x7e]*$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Headers that the protocol itself owns; callers can neither set nor read them as metadata. */
+const RESERVED = new Set(["te", "content-type", "connection", "keep-alive", "transfer-encoding", "upgrade"]);
+
+const isReserved = (name: string): boolean =>
+  name.charCodeAt(0) === 0x3a || name.startsWith("grpc-") || RESERVED.has(name);
+
+const checkedName = (name: string): string => {
+  const lower = name.toLowerCase();
+  if (!NAME.test(lower) || isReserved(lower))
+    throw new TypeError(`not a metadata name: ${JSON.stringify(name)}`);
+  return lower;
+};
+
+const wireValue = (name: string, value: string | Uint8Array): string => {
+  if (name.endsWith("-bin")) {
+    if (typeof value === "string") throw new TypeError(`metadata ${name} takes bytes`);
+    // Unpadded, as the protocol asks of a sender.
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+      .toString("base64")
+      .replace(/=+$/, "");
+  }
+  if (typeof value !== "string")
+    throw new TypeError(`metadata ${name} takes text; bytes need a name in -bin`);
+  // The value stays out of the message: it may be a token.
+  if (!TEXT_VALUE.test(value))
+    throw new TypeError(`metadata ${name} has a character outside printable ASCII`);
+  return value;
+};
+
+/** Metadata as callers may write it down: a name, and one or several values (bytes for names that end in -bin). */
+export type MetadataInit = Readonly<Record<string, string | Uint8Array | readonly (string | Uint8Array)[]>>;
+
+/** An ordered multimap of metadata. Names are lower-cased; a bad name or value throws TypeError and never quotes the value. */
+export class Metadata {
+  readonly #values = new Map<string, string[]>();
+
+  constructor(init?: MetadataInit | Metadata) {
+    if (init instanceof Metadata) {
+      for (const [name, values] of init.#values) this.#values.set(name, values.slice());
+    } else if (init !== undefined) {
+      for (const [name, value] of Object.entries(init)) {
+        if (typeof value === "string" || value instanceof Uint8Array) this.append(name, value);
+        else for (const one of value) this.append(name, one);
+      }
+    }
+  }
+
+  /** Metadata out of HTTP/2 headers as they came (name, value, name, value, …), without what the protocol owns. */
+  static fromRaw(raw: readonly string[]): Metadata {
+    const metadata = new Metadata();
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i] as string;
+      if (!isReserved(name)) metadata.#push(name, raw[i + 1] as string);
+    }
+    return metadata;
+  }
+
+  /** True when nothing is in it. */
+  get isEmpty(): boolean {
+    return this.#values.size === 0;
+  }
+
+  /** The first text value, or undefined. */
+  get(name: string): string | undefined {
+    return this.#values.get(name.toLowerCase())?.[0];
+  }
+
+  /** The first value of a -bin name, decoded; undefined when absent or not base64 (both paddings are read). */
+  getBinary(name: string): Uint8Array | undefined {
+    const text = this.get(name)?.split(",", 1)[0]?.trim();
+    return text !== undefined && BASE64.test(text) ? Buffer.from(text, "base64") : undefined;
+  }
+
+  /** Every value of a name as it is on the wire (base64 for -bin names), in order. */
+  getAll(name: string): readonly string[] {
+    return this.#values.get(name.toLowerCase()) ?? [];
+  }
+
+  /** Replaces all values of a name. */
+  set(name: string, value: string | Uint8Array): void {
+    const checked = checkedName(name);
+    this.#values.set(checked, [wireValue(checked, value)]);
+  }
+
+  /** Adds a value beside those a name has. */
+  append(name: string, value: string | Uint8Array): void {
+    const checked = checkedName(name);
+    this.#push(checked, wireValue(checked, value));
+  }
+
+  /** Removes a name with all its values. */
+  delete(name: string): void {
+    this.#values.delete(name.toLowerCase());
+  }
+
+  /** Names and values as they are on the wire, a pair for each value. */
+  *entries(): IterableIterator<[string, string]> {
+    for (const [name, values] of this.#values) for (const value of values) yield [name, value];
+  }
+
+  /** Adds everything to a flat header list, as node:http2 takes it. */
+  appendTo(raw: string[]): void {
+    for (const [name, values] of this.#values) for (const value of values) raw.push(name, value);
+  }
+
+  #push(name: string, value: string): void {
+    const values = this.#values.get(name);
+    if (values === undefined) this.#values.set(name, [value]);
+    else values.push(value);
+  }
+}

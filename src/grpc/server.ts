@@ -1,0 +1,413 @@
+// The gRPC server: listening, connections and their limits, services, draining, certificates.
+import { constants as cryptoConstants } from "node:crypto";
+import {
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { Connection, connectionKey } from "./connection.ts";
+import { MessageBudget } from "./frames.ts";
+import type { CalledMethod, Peer, ServerInterceptor, ServiceHandlers } from "./handler.ts";
+import {
+  DEFAULT_SERVER_LIMITS,
+  FRAME_BYTES,
+  SESSION_MEMORY_MIB,
+  SESSION_WINDOW_BYTES,
+  type ServerLimits,
+  STREAM_WINDOW_MIN_BYTES,
+  SWEEP_MS,
+} from "./limits.ts";
+import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
+import { type AnyHandler, type ServedMethod, ServerCall, type ServerCallDeps } from "./server-call.ts";
+import { SlicedField } from "./sliced-field.ts";
+import { Code, StatusError, statusHeaders } from "./status.ts";
+
+/** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
+export interface ServerTls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  readonly ca?: string | Buffer | readonly (string | Buffer)[];
+  /** Asks for a client certificate without requiring one: handlers see in `peer.certificate` what came. */
+  readonly requestClientCertificate?: boolean;
+}
+
+/** Something that nobody asked for and somebody should see. */
+export interface ServerErrorEvent {
+  readonly kind: "handler" | "connection" | "listener";
+  readonly error: unknown;
+  readonly method?: CalledMethod;
+  readonly peer?: Peer;
+}
+
+/** What a server is made of; without tls it speaks plain HTTP/2. */
+export interface GrpcServerOptions {
+  readonly tls?: ServerTls;
+  readonly limits?: Partial<ServerLimits>;
+  readonly interceptors?: readonly ServerInterceptor[];
+  readonly clock?: Clock;
+  /** Hears of handlers that threw something unexpected, and of broken connections. */
+  readonly onError?: (event: ServerErrorEvent) => void;
+  /** Translates the product's own errors; what stays undefined is answered UNKNOWN without its text. */
+  readonly mapError?: (error: unknown) => StatusError | undefined;
+}
+
+/** Where a server listens. Port 0 takes a free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+type SlicedDeclaration = {
+  readonly sliced: "requests" | "responses";
+  readonly fieldPath: string;
+  readonly handler: AnyHandler;
+};
+
+const CALL = Symbol("call");
+type CallStream = ServerHttp2Stream & { [CALL]?: ServerCall };
+
+function onStreamData(this: CallStream, chunk: Buffer): void {
+  this[CALL]?.onData(chunk);
+}
+function onStreamEnd(this: CallStream): void {
+  this[CALL]?.onEnd();
+}
+function onStreamClose(this: CallStream): void {
+  this[CALL]?.onClose();
+}
+function onStreamWantTrailers(this: CallStream): void {
+  this[CALL]?.onWantTrailers();
+}
+/** Every failure of a stream also closes it, which is what the call hears. */
+function onStreamError(): void {}
+
+/** A gRPC server. Make it, add services, listen; drain or close it in the end. */
+export class GrpcServer {
+  readonly #limits: ServerLimits;
+  readonly #clock: Clock;
+  readonly #options: GrpcServerOptions;
+  readonly #http: Http2Server | Http2SecureServer;
+  readonly #listeners = new Set<NetServer>();
+  readonly #connections = new Map<string, Connection>();
+  readonly #perAddress = new Map<string, number>();
+  readonly #methods = new Map<string, ServedMethod>();
+  readonly #callDeps: ServerCallDeps;
+  #callCount = 0;
+  #windowBytes: number;
+  #stopSweep: (() => void) | undefined;
+  #isDraining = false;
+  #whenEmpty: (() => void)[] = [];
+
+  constructor(options: GrpcServerOptions = {}) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
+    this.#clock = options.clock ?? systemClock;
+    this.#windowBytes = this.#limits.streamWindowBytes;
+    this.#callDeps = {
+      limits: this.#limits,
+      clock: this.#clock,
+      budget: new MessageBudget(this.#limits.heldMessageBytes),
+      interceptors: options.interceptors ?? [],
+      toStatus: (error, call) => this.#toStatus(error, call),
+      onGone: () => {
+        this.#callCount--;
+      },
+    };
+    this.#http = this.#createHttp();
+  }
+
+  /** Adds a service. A method without a handler answers UNIMPLEMENTED. `name` serves it under another full name. */
+  addService<S extends DescService>(
+    service: S,
+    handlers: Partial<ServiceHandlers<S>>,
+    name: string = service.typeName,
+  ): void {
+    for (const method of service.methods) {
+      const handler = (handlers as Record<string, AnyHandler | SlicedDeclaration | undefined>)[
+        method.localName
+      ];
+      const served = serve(method, handler, name);
+      if (this.#methods.has(served.called.path))
+        throw new TypeError(`${served.called.path} is served already`);
+      this.#methods.set(served.called.path, served);
+    }
+  }
+
+  /** Listens, and resolves to the address with the port that was taken. May be called for several addresses. */
+  async listen(address: ListenAddress): Promise<ListenAddress> {
+    const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket));
+    await new Promise<void>((resolve, reject) => {
+      listener.once("error", reject);
+      listener.listen(address.port, address.host, () => {
+        listener.removeListener("error", reject);
+        resolve();
+      });
+    });
+    listener.on("error", (error) => this.#report({ kind: "listener", error }));
+    this.#listeners.add(listener);
+    this.#stopSweep ??= this.#clock.every(SWEEP_MS, () => this.#sweep());
+    const bound = listener.address();
+    return {
+      host: address.host,
+      port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+    };
+  }
+
+  /** Open connections. */
+  connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  /** Calls in progress, those included whose client is gone and whose handler still runs. */
+  callCount(): number {
+    return this.#callCount;
+  }
+
+  /** Uses new certificates for every connection from now on; open ones keep theirs and drop no stream. */
+  updateTls(tls: ServerTls): void {
+    if (!("setSecureContext" in this.#http)) throw new TypeError("the server was made without TLS");
+    // setSecureContext, unlike the constructor, trusts the public roots when ca is left out, so all of it goes in again.
+    this.#http.setSecureContext(contextOf(tls));
+  }
+
+  /** Stops listening, tells clients to go elsewhere, lets running calls finish for graceMs, then closes everything. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    for (const listener of this.#listeners) listener.close();
+    this.#listeners.clear();
+    for (const connection of this.#connections.values()) connection.drain();
+    if (this.#connections.size > 0 && graceMs > 0) {
+      const empty = Promise.withResolvers<void>();
+      this.#whenEmpty.push(empty.resolve);
+      const cancel = this.#clock.after(graceMs, empty.resolve);
+      await empty.promise;
+      cancel();
+    }
+    const closed = Promise.withResolvers<void>();
+    this.#whenEmpty.push(closed.resolve);
+    for (const connection of this.#connections.values()) connection.destroy();
+    if (this.#connections.size > 0) await closed.promise;
+    this.#stopSweep?.();
+    this.#stopSweep = undefined;
+  }
+
+  /** Closes everything at once; running calls are cancelled. */
+  close(): Promise<void> {
+    return this.drain(0);
+  }
+
+  #createHttp(): Http2Server | Http2SecureServer {
+    const limits = this.#limits;
+    const options = {
+      maxSessionMemory: SESSION_MEMORY_MIB,
+      settings: {
+        enablePush: false,
+        initialWindowSize: limits.streamWindowBytes,
+        maxConcurrentStreams: limits.maxConcurrentStreams,
+        maxHeaderListSize: limits.maxHeaderListBytes,
+        maxFrameSize: FRAME_BYTES,
+      },
+    };
+    const { tls } = this.#options;
+    if (tls === undefined) return this.#prepared(createServer(options));
+    return this.#prepared(
+      createSecureServer({
+        ...options,
+        ...contextOf(tls),
+        allowHTTP1: false,
+        handshakeTimeout: limits.handshakeMs,
+        requestCert: tls.requestClientCertificate === true,
+        rejectUnauthorized: false,
+      }),
+    );
+  }
+
+  #prepared<H extends Http2Server | Http2SecureServer>(http: H): H {
+    http.on("session", (session: ServerHttp2Session) => this.#adopt(session));
+    http.on("sessionError", (error) => this.#report({ kind: "connection", error }));
+    http.on("tlsClientError", (error: Error, socket: Socket) => {
+      socket.destroy();
+      this.#report({ kind: "connection", error });
+    });
+    http.on("unknownProtocol", (socket: Socket) => socket.destroy());
+    return http;
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new Connection(socket, this.#limits, this.#clock.steadyMs());
+    const { address } = connection;
+    const fromAddress = this.#perAddress.get(address) ?? 0;
+    socket.on("error", (error) => this.#report({ kind: "connection", error }));
+    const isFull =
+      this.#connections.size >= this.#limits.maxConnections ||
+      fromAddress >= this.#limits.maxConnectionsPerAddress;
+    if (isFull || this.#isDraining || socket.remoteAddress === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.set(connection.key, connection);
+    this.#perAddress.set(address, fromAddress + 1);
+    socket.once("close", () => this.#dropped(connection));
+    this.#http.emit("connection", socket);
+  }
+
+  #dropped(connection: Connection): void {
+    this.#connections.delete(connection.key);
+    const left = (this.#perAddress.get(connection.address) ?? 1) - 1;
+    if (left === 0) this.#perAddress.delete(connection.address);
+    else this.#perAddress.set(connection.address, left);
+    for (const call of connection.calls) call.onClose();
+    if (this.#connections.size === 0) {
+      for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    }
+  }
+
+  #adopt(session: ServerHttp2Session): void {
+    const connection = this.#connections.get(connectionKey(session.socket as Socket));
+    if (connection === undefined) {
+      session.destroy();
+      return;
+    }
+    connection.attach(session);
+    session.setLocalWindowSize(SESSION_WINDOW_BYTES);
+    if (this.#windowBytes !== this.#limits.streamWindowBytes) {
+      session.settings({ initialWindowSize: this.#windowBytes });
+    }
+    session.on(
+      "stream",
+      (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
+        this.#open(connection, stream, headers, raw),
+    );
+    session.on("error", (error) => this.#report({ kind: "connection", error }));
+    if (this.#isDraining) connection.drain();
+  }
+
+  #open(
+    connection: Connection,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: string[],
+  ): void {
+    stream.on("error", onStreamError);
+    if (headers[":method"] !== "POST") return refuse(stream, [":status", "405", "allow", "POST"]);
+    if (!isGrpcContentType(headers["content-type"])) return refuse(stream, [":status", "415"]);
+    const served = this.#methods.get(headers[":path"] as string);
+    let read: RequestHeaders;
+    try {
+      if (served === undefined) throw new StatusError(Code.UNIMPLEMENTED, "unknown service or method");
+      read = readRequestHeaders(raw);
+      if (this.#callCount >= this.#limits.maxCalls) {
+        throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls in progress");
+      }
+    } catch (error) {
+      const status = statusHeaders(error as StatusError);
+      return refuse(stream, [
+        ":status",
+        "200",
+        "content-type",
+        "application/grpc",
+        ACCEPTED,
+        ENCODINGS,
+        ...status,
+      ]);
+    }
+    const call = new ServerCall(this.#callDeps, stream, served, read, connection.peerOf);
+    this.#callCount++;
+    connection.calls.add(call);
+    const own: CallStream = stream;
+    own[CALL] = call;
+    own.on("data", onStreamData);
+    own.on("end", onStreamEnd);
+    own.on("wantTrailers", onStreamWantTrailers);
+    own.on("aborted", onStreamClose);
+    own.on("close", () => {
+      connection.calls.delete(call);
+      call.onClose();
+    });
+    call.start();
+  }
+
+  #toStatus(error: unknown, call: ServerCall): StatusError {
+    if (error instanceof StatusError) return error;
+    const mapped = this.#options.mapError?.(error);
+    if (mapped !== undefined) return mapped;
+    this.#report({ kind: "handler", error, method: call.method, peer: call.peer });
+    return new StatusError(Code.UNKNOWN, "internal error", { cause: error });
+  }
+
+  #report(event: ServerErrorEvent): void {
+    this.#options.onError?.(event);
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.steadyMs();
+    let receiving = 0;
+    for (const connection of this.#connections.values()) {
+      connection.check(nowMs);
+      for (const call of connection.calls) if (call.isReceiving) receiving++;
+    }
+    this.#fitWindows(receiving);
+  }
+
+  /** Halves or doubles the receive window of streams so that all of them together stay within their total. */
+  #fitWindows(receiving: number): void {
+    const { streamWindowBytes, streamWindowsTotalBytes } = this.#limits;
+    let windowBytes = streamWindowBytes;
+    while (windowBytes > STREAM_WINDOW_MIN_BYTES && windowBytes * receiving > streamWindowsTotalBytes) {
+      windowBytes = Math.max(STREAM_WINDOW_MIN_BYTES, windowBytes / 2);
+    }
+    if (windowBytes === this.#windowBytes) return;
+    this.#windowBytes = windowBytes;
+    for (const { session } of this.#connections.values()) {
+      if (session !== undefined && !session.destroyed && !session.closed) {
+        session.settings({ initialWindowSize: windowBytes });
+      }
+    }
+  }
+}
+
+const ACCEPTED = "grpc-accept-encoding";
+const ENCODINGS = "identity,gzip";
+
+const contextOf = (tls: ServerTls): SecureContextOptions => ({
+  cert: tls.cert,
+  key: tls.key,
+  ...(tls.ca === undefined ? {} : { ca: tls.ca as string | Buffer }),
+  minVersion: "TLSv1.2",
+  // A resumed session would keep the first verdict on a client's certificate.
+  secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
+});
+
+const TRAILERS_ONLY = { endStream: true, sendDate: false };
+
+const refuse = (stream: ServerHttp2Stream, headers: string[]): void => {
+  if (stream.destroyed || stream.closed) return;
+  stream.respond(headers, TRAILERS_ONLY);
+  stream.resume();
+};
+
+const serve = (
+  method: DescMethod,
+  handler: AnyHandler | SlicedDeclaration | undefined,
+  service: string,
+): ServedMethod => {
+  const declared = typeof handler === "object" ? handler : undefined;
+  return {
+    called: { service, name: method.name, path: `/${service}/${method.name}`, kind: method.methodKind },
+    input: method.input,
+    output: method.output,
+    handler: typeof handler === "object" ? handler.handler : handler,
+    slicedRequests:
+      declared?.sliced === "requests" ? new SlicedField(method.input, declared.fieldPath) : undefined,
+    slicedResponses:
+      declared?.sliced === "responses" ? new SlicedField(method.output, declared.fieldPath) : undefined,
+  };
+};

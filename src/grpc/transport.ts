@@ -1,0 +1,158 @@
+// One connection of a channel to a server.
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { Clock } from "#base/clock.ts";
+import {
+  type ChannelKeepalive,
+  type ChannelLimits,
+  FRAME_BYTES,
+  SESSION_MEMORY_MIB,
+  SESSION_WINDOW_BYTES,
+} from "./limits.ts";
+import { Code, StatusError } from "./status.ts";
+
+/** Certificates of a channel. */
+export interface ChannelTls {
+  /** The authorities to trust; the public ones when left out. */
+  readonly ca?: string | Buffer | readonly (string | Buffer)[];
+  /** A certificate of our own to show, with its key. */
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  /** The name that the server's certificate must have, when it is not the host in the address. */
+  readonly serverName?: string;
+}
+
+/** What a connection needs of its channel. */
+export interface TransportDeps {
+  readonly tls: ChannelTls | undefined;
+  readonly limits: ChannelLimits;
+  readonly keepalive: ChannelKeepalive | undefined;
+  readonly clock: Clock;
+  /** Called once when the connection can take no more calls; those in progress may go on. */
+  readonly onUnusable: (transport: Transport) => void;
+  /** Called once when it is gone. */
+  readonly onClosed: (transport: Transport) => void;
+}
+
+/** A connection that is up. */
+export class Transport {
+  readonly address: string;
+  readonly #session: ClientHttp2Session;
+  readonly #deps: TransportDeps;
+  #isUsable = true;
+  #stopKeepalive: (() => void) | undefined;
+  #pingedAtMs: number | undefined;
+  #seenBytes = 0;
+  #heardAtMs = 0;
+
+  private constructor(address: string, session: ClientHttp2Session, deps: TransportDeps) {
+    this.address = address;
+    this.#session = session;
+    this.#deps = deps;
+    session.on("goaway", () => this.#retire());
+    session.on("close", () => {
+      this.#retire();
+      deps.onClosed(this);
+    });
+    this.#startKeepalive();
+  }
+
+  /** Connects, and waits for the server's settings. Rejects with UNAVAILABLE. The function that `started` gets gives up. */
+  static connect(
+    address: string,
+    deps: TransportDeps,
+    started: (giveUp: () => void) => void,
+  ): Promise<Transport> {
+    const { tls, limits } = deps;
+    return new Promise<Transport>((resolve, reject) => {
+      const session = connect(`${tls === undefined ? "http" : "https"}://${address}`, {
+        maxSessionMemory: SESSION_MEMORY_MIB,
+        settings: {
+          enablePush: false,
+          initialWindowSize: limits.streamWindowBytes,
+          maxHeaderListSize: limits.maxHeaderListBytes,
+          maxFrameSize: FRAME_BYTES,
+        },
+        ...(tls === undefined ? {} : tlsOptions(tls)),
+      });
+      const failed = (error?: Error): void => {
+        cancel();
+        session.destroy();
+        const reason =
+          error === undefined ? "closed" : ((error as NodeJS.ErrnoException).code ?? error.message);
+        reject(
+          new StatusError(Code.UNAVAILABLE, `cannot connect to ${address}: ${reason}`, { cause: error }),
+        );
+      };
+      const cancel = deps.clock.after(limits.connectMs, () => failed(new Error("timed out")));
+      started(() => failed(new Error("given up")));
+      session.on("error", failed);
+      session.once("close", failed);
+      session.once("remoteSettings", () => {
+        cancel();
+        session.removeListener("error", failed);
+        session.removeListener("close", failed);
+        // What breaks later also closes, which is what counts.
+        session.on("error", () => undefined);
+        session.setLocalWindowSize(SESSION_WINDOW_BYTES);
+        resolve(new Transport(address, session, deps));
+      });
+    });
+  }
+
+  /** True while new calls may go over it. */
+  get isUsable(): boolean {
+    return this.#isUsable && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  request(headers: readonly string[]): ClientHttp2Stream {
+    return this.#session.request(headers, { endStream: false });
+  }
+
+  /** Closes at once; calls in progress fail. */
+  destroy(): void {
+    this.#retire();
+    this.#session.destroy(undefined, constants.NGHTTP2_CANCEL);
+  }
+
+  #retire(): void {
+    if (!this.#isUsable) return;
+    this.#isUsable = false;
+    this.#stopKeepalive?.();
+    // Finishes the calls that the server still answers, then closes.
+    if (!this.#session.closed && !this.#session.destroyed) this.#session.close();
+    this.#deps.onUnusable(this);
+  }
+
+  #startKeepalive(): void {
+    const { keepalive, clock } = this.#deps;
+    if (keepalive === undefined) return;
+    this.#heardAtMs = clock.steadyMs();
+    const everyMs = Math.min(keepalive.intervalMs, keepalive.timeoutMs) / 2;
+    this.#stopKeepalive = clock.every(Math.max(everyMs, 10), () => this.#checkAlive(keepalive));
+  }
+
+  #checkAlive(keepalive: ChannelKeepalive): void {
+    const nowMs = this.#deps.clock.steadyMs();
+    const bytesRead = this.#session.socket?.bytesRead ?? 0;
+    if (bytesRead !== this.#seenBytes) {
+      this.#seenBytes = bytesRead;
+      this.#heardAtMs = nowMs;
+    }
+    if (this.#pingedAtMs !== undefined) {
+      if (nowMs - this.#pingedAtMs > keepalive.timeoutMs) this.destroy();
+    } else if (nowMs - this.#heardAtMs >= keepalive.intervalMs) {
+      this.#pingedAtMs = nowMs;
+      this.#session.ping((error) => {
+        if (error === null) this.#pingedAtMs = undefined;
+      });
+    }
+  }
+}
+
+const tlsOptions = (tls: ChannelTls): Record<string, unknown> => ({
+  ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+  ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+  ...(tls.key === undefined ? {} : { key: tls.key }),
+  ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+  minVersion: "TLSv1.2",
+});
