@@ -81,8 +81,8 @@ async function writeNew(path: string, content: string | Uint8Array, mode: number
 async function keepPrevious(path: string): Promise<void> {
   const temporary = temporaryName(previousGeneration(path));
   try {
-    await link(path, temporary).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") throw error;
+    await link(path, temporary).catch(async (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
       // A filesystem without hard links.
       await copyFile(path, temporary, constants.COPYFILE_EXCL);
       const copy = await open(temporary, "r+");

@@ -101,7 +101,7 @@ export function switchLevelOnSignal(logger: ProcessLogger): () => void {
   const usual = logger.level;
   const onSignal = (): void => {
     logger.setLevel(logger.level === "debug" ? usual : "debug");
-    logger.info("log_level_changed", { level: logger.level });
+    logger.info("log_level_changed", { now: logger.level });
   };
   process.on("SIGUSR2", onSignal);
   return () => process.off("SIGUSR2", onSignal);

@@ -11,8 +11,8 @@ const GROUP_AND_OTHERS = 0o077;
  * write it, or when it belongs to another user.
  */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
-  const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
+  const handle = await open(path, "r").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   });
   if (handle === undefined) return undefined;
