@@ -162,3 +162,51 @@ export const RATE_LIMIT_ADDRESSES = 20_000;
 export const HOME_ADDRESSES_KEPT = 20_000;
 /** A download whose client takes nothing for this long lets go of what it has read ahead (decision D15). */
 export const DOWNLOAD_STALL_MS = 1_000;
+/** Nodes of one cluster; a registration beyond them is answered OVERLOADED. */
+export const NODES_MAX = 1_000;
+/** Entries of one answer about roots that others share with a user. */
+export const SHARED_ROOTS_LISTED_MAX = 1_000;
+/** Commands that may wait for the metadata store; more are answered OVERLOADED. */
+export const DIRECTORY_QUEUE_MAX = 10_000;
+/** Characters of the labels that a node sends of itself: name, version, instance and data id. */
+export const NODE_LABEL_MAX_LENGTH = 128;
+/** Commands that one transaction of the storage writer takes. */
+export const STORAGE_BATCH_COMMANDS = 512;
+/** Commands that may wait for the storage writer; more are answered OVERLOADED. */
+export const STORAGE_QUEUE_COMMANDS = 16_384;
+/** Content of small files that may wait for the storage writer; more is answered OVERLOADED. */
+export const STORAGE_QUEUE_BYTES = 67_108_864;
+/** Directories that the storage writer keeps in memory between transactions. */
+export const STORAGE_CACHED_DIRECTORIES = 16_384;
+/** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
+export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
+/** The same for all uploads together. */
+export const UPLOADS_IN_FLIGHT_BYTES = 67_108_864;
+/** Slices of an upload are gathered up to this size while its disk write before is still running. */
+export const UPLOAD_GATHER_BYTES = 1_048_576;
+/** Finished chunks of one upload that are handed to the database together before its commit. */
+export const UPLOAD_STAGED_CHUNKS = 256;
+/** Writes of one file that may wait for each other; more are answered OVERLOADED. */
+export const RANGE_WRITES_WAITING = 1_024;
+/** Chunk files put into one directory before the next is taken, so that start-up sweeps few of them. */
+export const CHUNKS_PER_DIRECTORY_TURN = 4_096;
+/** Chunk files kept open for reading. */
+export const OPEN_CHUNK_FILES = 256;
+/** Largest directory that is listed in another order than by name. */
+export const LIST_SORTED_ENTRIES_MAX = 50_000;
+/** Rows that one slice of a background purge removes, so that other commands wait little. */
+export const PURGE_SLICE_ROWS = 512;
+/** Removed chunk files that are unlinked together. */
+export const GARBAGE_BATCH_CHUNKS = 256;
+/** Size of the write-ahead log from which it is brought into the database. */
+export const WAL_CHECKPOINT_BYTES = 33_554_432;
+/** Space kept free for removals on a full disk. */
+export const STORAGE_SLACK_BYTES = 16_777_216;
+/** Inodes and content lists that one root may ever have made; their numbers are never used again. */
+export const IDS_PER_ROOT: number = 2 ** 32 - 1;
+/** Roots that one data directory may ever hold; with the above, ids stay below 2^53. */
+export const ROOTS_PER_DATA_DIRECTORY: number = 2 ** 21 - 1;
+/** Levels of directories below a root: as many as the longest path can name (decision D13). */
+export const DIRECTORY_DEPTH_MAX: number = PATH_MAX_BYTES / 2;
+/** Differences that a check of a data directory lists one by one; the rest is counted. */
+export const CHECK_DIFFERENCES_LISTED = 1_000;
