@@ -1,0 +1,51 @@
+// What may be the id and the address of a node, since both go into certificates, file names, URLs and other people's screens.
+import { GroveError } from "./errors.ts";
+import { METRICS_PORT_OFFSET } from "./limits.ts";
+
+const NODE_ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const HOST_NAME =
+  /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+const PORT_MAX = 65_535;
+
+/** A host and a port, apart; an IPv6 host comes without brackets. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Returns the id of a node: one DNS label of lower-case letters, digits and hyphens, since `<id>.cluster.local` is its certificate's name (D20). Throws BAD_ARGUMENT. */
+export function checkedNodeId(fsId: string): string {
+  if (NODE_ID.test(fsId)) return fsId;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    "a node id has 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end",
+  );
+}
+
+/** Splits `host:port` or `[ipv6]:port`. Throws BAD_ARGUMENT; ports are 1 to 65535, or 0 too when a free one may be taken. */
+export function parseHostPort(text: string, options: { readonly allowZero?: boolean } = {}): HostPort {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  const isHost = match?.[1] !== undefined || (host !== undefined && HOST_NAME.test(host));
+  if (host === undefined || !isHost || port > PORT_MAX || (port === 0 && options.allowZero !== true)) {
+    throw new GroveError("BAD_ARGUMENT", "an address is host:port, with an IPv6 address in brackets");
+  }
+  return { host, port };
+}
+
+/** Writes `host:port`, with brackets around an IPv6 address. */
+export function formatHostPort(address: HostPort): string {
+  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  return `${host}:${address.port}`;
+}
+
+/** Checks the gRPC address that a FileServer advertises: its port is above 41000, because the metrics port is that much below (T6). */
+export function checkedFileServerAddress(text: string): string {
+  const address = parseHostPort(text);
+  if (address.port > METRICS_PORT_OFFSET) return formatHostPort(address);
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `a FileServer's gRPC port is above ${METRICS_PORT_OFFSET}, because its metrics port is that much lower`,
+  );
+}

@@ -1,0 +1,183 @@
+// The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
+
+/** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
+export type Speaker =
+  /** Mock mode: nobody proves anything, and the data directory's id stands for the key. */
+  | { readonly kind: "mock" }
+  /** A certificate that names this very node. */
+  | { readonly kind: "named"; readonly keyFingerprint: string }
+  /** A certificate that names no node (`fileserver`, `localhost`): good for ids that first registered with its public key. */
+  | { readonly kind: "generic"; readonly keyFingerprint: string };
+
+/** One user whom a root's owner lets read and write below a path. */
+export interface Grant {
+  readonly path: string;
+  readonly user: string;
+}
+
+/** A root that a registering node holds. */
+export interface HeldRoot {
+  readonly owner: string;
+  readonly rootId: string;
+  /** Grows with every change of the root's grants. */
+  readonly version: bigint;
+  readonly grants: readonly Grant[];
+}
+
+/** All that a FileServer says of itself when it registers. */
+export interface NodeRegistration {
+  readonly fsId: string;
+  readonly name: string;
+  /** gRPC address as clients reach it, host:port. */
+  readonly address: string;
+  readonly softwareVersion: string;
+  /** Empty for a node that never was in a cluster. */
+  readonly clusterId: string;
+  /** New for each start of the process. */
+  readonly instanceId: string;
+  /** Made once for each data directory. */
+  readonly dataId: string;
+  readonly diskTotalBytes: bigint;
+  readonly diskFreeBytes: bigint;
+  readonly diskReserveBytes: bigint;
+  readonly roots: readonly HeldRoot[];
+  readonly speaker: Speaker;
+}
+
+/** A root that a node holds although the store says that it lives elsewhere; the store's word stays. */
+export interface RootConflict {
+  readonly owner: string;
+  readonly heldRootId: string;
+  readonly recordedRootId: string;
+  readonly recordedFsId: string;
+}
+
+/** What a node gets for registering. */
+export interface Lease {
+  readonly clusterId: string;
+  /** Grows by one with each registration of the id; speakers with an older one are fenced. */
+  readonly epoch: number;
+  readonly conflicts: readonly RootConflict[];
+}
+
+/** What a node says every 5 s. */
+export interface Heartbeat {
+  readonly fsId: string;
+  readonly epoch: number;
+  readonly rootsVersion: bigint;
+  readonly diskFreeBytes: bigint;
+  readonly draining: boolean;
+  readonly speaker: Speaker;
+}
+
+/** What the store answers to a heartbeat. */
+export interface HeartbeatOutcome {
+  /** False when the store lacks the node, which must then register again. */
+  readonly known: boolean;
+  /** True when either side shows to be older than before, as after a restored backup: the node should register again. */
+  readonly sendFull: boolean;
+}
+
+/** A node that acts for itself in a control call. */
+export interface NodeCaller {
+  readonly fsId: string;
+  readonly epoch: number;
+  readonly speaker: Speaker;
+}
+
+/** A node as the store knows it. */
+export interface NodeRecord {
+  readonly fsId: string;
+  readonly name: string;
+  readonly address: string;
+  readonly softwareVersion: string;
+  readonly epoch: number;
+  readonly diskTotalBytes: bigint;
+  readonly diskFreeBytes: bigint;
+  readonly diskReserveBytes: bigint;
+  readonly draining: boolean;
+  /** True while its lease runs: a heartbeat came within the last 30 s. */
+  readonly live: boolean;
+  /** Wall time of the last heartbeat or registration. */
+  readonly lastSeenWallMs: number;
+  /** Roots that live on it. */
+  readonly rootCount: number;
+}
+
+/** Where a root lives. */
+export interface LocatedRoot {
+  readonly owner: string;
+  readonly rootId: string;
+  readonly fsId: string;
+  /** Empty when the node has not registered since the store was rebuilt. */
+  readonly address: string;
+  readonly live: boolean;
+}
+
+/** A root of somebody else, and the path in it that is shared. */
+export interface SharedRoot extends LocatedRoot {
+  readonly path: string;
+}
+
+/** One RootShare (granted) or RootUnshare (not granted) of a node. */
+export interface GrantChange extends Grant {
+  readonly owner: string;
+  readonly version: bigint;
+  readonly granted: boolean;
+  readonly node: NodeCaller;
+}
+
+/**
+ * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use one store; all of them
+ * may reject with STORE_UNAVAILABLE or OVERLOADED. It holds nothing that registrations of the FileServers cannot bring back.
+ */
+export interface Directory {
+  /** Resolves when the store can never be used again by this process, with the reason; stays pending otherwise. */
+  readonly failed: Promise<Error>;
+
+  /** The cluster's id; undefined in a new store until a node registers or an id is adopted. */
+  clusterId(): Promise<string | undefined>;
+
+  /**
+   * Gives a store without an id the one that the cluster had before the store was lost, and holds the placement of new roots for
+   * 30 s, so that the FileServers can bring back theirs. Throws CLUSTER_MISMATCH when it has another id, which is never overwritten.
+   */
+  adoptClusterId(clusterId: string): Promise<void>;
+
+  /**
+   * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. Throws CLUSTER_MISMATCH;
+   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory);
+   * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
+   */
+  register(registration: NodeRegistration): Promise<Lease>;
+
+  /** Renews a lease. Throws FENCED for an older epoch, and CLIENT_CERT_REQUIRED when the speaker may not speak for this id. */
+  heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome>;
+
+  /**
+   * Where the user's root lives; a user without one gets it placed on the live node with the most free bytes above its reserve that
+   * is not draining. Throws STARTING while placement is held and NODE_DRAINING when no node takes new roots.
+   */
+  locateRoot(owner: string): Promise<LocatedRoot>;
+
+  /** The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node. */
+  claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot>;
+
+  /** Where a root lives, without placing it. */
+  findRoot(owner: string): Promise<LocatedRoot | undefined>;
+
+  /** What others share with a user, by owner and path; at most 1000. */
+  rootsSharedWith(user: string): Promise<SharedRoot[]>;
+
+  /**
+   * Records a grant or its end and tells whether that was news: an older version never overwrites a newer one (F-03). Throws FENCED,
+   * and WRONG_NODE when the root does not live on the calling node.
+   */
+  setGrant(change: GrantChange): Promise<boolean>;
+
+  /** All nodes by id. */
+  nodes(): Promise<NodeRecord[]>;
+
+  /** Ends the connection; later calls reject. */
+  close(): Promise<void>;
+}

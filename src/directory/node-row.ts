@@ -1,0 +1,65 @@
+// A node as a row of the store: who may speak for it, who may hold its id, and its public form.
+import { GroveError } from "#base/errors.ts";
+import type { NodeRecord, NodeRegistration, Speaker } from "./directory.ts";
+
+/** A row of the table of nodes, with the number of roots counted in. */
+export interface NodeRow {
+  readonly fs_id: string;
+  readonly name: string;
+  readonly address: string;
+  readonly software_version: string;
+  readonly instance_id: string;
+  readonly data_id: string;
+  readonly holder_key: string | null;
+  readonly first_key: string | null;
+  readonly epoch: bigint;
+  readonly disk_total: bigint;
+  readonly disk_free: bigint;
+  readonly disk_reserve: bigint;
+  readonly draining: bigint;
+  readonly roots_version: string | null;
+  readonly last_seen_ms: bigint;
+  readonly root_count: bigint;
+}
+
+/** Throws CLIENT_CERT_REQUIRED when a certificate that names no node speaks for an id that first registered with another key (D20). */
+export function maySpeak(node: Pick<NodeRow, "first_key">, speaker: Speaker): void {
+  if (speaker.kind !== "generic" || node.first_key === speaker.keyFingerprint) return;
+  throw new GroveError(
+    "CLIENT_CERT_REQUIRED",
+    "this certificate names no node, and the id first registered with another key",
+  );
+}
+
+/** Throws NODE_ID_HELD unless the newcomer proves to be the holder of the live lease, started again (D19). */
+export function mayHold(
+  node: Pick<NodeRow, "holder_key" | "data_id">,
+  newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "fsId">,
+): void {
+  const isSame =
+    newcomer.speaker.kind === "mock"
+      ? node.data_id === newcomer.dataId
+      : node.holder_key === newcomer.speaker.keyFingerprint;
+  if (isSame) return;
+  throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${newcomer.fsId}`, {
+    metadata: { fs_id: newcomer.fsId },
+  });
+}
+
+/** The row as others see it. */
+export function toNodeRecord(row: NodeRow, live: boolean): NodeRecord {
+  return {
+    fsId: row.fs_id,
+    name: row.name,
+    address: row.address,
+    softwareVersion: row.software_version,
+    epoch: Number(row.epoch),
+    diskTotalBytes: row.disk_total,
+    diskFreeBytes: row.disk_free,
+    diskReserveBytes: row.disk_reserve,
+    draining: row.draining === 1n,
+    live,
+    lastSeenWallMs: Number(row.last_seen_ms),
+    rootCount: Number(row.root_count),
+  };
+}

@@ -1,0 +1,112 @@
+// Runs the store's contract on SQLite, and shows what is particular to a file.
+import assert from "node:assert/strict";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import type { Directory } from "./directory.ts";
+import { registration, testDirectoryContract } from "./directory-contract.fixture.ts";
+import { openDirectory } from "./open-directory.ts";
+
+async function temporaryFolder(cleanUp: (end: () => Promise<void>) => void): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "directory-"));
+  cleanUp(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+testDirectoryContract("sqlite", async (clock, cleanUp) => {
+  const path = join(await temporaryFolder(cleanUp), "meta.db");
+  let directory = await openDirectory(`sqlite:${path}`, { clock });
+  cleanUp(() => directory.close());
+  return {
+    directory,
+    async reopen(): Promise<Directory> {
+      await directory.close();
+      directory = await openDirectory(`sqlite:${path}`, { clock });
+      return directory;
+    },
+  };
+});
+
+async function openTemporary(t: TestContext): Promise<{ path: string; directory: Directory }> {
+  const path = join(await temporaryFolder((end) => t.after(end)), "new folder", "meta.db");
+  const directory = await openDirectory(`sqlite:${path}`, { clock: new ManualClock() });
+  t.after(() => directory.close());
+  return { path, directory };
+}
+
+test("the file is made with its folder, and only its owner may read it", async (t) => {
+  const { path } = await openTemporary(t);
+  for (const name of [path, `${path}-wal`]) assert.equal((await stat(name)).mode & 0o777, 0o600, name);
+});
+
+test("another process reads the file while the store is open", async (t) => {
+  const { path, directory } = await openTemporary(t);
+  await directory.register(registration("a"));
+  const reader = new DatabaseSync(path, { readOnly: true });
+  assert.equal(reader.prepare("SELECT fs_id FROM nodes").get()?.["fs_id"], "a");
+  await directory.register(registration("b"));
+  assert.equal(reader.prepare("SELECT COUNT(*) AS count FROM nodes").get()?.["count"], 2);
+  reader.close();
+});
+
+test("a store of a newer Grove is refused and left as it is (D18)", async (t) => {
+  const { path, directory } = await openTemporary(t);
+  await directory.close();
+  const database = new DatabaseSync(path);
+  database.exec("PRAGMA user_version = 99");
+  database.close();
+  await assert.rejects(openDirectory(`sqlite:${path}`, { clock: new ManualClock() }), /schema 99/);
+});
+
+test("a file that is something else is refused", async (t) => {
+  const folder = await temporaryFolder((end) => t.after(end));
+  const text = join(folder, "text.db");
+  await writeFile(text, "x".repeat(8_192));
+  const foreign = join(folder, "foreign.db");
+  const database = new DatabaseSync(foreign);
+  database.exec("CREATE TABLE mine (x)");
+  database.close();
+  for (const path of [text, foreign, folder]) {
+    await assert.rejects(
+      openDirectory(`sqlite:${path}`, { clock: new ManualClock() }),
+      (error) => isGroveError(error, "STORE_UNAVAILABLE", "BAD_ARGUMENT"),
+      path,
+    );
+  }
+});
+
+test("a damaged file makes the store fail for good, and it says so", async (t) => {
+  const { path, directory } = await openTemporary(t);
+  await directory.register(registration("a"));
+  const other = new DatabaseSync(path);
+  other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  other.close();
+  await writeFile(path, Buffer.alloc((await stat(path)).size, 0x5a));
+  const outcome = await directory.nodes().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.ok(isGroveError(outcome, "STORE_UNAVAILABLE"), String(outcome));
+  assert.ok(isGroveError(await directory.failed, "STORE_UNAVAILABLE"));
+  await assert.rejects(directory.register(registration("b")), (error) =>
+    isGroveError(error, "STORE_UNAVAILABLE"),
+  );
+});
+
+test("only the URLs that are built in are taken, and none is quoted back (D19)", async () => {
+  const clock = new ManualClock();
+  await assert.rejects(
+    openDirectory("postgres://u:secret@h/d", { clock }),
+    /no PostgreSQL metadata store yet/,
+  );
+  for (const url of ["", "sqlite:", "file:///secret", "/secret"]) {
+    await assert.rejects(
+      openDirectory(url, { clock }),
+      (error) => isGroveError(error, "BAD_ARGUMENT") && !error.message.includes("secret"),
+    );
+  }
+});

@@ -1,0 +1,167 @@
+// The metadata store in one SQLite file: hands each command to the worker that owns the file.
+import { Worker } from "node:worker_threads";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { DIRECTORY_QUEUE_MAX } from "#base/limits.ts";
+import type {
+  Directory,
+  GrantChange,
+  Heartbeat,
+  HeartbeatOutcome,
+  Lease,
+  LocatedRoot,
+  NodeCaller,
+  NodeRecord,
+  NodeRegistration,
+  SharedRoot,
+} from "./directory.ts";
+import type { Now, SqliteStore } from "./sqlite-store.ts";
+import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
+
+/** What the store on SQLite is made from. */
+export interface SqliteDirectoryDeps {
+  /** Path of the file; its folder exists. */
+  readonly path: string;
+  readonly clock: Clock;
+}
+
+type Values<Command extends StoreCommand> =
+  Parameters<SqliteStore[Command]> extends [Now, ...infer Rest] ? Rest : [];
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
+
+/**
+ * Opens or makes the store (D19). One process at a time writes; others may open the file read-only. Throws BAD_ARGUMENT for a file of
+ * a newer Grove or of another program, STORE_UNAVAILABLE when it cannot be opened.
+ */
+export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
+  const directory = new SqliteDirectory(deps);
+  await directory.opened;
+  return directory;
+}
+
+class SqliteDirectory implements Directory {
+  readonly failed: Promise<Error>;
+  readonly opened: Promise<unknown>;
+  readonly #clock: Clock;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #fail: (error: Error) => void;
+  #lastId = 0;
+  #ended: Error | undefined;
+
+  constructor(deps: SqliteDirectoryDeps) {
+    this.#clock = deps.clock;
+    const failed = Promise.withResolvers<Error>();
+    this.failed = failed.promise;
+    this.#fail = failed.resolve;
+    this.opened = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
+    const workerData: WorkerStart = { path: deps.path, now: this.#now() };
+    this.#worker = new Worker(new URL(WORKER, import.meta.url), { workerData });
+    this.#worker.on("message", (reply: WorkerReply) => this.#settle(reply));
+    this.#worker.on("error", (cause) => this.#end(unavailable("the metadata store's worker failed", cause)));
+    this.#worker.on("exit", () => this.#end(unavailable("the metadata store is closed")));
+  }
+
+  clusterId(): Promise<string | undefined> {
+    return this.#call("clusterId");
+  }
+
+  adoptClusterId(clusterId: string): Promise<void> {
+    return this.#call("adoptClusterId", clusterId);
+  }
+
+  register(registration: NodeRegistration): Promise<Lease> {
+    return this.#call("register", registration);
+  }
+
+  heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome> {
+    return this.#call("heartbeat", beat);
+  }
+
+  locateRoot(owner: string): Promise<LocatedRoot> {
+    return this.#call("locateRoot", owner);
+  }
+
+  claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot> {
+    return this.#call("claimRoot", owner, node);
+  }
+
+  findRoot(owner: string): Promise<LocatedRoot | undefined> {
+    return this.#call("findRoot", owner);
+  }
+
+  rootsSharedWith(user: string): Promise<SharedRoot[]> {
+    return this.#call("rootsSharedWith", user);
+  }
+
+  setGrant(change: GrantChange): Promise<boolean> {
+    return this.#call("setGrant", change);
+  }
+
+  nodes(): Promise<NodeRecord[]> {
+    return this.#call("nodes");
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended !== undefined) return;
+    const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
+    const answered = this.#send("close", []);
+    this.#ended = unavailable("the metadata store is closed");
+    await answered;
+    await exited;
+  }
+
+  #call<Command extends StoreCommand>(
+    command: Command,
+    ...values: Values<Command>
+  ): Promise<ReturnType<SqliteStore[Command]>> {
+    return this.#send(command, values) as Promise<ReturnType<SqliteStore[Command]>>;
+  }
+
+  #send(command: WorkerRequest["command"], values: readonly unknown[]): Promise<unknown> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    if (this.#waiting.size >= DIRECTORY_QUEUE_MAX && command !== "close") {
+      return Promise.reject(new GroveError("OVERLOADED", "the metadata store has too much to do; try again"));
+    }
+    const id = ++this.#lastId;
+    const answered = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    this.#worker.postMessage({ id, command, now: this.#now(), values } satisfies WorkerRequest);
+    return answered;
+  }
+
+  #settle(reply: WorkerReply): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    if (!("error" in reply)) {
+      waiting?.resolve(reply.value);
+      return;
+    }
+    const { code, message, metadata } = reply.error;
+    const error = new GroveError(code, message, { metadata });
+    waiting?.reject(error);
+    if (reply.isFinal) this.#fail(error);
+  }
+
+  #end(error: GroveError): void {
+    const isExpected = this.#ended !== undefined;
+    this.#ended ??= error;
+    for (const waiting of this.#waiting.values()) waiting.reject(error);
+    this.#waiting.clear();
+    if (!isExpected) this.#fail(error);
+  }
+
+  #now(): Now {
+    return { wallMs: this.#clock.wallMs(), steadyMs: this.#clock.steadyMs() };
+  }
+}
+
+function unavailable(message: string, cause?: unknown): GroveError {
+  return new GroveError("STORE_UNAVAILABLE", message, cause === undefined ? {} : { cause });
+}

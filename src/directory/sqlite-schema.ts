@@ -1,0 +1,81 @@
+// The tables of the metadata store in SQLite, and how an older file becomes a newer one.
+import type { DatabaseSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+
+/** Marks the file as ours: "GrvM" in ASCII. */
+const APPLICATION_ID = 0x47_72_76_4d;
+
+/** Each entry takes the schema one version further, in a transaction of its own. Entries are never changed, only added. */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE nodes (
+    fs_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    address TEXT NOT NULL,
+    software_version TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    data_id TEXT NOT NULL,
+    -- Public key that holds the lease, and the one that the id first registered with; null in mock mode.
+    holder_key TEXT,
+    first_key TEXT,
+    epoch INTEGER NOT NULL,
+    disk_total INTEGER NOT NULL,
+    disk_free INTEGER NOT NULL,
+    disk_reserve INTEGER NOT NULL,
+    draining INTEGER NOT NULL,
+    roots_version TEXT,
+    last_seen_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE roots (
+    owner TEXT PRIMARY KEY,
+    root_id TEXT NOT NULL UNIQUE,
+    fs_id TEXT NOT NULL,
+    -- 1 once the node has said that it holds the root, or has come to fetch it.
+    held INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    assigned_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX roots_by_node ON roots (fs_id);
+  -- An ended grant stays as a row, so that a late message of an older version cannot bring it back.
+  CREATE TABLE grants (
+    owner TEXT NOT NULL,
+    user TEXT NOT NULL,
+    path TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    granted INTEGER NOT NULL,
+    PRIMARY KEY (owner, user, path)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX grants_by_user ON grants (user, owner, path) WHERE granted = 1;
+  `,
+];
+
+/** The schema version that this program writes. */
+export const SCHEMA_VERSION: number = MIGRATIONS.length;
+
+/** Makes or migrates the tables. Throws BAD_ARGUMENT for a file of a newer version or of another program. */
+export function migrate(database: DatabaseSync): void {
+  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+  const version = pragma("user_version");
+  const applicationId = pragma("application_id");
+  const isEmpty = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (applicationId !== APPLICATION_ID && !(isEmpty && applicationId === 0)) {
+    throw new GroveError("BAD_ARGUMENT", "this file is not a metadata store of Grove");
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
+    );
+  }
+  for (let next = version; next < SCHEMA_VERSION; next++) {
+    database.exec("BEGIN IMMEDIATE");
+    try {
+      database.exec(MIGRATIONS[next] ?? "");
+      database.exec(`PRAGMA user_version = ${next + 1}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`);
+    } catch (error) {
+      database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+// The worker that owns the metadata store's file, so that the event loop never waits for a flush.
+import { parentPort, workerData } from "node:worker_threads";
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import { type Now, SqliteStore } from "./sqlite-store.ts";
+
+/** What the worker is started with. */
+export interface WorkerStart {
+  readonly path: string;
+  readonly now: Now;
+}
+
+/** Names of the store's commands. */
+export type StoreCommand = Exclude<keyof SqliteStore, "close">;
+
+/** One command on its way to the worker; "close" is the last. */
+export interface WorkerRequest {
+  readonly id: number;
+  readonly command: StoreCommand | "close";
+  readonly now: Now;
+  readonly values: readonly unknown[];
+}
+
+/** A refusal on its way back: errors lose their class between threads. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What comes back; the first one, with id 0, says whether the file could be opened. */
+export type WorkerReply =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: WireError; readonly isFinal: boolean };
+
+/** SQLite's primary result codes after which nothing in the file can be trusted: I/O error, corruption, not a database. */
+const FINAL_ERRORS: ReadonlySet<number> = new Set([10, 11, 26]);
+
+/** After a failed flush nothing is tried again: what the kernel dropped would look saved the next time. */
+let failure: WireError | undefined;
+
+function toReply(id: number, error: unknown): WorkerReply {
+  if (error instanceof GroveError) {
+    const { code, message, metadata } = error;
+    return { id, error: { code, message, metadata }, isFinal: false };
+  }
+  const sqliteCode = (error as { errcode?: number }).errcode;
+  const isFinal = sqliteCode !== undefined && FINAL_ERRORS.has(sqliteCode & 0xff);
+  const message = `the metadata store failed: ${errorText(error)}`;
+  const wire: WireError = { code: "STORE_UNAVAILABLE", message, metadata: {} };
+  if (isFinal) failure = wire;
+  return { id, error: wire, isFinal };
+}
+
+function answer(store: SqliteStore, request: WorkerRequest): WorkerReply {
+  const { id, command, now, values } = request;
+  if (failure !== undefined && command !== "close") return { id, error: failure, isFinal: true };
+  try {
+    if (command === "close") {
+      store.close();
+      return { id, value: undefined };
+    }
+    const run = store[command] as (now: Now, ...values: readonly unknown[]) => unknown;
+    return { id, value: run.call(store, now, ...values) };
+  } catch (error) {
+    return toReply(id, error);
+  }
+}
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  const { path, now } = workerData as WorkerStart;
+  let store: SqliteStore;
+  try {
+    store = new SqliteStore(path, now);
+  } catch (error) {
+    port.postMessage(toReply(0, error));
+    port.close();
+    return;
+  }
+  port.on("message", (request: WorkerRequest) => {
+    port.postMessage(answer(store, request));
+    if (request.command === "close") port.close();
+  });
+  port.postMessage({ id: 0, value: undefined } satisfies WorkerReply);
+}
+
+if (parentPort !== null) serve(parentPort);
