@@ -71,7 +71,6 @@ export interface ChannelCore {
 
 /** How often a call that no server has looked at is sent again by itself. */
 const TRANSPARENT_RETRIES = 3;
-const USER_AGENT = "grove-grpc/1";
 
 const CALL = Symbol("call");
 type CallStream = ClientHttp2Stream & { [CALL]?: ClientCall };
@@ -114,7 +113,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #stream: ClientHttp2Stream | undefined;
   #retriesLeft = TRANSPARENT_RETRIES;
   /** Sends the requests once a stream is open. */
-  #send: (outlet: Outlet) => void = () => undefined;
+  #send: () => void = () => undefined;
   /** False once a request was taken that cannot be had again. */
   #isReplayable = true;
   #outlet: Outlet | undefined;
@@ -126,10 +125,11 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #single: { body: Buffer; compressed: boolean } | undefined;
   #gotHeaders = false;
   #inputEnded = false;
-  #responseHeaders: Metadata = new Metadata();
+  #rawHeaders: readonly string[] = [];
   #rawTrailers: readonly string[] = [];
   /** From the trailers: null is OK. */
   #status: StatusError | null | undefined;
+  #isWaiting = false;
   #isSettled = false;
   #cancelDeadline: (() => void) | undefined;
   #onAbort: (() => void) | undefined;
@@ -161,7 +161,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   /** Resolves with the response headers, empty ones when the call ended without. */
   get headers(): Promise<Metadata> {
     this.#headersKnown ??= Promise.withResolvers();
-    if (this.#gotHeaders || this.#isSettled) this.#headersKnown.resolve(this.#responseHeaders);
+    if (this.#gotHeaders || this.#isSettled) this.#headersKnown.resolve(Metadata.fromRaw(this.#rawHeaders));
     return this.#headersKnown.promise;
   }
 
@@ -202,7 +202,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#readMetadata();
     this.#opened = Promise.withResolvers();
     const { promise } = this.#opened;
-    this.#send = (outlet) => this.#opened?.resolve(outlet);
+    this.#send = () => this.#opened?.resolve(this.#openOutlet());
     this.#isReplayable = false;
     this.#reply = this.#startSingle();
     // Also rejects through the writer and through finish.
@@ -240,8 +240,8 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     stream.on("trailers", onTrailers);
     stream.on("end", onEnd);
     stream.on("close", onClose);
-    this.#outlet = new Outlet(stream, this.#core.clock);
-    this.#send(this.#outlet);
+    this.#outlet = undefined;
+    this.#send();
   }
 
   /** No connection could be had. */
@@ -273,7 +273,8 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (stream !== this.#stream) return;
     this.#rawTrailers = raw;
     this.#status = statusOf(raw);
-    if (this.#status === undefined) this.#status = new StatusError(Code.UNKNOWN, "trailers without grpc-status");
+    if (this.#status === undefined)
+      this.#status = new StatusError(Code.UNKNOWN, "trailers without grpc-status");
     if (this.#inputEnded) this.#conclude();
   }
 
@@ -312,26 +313,11 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#fail(new StatusError(status, `the stream was closed without a status (HTTP/2 code ${code})`));
   }
 
-  #headerList(transport: Transport): string[] {
-    const { path } = pathOf(this.method);
-    const headers = [
-      ":method",
-      "POST",
-      ":scheme",
-      this.#core.scheme,
-      ":authority",
-      this.#core.serverName ?? transport.address,
-      ":path",
-      path,
-      "te",
-      "trailers",
-      "content-type",
-      "application/grpc",
-      "user-agent",
-      USER_AGENT,
-      "grpc-accept-encoding",
-      "identity,gzip",
-    ];
+  #headerList(transport: Transport): readonly string[] {
+    const fixed = transport.headersOf(this.method, this.#core.scheme, this.#core.serverName);
+    const isPlain = this.#options.compress !== true && this.#deadlineMs === undefined;
+    if (isPlain && this.#metadata === undefined) return fixed;
+    const headers = fixed.slice();
     if (this.#options.compress === true) headers.push("grpc-encoding", "gzip");
     if (this.#deadlineMs !== undefined) {
       headers.push("grpc-timeout", formatTimeout(this.#deadlineMs - this.#core.clock.steadyMs()));
@@ -347,19 +333,19 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (methodKind === "client_streaming" || methodKind === "bidi_streaming") {
       const requests = (request as AsyncIterable<unknown>)[Symbol.asyncIterator]();
       this.#isReplayable = true;
-      this.#send = (outlet) => void this.#sendAll(requests, outlet);
+      this.#send = () => void this.#sendAll(requests, this.#openOutlet());
       return;
     }
     const body = this.#encode(request);
     if (this.#options.compress === true) {
-      this.#send = (outlet) =>
+      this.#send = () =>
         void compress(body).then(
-          (compressed) => this.#sendOnly(frame(compressed, true), outlet),
+          (compressed) => this.#sendOnly(frame(compressed, true)),
           (error: unknown) => this.#fail(new StatusError(Code.INTERNAL, "cannot compress", { cause: error })),
         );
     } else {
       const framed = frame(body, false);
-      this.#send = (outlet) => this.#sendOnly(framed, outlet);
+      this.#send = () => this.#sendOnly(framed);
     }
   }
 
@@ -368,13 +354,18 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (this.#options.metadata !== undefined) this.#metadata = new Metadata(this.#options.metadata);
   }
 
-  #sendOnly(framed: Buffer, outlet: Outlet): void {
+  #openOutlet(): Outlet {
+    this.#outlet ??= new Outlet(this.#stream as ClientHttp2Stream, this.#core.clock);
+    return this.#outlet;
+  }
+
+  #sendOnly(framed: Buffer): void {
     const stream = this.#stream;
     if (this.#isSettled || stream === undefined) return;
     if (framed.length <= SEND_WINDOW_BYTES) stream.end(framed);
     else {
       // A failure here is one of the stream's, which its close reports.
-      void Promise.resolve(outlet.write(framed)).then(
+      void Promise.resolve(this.#openOutlet().write(framed)).then(
         () => stream.end(),
         () => undefined,
       );
@@ -443,10 +434,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #takeReply(): MessageShape<DescMessage> | Promise<MessageShape<DescMessage>> {
     if (this.#single === undefined) throw new StatusError(Code.UNIMPLEMENTED, "no reply message");
     const { body, compressed } = this.#single;
-    return decodeBody(this.method.output, body, compressed, {
-      encoding: this.#encoding,
-      limits: this.#core.limits,
-    });
+    return decodeBody(this.method.output, body, compressed, this.#encoding, this.#core.limits);
   }
 
   /** Starts deadline, cancellation and interceptors, then the call. `settled` hears how it ended. */
@@ -500,8 +488,12 @@ export class ClientCall implements CallWaiter, OutgoingCall {
 
   #seekTransport(): void {
     const transport = this.#core.current();
-    if (transport === undefined) this.#core.wait(this);
-    else this.ready(transport);
+    if (transport === undefined) {
+      this.#isWaiting = true;
+      this.#core.wait(this);
+    } else {
+      this.ready(transport);
+    }
   }
 
   #makeInbox(encoding: string): Inbox<unknown> {
@@ -526,11 +518,9 @@ export class ClientCall implements CallWaiter, OutgoingCall {
       return;
     }
     this.#inbox?.setEncoding(this.#encoding);
-    if (this.#headersKnown !== undefined || this.#options.onHeaders !== undefined) {
-      this.#responseHeaders = Metadata.fromRaw(raw);
-      this.#options.onHeaders?.(this.#responseHeaders);
-      this.#headersKnown?.resolve(this.#responseHeaders);
-    }
+    this.#rawHeaders = raw;
+    this.#options.onHeaders?.(Metadata.fromRaw(raw));
+    this.#headersKnown?.resolve(Metadata.fromRaw(raw));
   }
 
   /** Everything is here: the messages, and the status. */
@@ -562,10 +552,11 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#isSettled = true;
     this.#cancelDeadline?.();
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort);
-    this.#core.forget(this);
+    if (this.#isWaiting) this.#core.forget(this);
     this.#bodies?.release();
-    this.#outlet?.fail(error ?? new StatusError(Code.CANCELLED, "the server has answered already"));
-    this.#headersKnown?.resolve(this.#responseHeaders);
+    if (this.#outlet !== undefined)
+      this.#outlet.fail(error ?? new StatusError(Code.CANCELLED, "the server has answered already"));
+    this.#headersKnown?.resolve(Metadata.fromRaw(this.#rawHeaders));
     if (this.#trailersKnown !== undefined || this.#options.onTrailers !== undefined) {
       const trailers = Metadata.fromRaw(this.#rawTrailers);
       this.#options.onTrailers?.(trailers);
@@ -578,14 +569,3 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#settled?.(error);
   }
 }
-
-const PATHS = new WeakMap<DescMethod, { path: string }>();
-
-const pathOf = (method: DescMethod): { path: string } => {
-  let known = PATHS.get(method);
-  if (known === undefined) {
-    known = { path: `/${method.parent.typeName}/${method.name}` };
-    PATHS.set(method, known);
-  }
-  return known;
-};

@@ -77,7 +77,9 @@ export class Connection {
   }
 
   /** The other end. */
-  readonly peerOf = (): Peer => this.#peer;
+  get peer(): Peer {
+    return this.#peer;
+  }
 
   /** Looks after the connection and its calls; called every second. */
   check(nowMs: number): void {

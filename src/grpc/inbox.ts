@@ -26,13 +26,14 @@ export const decodeBody = <D extends DescMessage>(
   desc: D,
   body: Uint8Array,
   compressed: boolean,
-  deps: Pick<InboxDeps, "encoding" | "limits">,
+  encoding: string,
+  limits: MessageLimits,
 ): MessageShape<D> | Promise<MessageShape<D>> => {
   if (!compressed) return decodePlain(desc, body);
-  if (deps.encoding === "identity") {
+  if (encoding === "identity") {
     throw new StatusError(Code.INTERNAL, "compressed message without grpc-encoding");
   }
-  const limit = Math.min(deps.limits.maxDecompressedBytes, deps.limits.receiveMessageBytes);
+  const limit = Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes);
   const plain = decompress(body, limit);
   return plain instanceof Promise
     ? plain.then((bytes) => decodePlain(desc, bytes))
@@ -192,7 +193,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
     const first = this.#waiting.shift();
     if (first !== undefined) {
       this.letGo(first.body.length);
-      return decodeBody(this.#desc, first.body, first.compressed, this.deps);
+      return decodeBody(this.#desc, first.body, first.compressed, this.deps.encoding, this.deps.limits);
     }
     if (this.hasEnded()) return null;
     return this.changed().then(() => this.next());

@@ -44,16 +44,17 @@ export interface ServerCallDeps {
   readonly toStatus: (error: unknown, call: ServerCall) => StatusError;
   /** Called once, when the stream is closed and the handler has returned. */
   readonly onGone: (call: ServerCall) => void;
+  /** Steady time of the last sweep, near enough for what is counted in seconds. */
+  sweptAtMs: number;
 }
 
-const OK_HEADERS: readonly string[] = [
-  ":status",
-  "200",
-  "content-type",
-  "application/grpc",
-  "grpc-accept-encoding",
-  "identity,gzip",
-];
+/** The connection that a call is on. */
+export interface CallConnection {
+  readonly peer: Peer;
+  readonly calls: Set<ServerCall>;
+}
+
+const OK_HEADERS: readonly string[] = [":status", "200", "content-type", "application/grpc"];
 const OK_TRAILERS: OutgoingHttpHeaders = { "grpc-status": "0" };
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ONLY = { endStream: true, sendDate: false };
@@ -81,7 +82,7 @@ export class ServerCall implements CallContext {
   readonly #stream: ServerHttp2Stream;
   readonly #served: ServedMethod;
   readonly #headers: RequestHeaders;
-  readonly #peerOf: () => Peer;
+  readonly #connection: CallConnection;
   readonly #inbox: Inbox<unknown> | undefined;
   readonly #deframer: Deframer | undefined;
   #bodies: WholeBodies | undefined;
@@ -112,16 +113,17 @@ export class ServerCall implements CallContext {
     stream: ServerHttp2Stream,
     served: ServedMethod,
     headers: RequestHeaders,
-    peerOf: () => Peer,
+    connection: CallConnection,
   ) {
     this.#deps = deps;
     this.#stream = stream;
     this.#served = served;
     this.#headers = headers;
-    this.#peerOf = peerOf;
+    this.#connection = connection;
+    connection.calls.add(this);
     this.method = served.called;
     this.timeoutMs = headers.timeoutMs;
-    this.#checkedAtMs = deps.clock.steadyMs();
+    this.#checkedAtMs = deps.sweptAtMs;
     const { kind } = served.called;
     if (kind === "client_streaming" || kind === "bidi_streaming") {
       const inboxDeps: InboxDeps = {
@@ -146,7 +148,7 @@ export class ServerCall implements CallContext {
   }
 
   get peer(): Peer {
-    return this.#peerOf();
+    return this.#connection.peer;
   }
 
   get responseHeaders(): Metadata {
@@ -170,6 +172,11 @@ export class ServerCall implements CallContext {
       if (this.#cancelled !== undefined) this.#abort.abort(this.#cancelled);
     }
     return this.#abort.signal;
+  }
+
+  /** True when the stream may be paused for the handler's sake. */
+  get mayPause(): boolean {
+    return this.#inbox !== undefined;
   }
 
   /** True while the client may still send, and its bytes count against the receive windows. */
@@ -215,6 +222,7 @@ export class ServerCall implements CallContext {
   onClose(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#connection.calls.delete(this);
     this.#deps.budget.give(this.#heldReplyBytes);
     this.#heldReplyBytes = 0;
     if (!this.#isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
@@ -282,10 +290,13 @@ export class ServerCall implements CallContext {
     if (this.#single === undefined) throw new StatusError(Code.UNIMPLEMENTED, "no request message");
     const { body, compressed } = this.#single;
     this.#single = undefined;
-    const request = decodeBody(this.#served.input, body, compressed, {
-      encoding: this.#headers.encoding,
-      limits: this.#deps.limits,
-    });
+    const request = decodeBody(
+      this.#served.input,
+      body,
+      compressed,
+      this.#headers.encoding,
+      this.#deps.limits,
+    );
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
@@ -476,7 +487,7 @@ export class ServerCall implements CallContext {
   /** Sends what is left to send: the reply if there is one, and the status, undefined for OK. */
   #finish(error: StatusError | undefined, framed?: Buffer): void {
     this.#isFinished = true;
-    this.#finishedAtMs = this.#deps.clock.steadyMs();
+    this.#finishedAtMs = this.#deps.sweptAtMs;
     this.#release();
     if (this.#stream.destroyed || this.#stream.closed) return;
     if (error !== undefined && !this.#stream.headersSent) {

@@ -120,6 +120,7 @@ export class GrpcServer {
       onGone: () => {
         this.#callCount--;
       },
+      sweptAtMs: this.#clock.steadyMs(),
     };
     this.#http = this.#createHttp();
   }
@@ -319,19 +320,16 @@ export class GrpcServer {
         ...status,
       ]);
     }
-    const call = new ServerCall(this.#callDeps, stream, served, read, connection.peerOf);
+    const call = new ServerCall(this.#callDeps, stream, served, read, connection);
     this.#callCount++;
-    connection.calls.add(call);
     const own: CallStream = stream;
     own[CALL] = call;
     own.on("data", onStreamData);
     own.on("end", onStreamEnd);
     own.on("wantTrailers", onStreamWantTrailers);
-    own.on("aborted", onStreamClose);
-    own.on("close", () => {
-      connection.calls.delete(call);
-      call.onClose();
-    });
+    // A paused stream may be aborted long before it closes.
+    if (call.mayPause) own.on("aborted", onStreamClose);
+    own.on("close", onStreamClose);
     call.start();
   }
 
@@ -349,6 +347,7 @@ export class GrpcServer {
 
   #sweep(): void {
     const nowMs = this.#clock.steadyMs();
+    this.#callDeps.sweptAtMs = nowMs;
     let receiving = 0;
     for (const connection of this.#connections.values()) {
       connection.check(nowMs);

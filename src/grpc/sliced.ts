@@ -145,7 +145,13 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       return this.#hand(first.message, first.payloadBytes, first.payload);
     }
     this.letGo(first.body.length + MESSAGE_OVERHEAD_BYTES);
-    const decoded = decodeBody(this.#desc, first.body, first.compressed, this.deps);
+    const decoded = decodeBody(
+      this.#desc,
+      first.body,
+      first.compressed,
+      this.deps.encoding,
+      this.deps.limits,
+    );
     return decoded instanceof Promise
       ? decoded.then((message) => this.#whole(message))
       : this.#whole(decoded);

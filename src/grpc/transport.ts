@@ -1,5 +1,6 @@
 // One connection of a channel to a server.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import {
   type ChannelKeepalive,
@@ -38,6 +39,7 @@ export class Transport {
   readonly address: string;
   readonly #session: ClientHttp2Session;
   readonly #deps: TransportDeps;
+  readonly #headers = new WeakMap<DescMethod, readonly string[]>();
   #isUsable = true;
   #stopKeepalive: (() => void) | undefined;
   #pingedAtMs: number | undefined;
@@ -102,6 +104,31 @@ export class Transport {
   /** True while new calls may go over it. */
   get isUsable(): boolean {
     return this.#isUsable && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** The headers that every call of a method has here, made once: node:http2 leaves the list as it is. */
+  headersOf(method: DescMethod, scheme: string, serverName: string | undefined): readonly string[] {
+    let headers = this.#headers.get(method);
+    if (headers === undefined) {
+      headers = [
+        ":method",
+        "POST",
+        ":scheme",
+        scheme,
+        ":authority",
+        serverName ?? this.address,
+        ":path",
+        `/${method.parent.typeName}/${method.name}`,
+        "te",
+        "trailers",
+        "content-type",
+        "application/grpc",
+        "grpc-accept-encoding",
+        "identity,gzip",
+      ];
+      this.#headers.set(method, headers);
+    }
+    return headers;
   }
 
   request(headers: readonly string[]): ClientHttp2Stream {
