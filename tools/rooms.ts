@@ -96,7 +96,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "ID-token verification and its cache, mock tokens, PKCE, the administrator's password",
     imports: ["base", "os"],
     packages: ["lru-cache", "oauth4webapi", "zod"],
-    builtins: [],
+    builtins: FILES,
   },
   policy: {
     floor: 2,

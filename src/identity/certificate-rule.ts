@@ -1,6 +1,5 @@
 // Which client certificates may speak for a node of the cluster (spec 5.6, C-07).
-import type { X509Certificate } from "node:crypto";
-import { GroveError } from "#base/errors.ts";
+import { createHash, X509Certificate } from "node:crypto";
 
 /** A peer's certificate as the TLS layer hands it over. */
 export interface PeerCertificate {
@@ -21,9 +20,80 @@ export interface CertificateVerdict {
   readonly reason?: string;
 }
 
-/** Judges a client certificate for a cluster control call; nowWallMs is checked against its dates. */
+const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+const ANY_USAGE = "2.5.29.37.0";
+const NODE_NAME = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)\.cluster\.local$/;
+const OTHER_NAMES: readonly string[] = ["fileserver", "localhost"];
+
+/**
+ * Judges a client certificate for a cluster control call. Allowed is one that the TLS layer has verified against the cluster's
+ * authority, that is in date at nowWallMs, is no authority itself, may be used by clients, and has a DNS name that is `fileserver`,
+ * `localhost`, or one label and `.cluster.local` (a literal `*` counts as a label, and names no node).
+ */
 export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): CertificateVerdict {
-  void peer;
-  void nowWallMs;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  if (
+    peer.certificate === undefined ||
+    (peer.certificate instanceof Uint8Array && peer.certificate.length === 0)
+  ) {
+    return refused("no client certificate");
+  }
+  // Without this the chain was not verified, and nothing in the certificate means anything.
+  if (!peer.authorized) return refused("not signed by the cluster's authority, or not in date");
+  let certificate: X509Certificate;
+  try {
+    certificate =
+      peer.certificate instanceof X509Certificate ? peer.certificate : new X509Certificate(peer.certificate);
+  } catch {
+    return refused("cannot be parsed");
+  }
+  if (nowWallMs < certificate.validFromDate.getTime()) return refused("not yet valid");
+  if (nowWallMs > certificate.validToDate.getTime()) return refused("expired");
+  if (certificate.ca) return refused("is an authority's certificate");
+  // Node's name for the extended key usages; undefined when there is no such extension.
+  const usages = certificate.keyUsage as readonly string[] | undefined;
+  if (usages !== undefined && !usages.includes(CLIENT_AUTH) && !usages.includes(ANY_USAGE)) {
+    return refused("is not for clients");
+  }
+  return judgeNames(certificate);
+}
+
+/** DNS names of a certificate in lower case, entry by entry; undefined when the extension cannot be read without doubt. */
+export function dnsNames(subjectAltName: string): string[] | undefined {
+  const names: string[] = [];
+  // Node quotes as JSON whatever holds a character that could be taken for the end of an entry (CVE-2021-44532).
+  const entry = /([A-Za-z][A-Za-z ]*):("(?:[^"\\]|\\.)*"|[^",]*)(, |$)/y;
+  for (;;) {
+    const match = entry.exec(subjectAltName);
+    if (match === null) return undefined;
+    const [, kind, value = "", end] = match;
+    // A quoted name holds characters that no DNS name has.
+    if (kind === "DNS" && !value.startsWith('"')) names.push(value.toLowerCase());
+    if (end === "") return entry.lastIndex === subjectAltName.length ? names : undefined;
+  }
+}
+
+function judgeNames(certificate: X509Certificate): CertificateVerdict {
+  const names = certificate.subjectAltName === undefined ? [] : dnsNames(certificate.subjectAltName);
+  if (names === undefined) return refused("has alternative names that cannot be read");
+  const labels = new Set(names.flatMap((name) => NODE_NAME.exec(name)?.[1] ?? []));
+  if (labels.size === 0 && !names.some((name) => OTHER_NAMES.includes(name))) {
+    return refused("has no DNS name of this cluster");
+  }
+  labels.delete("*");
+  const [nodeId] = labels;
+  return {
+    allowed: true,
+    ...(labels.size === 1 && nodeId !== undefined ? { nodeId } : {}),
+    keyFingerprint: keyFingerprint(certificate),
+  };
+}
+
+/** SHA-256 of a certificate's public key (SPKI), in hex. */
+export function keyFingerprint(certificate: X509Certificate): string {
+  const spki = certificate.publicKey.export({ type: "spki", format: "der" });
+  return createHash("sha256").update(spki).digest("hex");
+}
+
+function refused(reason: string): CertificateVerdict {
+  return { allowed: false, reason };
 }

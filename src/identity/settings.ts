@@ -1,8 +1,10 @@
 // The environment variables of sign-in and administration, read once with clear errors (spec 5.9, decisions D21, D23, D24).
 import { GroveError } from "#base/errors.ts";
+import { LOGIN_CALLBACK_PORT } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
 
 /** Where the identity provider redirects to unless told otherwise (spec 5.1). */
-export const DEFAULT_REDIRECT_URI = "http://localhost:38485/logincallback";
+export const DEFAULT_REDIRECT_URI: string = `http://localhost:${LOGIN_CALLBACK_PORT}/logincallback`;
 
 /** All of them, as their readers want them. Unset and empty are both undefined. */
 export interface IdentitySettings {
@@ -34,13 +36,88 @@ export interface IdentitySettings {
   readonly warnings: readonly string[];
 }
 
-/** Reads the variables from an environment. Throws BAD_ARGUMENT naming the variable that is wrong, never its value. */
-export function readIdentitySettings(env: Readonly<Record<string, string | undefined>>): IdentitySettings {
-  void env;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+/** An environment, or a file that was read into one. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the variables. Throws BAD_ARGUMENT naming the variable that is wrong, never its value. */
+export function readIdentitySettings(env: Environment): IdentitySettings {
+  const warnings: string[] = [];
+  const settings = {
+    clientId: plainText(env, "IDP_CLIENT_ID"),
+    clientSecret: setting(env, "IDP_CLIENT_SECRET"),
+    redirectUri: url(env, "IDP_REDIRECT_URI", warnings) ?? DEFAULT_REDIRECT_URI,
+    mock: mockSwitch(env, warnings),
+    adminEmail: adminEmail(env),
+    adminPasswordHash: setting(env, "ADMIN_PASSWORD_HASH"),
+    adminPassword: setting(env, "ADMIN_PASSWORD"),
+    useIdpAuth: env["USE_IDP_AUTH"] !== "0",
+    issuer: url(env, "IDP_ISSUER", warnings),
+    authUrl: url(env, "IDP_AUTH_URL", warnings),
+    tokenUrl: url(env, "IDP_TOKEN_URL", warnings),
+    tokeninfoUrl: url(env, "IDP_TOKENINFO_URL", warnings),
+  };
+  if (settings.useIdpAuth && settings.clientId !== undefined) {
+    if (settings.issuer === undefined && settings.tokeninfoUrl === undefined) {
+      warnings.push("IDP_CLIENT_ID is set, but neither IDP_ISSUER nor IDP_TOKENINFO_URL: nobody can sign in");
+    }
+  } else if (settings.useIdpAuth && !settings.mock) {
+    warnings.push("IDP_CLIENT_ID is not set: nobody can sign in");
+  }
+  return { ...settings, warnings };
 }
 
 /** Throws BAD_ARGUMENT when a server may not start with these: without USE_IDP_AUTH only mock mode can sign anybody in (D24). */
 export function requireServable(settings: IdentitySettings): void {
-  void settings;
+  if (settings.useIdpAuth || settings.mock) return;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    "USE_IDP_AUTH=0 leaves sign-in with an identity provider out: such a server starts only with SVC_AUTH_MOCK=1",
+  );
+}
+
+function setting(env: Environment, name: string): string | undefined {
+  const value = env[name];
+  return value === undefined || value === "" ? undefined : value;
+}
+
+/** A value that is compared exactly later: a blank at its end would be an outage that nobody sees. */
+function plainText(env: Environment, name: string): string | undefined {
+  const value = setting(env, name);
+  if (value === undefined || /^[\u0021-\u007e]+$/.test(value)) return value;
+  throw new GroveError("BAD_ARGUMENT", `${name} holds blanks or characters that no such value has`);
+}
+
+function mockSwitch(env: Environment, warnings: string[]): boolean {
+  const value = setting(env, "SVC_AUTH_MOCK");
+  if (value === "true" || value === "1") return true;
+  if (value !== undefined && value !== "false" && value !== "0") {
+    warnings.push("SVC_AUTH_MOCK has a value other than true, 1, false and 0: mock mode stays off");
+  }
+  return false;
+}
+
+function adminEmail(env: Environment): string | undefined {
+  const value = setting(env, "SVC_ADMIN_EMAIL");
+  if (value === undefined) return undefined;
+  try {
+    return canonicalUsername(value.trim());
+  } catch (cause) {
+    throw new GroveError("BAD_ARGUMENT", "SVC_ADMIN_EMAIL is not an e-mail address", { cause });
+  }
+}
+
+function url(env: Environment, name: string, warnings: string[]): string | undefined {
+  const value = setting(env, name)?.trim();
+  if (value === undefined) return undefined;
+  const parsed = URL.parse(value);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new GroveError("BAD_ARGUMENT", `${name} is not an http or https address`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new GroveError("BAD_ARGUMENT", `${name} must not hold a user name or password`);
+  }
+  if (parsed.protocol === "http:" && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(parsed.hostname)) {
+    warnings.push(`${name} is not https: whoever is on the way can read and forge sign-ins`);
+  }
+  return value;
 }

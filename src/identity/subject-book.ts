@@ -1,20 +1,139 @@
-// Remembers which issuer and subject stand behind each e-mail address, so that a re-used address is not somebody else's files.
+// Remembers which issuer and subject stand behind each e-mail address, so that an address given to somebody new opens no old files.
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
+import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { rejected } from "./claims.ts";
+
+const bookFile = z.strictObject({
+  schema: z.literal(1),
+  subjects: z.array(z.tuple([z.string(), z.string(), z.string()])).max(SUBJECT_BOOK_ENTRIES),
+});
+
+interface Subject {
+  readonly issuer: string;
+  readonly subject: string;
+}
 
 /** The book in a server's data directory (decision D21). */
 export class SubjectBook {
-  /** Opens or starts the book in a file. Throws CORRUPT when neither the file nor its previous generation can be read. */
+  readonly #path: string;
+  readonly #subjects: Map<string, Subject>;
+  /** The save that is running, and the one that will begin after it with all that came in between. */
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  private constructor(path: string, subjects: Map<string, Subject>) {
+    this.#path = path;
+    this.#subjects = subjects;
+  }
+
+  /**
+   * Opens or starts the book in a file. A broken file gives way to its previous generation; when that is broken or missing too,
+   * throws CORRUPT, because an empty book would let every address be taken over.
+   */
   static async open(path: string): Promise<SubjectBook> {
-    void path;
-    throw new GroveError("NOT_IMPLEMENTED", "being built");
+    await removeLeftovers(path);
+    const current = await readBook(path);
+    if (current === "missing") return new SubjectBook(path, new Map());
+    if (current !== "broken") return new SubjectBook(path, current);
+    const previous = await readBook(previousGeneration(path));
+    if (typeof previous === "string") {
+      throw new GroveError(
+        "CORRUPT",
+        `${path} is damaged, and so is the generation before; restore it from a backup`,
+      );
+    }
+    return new SubjectBook(path, previous);
   }
 
   /**
    * Lets an identity pass, remembering it at its first time; resolves when that is on stable storage. Throws TOKEN_REJECTED when the
-   * same e-mail address came with another subject.
+   * same e-mail address came with another subject before, OVERLOADED when the book is full.
    */
   async admit(identity: VerifiedIdentity): Promise<void> {
-    void identity;
+    const { username, issuer, subject } = identity;
+    const known = this.#subjects.get(username);
+    if (known !== undefined) {
+      if (known.subject !== subject || bareIssuer(known.issuer) !== bareIssuer(issuer)) {
+        throw rejected("sub", "is another person's than the one this e-mail address belonged to before");
+      }
+      // Another sign-in may have written it down a moment ago, and that may not be on the disk yet.
+      await (this.#next ?? this.#running);
+      return;
+    }
+    if (subject === "") return;
+    if (this.#subjects.size >= SUBJECT_BOOK_ENTRIES) {
+      throw new GroveError("OVERLOADED", "this server cannot take more users");
+    }
+    this.#subjects.set(username, { issuer, subject });
+    try {
+      await this.#save();
+    } catch (error) {
+      this.#subjects.delete(username);
+      throw error;
+    }
   }
+
+  /** Forgets a user, so that the address may belong to somebody else from now on. */
+  async forget(username: string): Promise<void> {
+    if (this.#subjects.delete(username)) await this.#save();
+  }
+
+  /** One save at a time, and one more for all that came in while it ran. */
+  #save(): Promise<void> {
+    if (this.#next !== undefined) return this.#next;
+    const before = this.#running ?? Promise.resolve();
+    const next = before
+      .catch(() => {})
+      .then(() => {
+        this.#running = next;
+        this.#next = undefined;
+        return this.#write();
+      })
+      .finally(() => {
+        if (this.#running === next) this.#running = undefined;
+      });
+    this.#next = next;
+    return next;
+  }
+
+  async #write(): Promise<void> {
+    const subjects = [...this.#subjects].map(([username, { issuer, subject }]) => [
+      username,
+      issuer,
+      subject,
+    ]);
+    await writeFileAtomic(this.#path, JSON.stringify({ schema: 1, subjects }), { keepPrevious: true });
+  }
+}
+
+async function readBook(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return "broken";
+  }
+  const schema = (value as { schema?: unknown } | null)?.schema;
+  if (typeof schema === "number" && schema > 1) {
+    throw new GroveError("CORRUPT", `${path} was written by a newer version of Grove`);
+  }
+  const parsed = bookFile.safeParse(value);
+  if (!parsed.success) return "broken";
+  return new Map(parsed.data.subjects.map(([username, issuer, subject]) => [username, { issuer, subject }]));
+}
+
+/** Google names itself with and without its scheme. */
+function bareIssuer(issuer: string): string {
+  return issuer.replace(/^https:\/\//, "");
 }

@@ -1,25 +1,32 @@
 // Verifies ID tokens: at the provider's tokeninfo address or with its published keys, with a cache; mock tokens in mock mode.
+import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import {
+  ID_TOKEN_MAX_LENGTH,
+  TOKEN_CACHE_CAP_MS,
+  TOKEN_CACHE_ENTRIES,
+  TOKEN_NEGATIVE_CACHE_MS,
+  TOKEN_VERIFICATIONS_IN_FLIGHT,
+} from "#base/limits.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
-import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
+import { checkClaims, type VerifiedToken } from "./claims.ts";
+import { IssuerKeys } from "./issuer-keys.ts";
+import { looksLikeMockToken, mockClaims } from "./mock-token.ts";
+import { unavailable } from "./provider-fetch.ts";
+import { tokeninfoClaims } from "./tokeninfo.ts";
 
-/** The part of `fetch` that verification uses. */
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
-
-/** What a verified ID token proves, and until when. */
-export interface VerifiedToken {
-  readonly identity: VerifiedIdentity;
-  /** Wall time of the token's `exp`. */
-  readonly expiresAtWallMs: number;
-}
+export type { VerifiedToken } from "./claims.ts";
 
 /** Turns an ID token into an identity (spec 5.2). */
 export interface TokenVerifier {
   /**
-   * Verifies a token. Throws TOKEN_REJECTED (the message names the claim), MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED.
+   * Verifies a token; peerAddress is only for the security event. Throws TOKEN_REJECTED (the message and metadata name the claim),
+   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED.
    */
-  verify(token: string): Promise<VerifiedToken>;
+  verify(token: string, peerAddress?: string): Promise<VerifiedToken>;
 }
 
 /** What a verifier is made from. */
@@ -32,6 +39,8 @@ export interface TokenVerifierDeps {
   readonly issuer?: string | undefined;
   /** True accepts mock tokens (SVC_AUTH_MOCK, spec 5.7). */
   readonly mock: boolean;
+  /** False leaves the identity provider out (USE_IDP_AUTH=0, decision D24): real tokens are refused. Default true. */
+  readonly useIdpAuth?: boolean;
   readonly clock: Clock;
   /** Default: the runtime's own, or one that trusts `ca` alone. */
   readonly fetch?: Fetch;
@@ -40,8 +49,179 @@ export interface TokenVerifierDeps {
   readonly ca?: string | undefined;
 }
 
-/** Makes the verifier of a server (spec 5.1, 5.2, 5.7; decision D21). */
+/** Makes the verifier of a server (spec 5.1, 5.2, 5.7; decision D21). Throws BAD_ARGUMENT when an address is none. */
 export function createTokenVerifier(deps: TokenVerifierDeps): TokenVerifier {
-  void deps;
-  throw new GroveError("NOT_IMPLEMENTED", "being built");
+  return new CachingVerifier(deps);
+}
+
+interface CachedToken {
+  readonly token: VerifiedToken;
+  readonly untilMs: number;
+}
+
+interface CachedRefusal {
+  readonly refusal: GroveError;
+  readonly untilMs: number;
+}
+
+/** How often a full cache is searched for entries that have run out, before live ones have to go. */
+const PURGE_EVERY_MS = 10_000;
+
+class CachingVerifier implements TokenVerifier {
+  readonly #deps: TokenVerifierDeps;
+  readonly #clientId: string | undefined;
+  readonly #fetch: Fetch;
+  readonly #issuerKeys: IssuerKeys | undefined;
+  readonly #verified = new LRUCache<string, CachedToken>({ max: TOKEN_CACHE_ENTRIES });
+  readonly #refused = new LRUCache<string, CachedRefusal>({ max: TOKEN_CACHE_ENTRIES });
+  readonly #underWay = new Map<string, Promise<VerifiedToken>>();
+  #purgedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: TokenVerifierDeps) {
+    for (const url of [deps.issuer, deps.tokeninfoUrl]) {
+      if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+        throw new GroveError("BAD_ARGUMENT", "the identity provider's address is not an http or https URL");
+      }
+    }
+    this.#deps = deps;
+    this.#clientId = deps.clientId === "" ? undefined : deps.clientId;
+    this.#fetch = deps.fetch ?? (deps.ca === undefined ? fetch : createAuthorityFetch(deps.ca));
+    this.#issuerKeys =
+      deps.issuer === undefined || this.#clientId === undefined
+        ? undefined
+        : new IssuerKeys({
+            clock: deps.clock,
+            fetch: this.#fetch,
+            issuer: deps.issuer,
+            clientId: this.#clientId,
+          });
+  }
+
+  async verify(token: string, peerAddress?: string): Promise<VerifiedToken> {
+    const isMock = looksLikeMockToken(token);
+    if (isMock && !this.#deps.mock) this.#refuseMock(peerAddress);
+    if (token.length > ID_TOKEN_MAX_LENGTH) {
+      throw new GroveError(
+        "TOKEN_REJECTED",
+        `ID token refused: it has more than ${ID_TOKEN_MAX_LENGTH} characters`,
+      );
+    }
+    if (!isMock) this.#requireProvider();
+    // Header values and query strings take nothing else; an ID token has dots and base64url only.
+    if (!/^[\u0021-\u007e]+$/.test(token) && !isMock) {
+      throw new GroveError(
+        "TOKEN_REJECTED",
+        "ID token refused: it is empty or holds characters that no token has",
+      );
+    }
+    const key = hash("sha256", token, "base64url");
+    const known = this.#recall(key);
+    if (known !== undefined) return known;
+    const pending = this.#underWay.get(key);
+    if (pending !== undefined) return pending;
+    if (this.#underWay.size >= TOKEN_VERIFICATIONS_IN_FLIGHT) {
+      throw new GroveError("OVERLOADED", "too many sign-ins at once; try again in a moment");
+    }
+    const verification = this.#verifyAndRemember(key, token, isMock).finally(() =>
+      this.#underWay.delete(key),
+    );
+    this.#underWay.set(key, verification);
+    return verification;
+  }
+
+  /** Fatal, and before anything else is done with the token (spec 5.7, C-06). */
+  #refuseMock(peerAddress: string | undefined): never {
+    this.#deps.onSecurityEvent?.({
+      type: "mock_token",
+      fatal: true,
+      ...(peerAddress === undefined ? {} : { ipSeen: peerAddress }),
+    });
+    throw new GroveError("MOCK_TOKEN", "mock tokens are not accepted here");
+  }
+
+  /** Without a client id nothing can be verified, so nothing is asked (spec 5.2.2). */
+  #requireProvider(): void {
+    if (this.#deps.useIdpAuth === false) {
+      throw new GroveError(
+        "TOKEN_REJECTED",
+        "this server runs without an identity provider and takes mock tokens only",
+      );
+    }
+    if (this.#clientId === undefined) {
+      throw new GroveError(
+        "CLIENT_ID_UNSET",
+        "sign-in is not set up on this server: IDP_CLIENT_ID is not set",
+      );
+    }
+    if (this.#issuerKeys === undefined && this.#deps.tokeninfoUrl === undefined) {
+      throw unavailable("is not set up on this server: neither IDP_ISSUER nor IDP_TOKENINFO_URL is set");
+    }
+  }
+
+  #recall(key: string): VerifiedToken | undefined {
+    const nowMs = this.#deps.clock.steadyMs();
+    const refused = this.#refused.get(key);
+    if (refused !== undefined) {
+      if (nowMs < refused.untilMs) throw refused.refusal;
+      this.#refused.delete(key);
+    }
+    const verified = this.#verified.get(key);
+    if (verified === undefined) return undefined;
+    if (isFresh(verified, nowMs, this.#deps.clock.wallMs())) return verified.token;
+    this.#verified.delete(key);
+    return undefined;
+  }
+
+  async #verifyAndRemember(key: string, token: string, isMock: boolean): Promise<VerifiedToken> {
+    try {
+      const verified = isMock ? this.#verifyMock(token) : await this.#verifyReal(token);
+      const lifeMs = Math.min(verified.expiresAtWallMs - this.#deps.clock.wallMs(), TOKEN_CACHE_CAP_MS);
+      if (lifeMs > 0) {
+        this.#makeRoom();
+        this.#verified.set(key, { token: verified, untilMs: this.#deps.clock.steadyMs() + lifeMs });
+      }
+      return verified;
+    } catch (error) {
+      // An outage is never remembered, a verdict is (C-10).
+      if (isGroveError(error, "TOKEN_REJECTED")) {
+        const untilMs = this.#deps.clock.steadyMs() + TOKEN_NEGATIVE_CACHE_MS;
+        this.#refused.set(key, { refusal: error, untilMs });
+      }
+      throw error;
+    }
+  }
+
+  #verifyMock(token: string): VerifiedToken {
+    const nowWallMs = this.#deps.clock.wallMs();
+    const claims = mockClaims(token, { clientId: this.#clientId, nowWallMs });
+    return checkClaims(claims, { clientId: this.#clientId, issuer: undefined, nowWallMs });
+  }
+
+  async #verifyReal(token: string): Promise<VerifiedToken> {
+    const { clock, tokeninfoUrl = "" } = this.#deps;
+    const { claims, issuer } =
+      this.#issuerKeys === undefined
+        ? {
+            claims: await tokeninfoClaims({ clock, fetch: this.#fetch, tokeninfoUrl }, token),
+            issuer: undefined,
+          }
+        : await this.#issuerKeys.claims(token);
+    return checkClaims(claims, { clientId: this.#clientId, issuer, nowWallMs: clock.wallMs() });
+  }
+
+  /** Entries that have run out go first (spec 5.2.4); only then does the cache forget the least used. */
+  #makeRoom(): void {
+    const nowMs = this.#deps.clock.steadyMs();
+    if (this.#verified.size < TOKEN_CACHE_ENTRIES || nowMs - this.#purgedAtMs < PURGE_EVERY_MS) return;
+    this.#purgedAtMs = nowMs;
+    const wallMs = this.#deps.clock.wallMs();
+    for (const [key, entry] of this.#verified.entries()) {
+      if (!isFresh(entry, nowMs, wallMs)) this.#verified.delete(key);
+    }
+  }
+}
+
+/** The cap is on the steady clock, the end of the token on the wall: whichever comes first (C-01). */
+function isFresh(entry: CachedToken, nowMs: number, wallMs: number): boolean {
+  return nowMs < entry.untilMs && wallMs < entry.token.expiresAtWallMs;
 }

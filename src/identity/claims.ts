@@ -1,0 +1,119 @@
+// The claims of an ID token against what this cluster expects; every refusal names the claim (spec 5.2, decision D21, C-09).
+import { GroveError } from "#base/errors.ts";
+import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
+
+/** Claims as they came: nothing about them is certain. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What the claims must match. */
+export interface ClaimExpectations {
+  /** Undefined only for mock tokens of a cluster without a client id: then any audience will do. */
+  readonly clientId: string | undefined;
+  /** Exact `iss`; undefined where the provider's tokeninfo address vouches for it. */
+  readonly issuer: string | undefined;
+  readonly nowWallMs: number;
+}
+
+/** What a verified ID token proves, and until when. */
+export interface VerifiedToken {
+  readonly identity: VerifiedIdentity;
+  /** Wall time of the token's `exp`. */
+  readonly expiresAtWallMs: number;
+}
+
+const SUBJECT_MAX_LENGTH = 255;
+const ISSUER_MAX_LENGTH = 1_024;
+
+/** Turns claims whose origin has been proven into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
+export function checkClaims(claims: Claims, expected: ClaimExpectations): VerifiedToken {
+  checkAudience(claims, expected.clientId);
+  const issuer = checkIssuer(claims, expected.issuer);
+  const expiresAtWallMs = checkTimes(claims, expected.nowWallMs);
+  const username = checkEmail(claims);
+  const subject = optionalText(claims, "sub", SUBJECT_MAX_LENGTH);
+  return {
+    identity: makeVerifiedIdentity({ username, issuer: subject === "" ? "" : issuer, subject }),
+    expiresAtWallMs,
+  };
+}
+
+/** The refusal of a token because of a claim. The claim's value is not told: it may be anybody's. */
+export function rejected(claim: string, problem: string): GroveError {
+  return new GroveError("TOKEN_REJECTED", `ID token refused: claim "${claim}" ${problem}`, {
+    metadata: { claim },
+  });
+}
+
+/** Exact string comparison (spec 5.2); a list must hold nothing else, since another audience could replay the token. */
+function checkAudience(claims: Claims, clientId: string | undefined): void {
+  if (clientId === undefined) return;
+  const audiences: readonly unknown[] = Array.isArray(claims["aud"]) ? claims["aud"] : [claims["aud"]];
+  if (claims["aud"] === undefined || audiences.length === 0) throw rejected("aud", "is missing");
+  if (!audiences.every((audience) => audience === clientId)) {
+    throw rejected("aud", "is not this cluster's client id");
+  }
+  if (claims["azp"] !== undefined && claims["azp"] !== clientId) {
+    throw rejected("azp", "is not this cluster's client id");
+  }
+}
+
+function checkIssuer(claims: Claims, issuer: string | undefined): string {
+  const found = optionalText(claims, "iss", ISSUER_MAX_LENGTH);
+  if (issuer !== undefined && found !== issuer)
+    throw rejected("iss", "is not this cluster's identity provider");
+  return found;
+}
+
+/** Wall time, with sixty seconds for clocks that differ (C-01). */
+function checkTimes(claims: Claims, nowWallMs: number): number {
+  const expiresAtWallMs = timeOf(claims, "exp");
+  if (expiresAtWallMs === undefined) throw rejected("exp", "is missing");
+  if (expiresAtWallMs <= nowWallMs - TOKEN_CLOCK_LENIENCY_MS)
+    throw rejected("exp", "is past: the token has run out");
+  for (const claim of ["iat", "nbf"]) {
+    const fromMs = timeOf(claims, claim);
+    if (fromMs !== undefined && fromMs > nowWallMs + TOKEN_CLOCK_LENIENCY_MS) {
+      throw rejected(claim, "is in the future: compare the clocks of this machine and the identity provider");
+    }
+  }
+  return expiresAtWallMs;
+}
+
+/** Seconds as a number, or as digits the way tokeninfo writes them. */
+function timeOf(claims: Claims, claim: string): number | undefined {
+  const value = claims[claim];
+  if (value === undefined) return undefined;
+  const seconds = typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : value;
+  if (typeof seconds !== "number" || !(seconds >= 0) || seconds * 1000 > Number.MAX_SAFE_INTEGER) {
+    throw rejected(claim, "is not a time in seconds");
+  }
+  return Math.floor(seconds * 1000);
+}
+
+function checkEmail(claims: Claims): string {
+  const { email, email_verified: isVerified } = claims;
+  if (email === undefined || email === "") {
+    throw rejected(
+      "email",
+      'is missing; the sign-in must ask for the scope "email", and the provider must put it into ID tokens',
+    );
+  }
+  if (typeof email !== "string") throw rejected("email", "is not text");
+  if (isVerified === undefined) throw rejected("email_verified", "is missing");
+  if (isVerified !== true && isVerified !== "true") throw rejected("email_verified", "is not true");
+  try {
+    return canonicalUsername(email);
+  } catch {
+    throw rejected("email", "is not an e-mail address that can be a username");
+  }
+}
+
+function optionalText(claims: Claims, claim: string, maxLength: number): string {
+  const value = claims[claim];
+  if (value === undefined) return "";
+  if (typeof value !== "string" || value === "") throw rejected(claim, "is not text");
+  if (value.length > maxLength || !value.isWellFormed()) throw rejected(claim, "is too long or malformed");
+  return value;
+}

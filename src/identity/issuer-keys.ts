@@ -1,0 +1,125 @@
+// Verifies an ID token with the keys that its issuer publishes: discovery, key set, signature, claims (decision D21).
+import * as oauth from "oauth4webapi";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { ISSUER_KEYS_TTL_MS, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
+import { type Claims, rejected } from "./claims.ts";
+import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
+
+/** What is needed to verify tokens of one issuer. */
+export interface IssuerDeps {
+  readonly clock: Clock;
+  readonly fetch: Fetch;
+  readonly issuer: string;
+  readonly clientId: string;
+}
+
+/** The keys of one issuer, fetched when first needed and kept for a while. */
+export class IssuerKeys {
+  readonly #deps: IssuerDeps;
+  #server: oauth.AuthorizationServer | undefined;
+  #discoveredAtMs = 0;
+  #discovery: Promise<oauth.AuthorizationServer> | undefined;
+
+  constructor(deps: IssuerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the claims of a token that the issuer has signed for this client. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
+  async claims(token: string): Promise<{ claims: Claims; issuer: string }> {
+    const server = await this.#discover();
+    // The library checks ID tokens inside the answer of a token endpoint; this is one, around the token that we were given.
+    const answer = Response.json({ access_token: "none", token_type: "bearer", id_token: token });
+    let claims: Claims | undefined;
+    try {
+      const parsed = await oauth.processGenericTokenEndpointResponse(server, this.#client(), answer);
+      claims = oauth.getValidatedIdTokenClaims(parsed);
+    } catch (error) {
+      throw refusal(error);
+    }
+    if (claims === undefined) throw rejected("signature", "is missing");
+    try {
+      await oauth.validateApplicationLevelSignature(server, answer, this.#requestOptions());
+    } catch (error) {
+      throw signatureRefusal(error);
+    }
+    return { claims, issuer: server.issuer };
+  }
+
+  /** The client as the library wants it: its idea of now is our clock's. */
+  #client(): oauth.Client {
+    return {
+      client_id: this.#deps.clientId,
+      [oauth.clockSkew]: Math.round((this.#deps.clock.wallMs() - Date.now()) / 1000),
+      [oauth.clockTolerance]: TOKEN_CLOCK_LENIENCY_MS / 1000,
+    };
+  }
+
+  async #discover(): Promise<oauth.AuthorizationServer> {
+    const ageMs = this.#deps.clock.steadyMs() - this.#discoveredAtMs;
+    if (this.#server !== undefined && ageMs < ISSUER_KEYS_TTL_MS) return this.#server;
+    this.#discovery ??= this.#fetchMetadata().finally(() => {
+      this.#discovery = undefined;
+    });
+    try {
+      return await this.#discovery;
+    } catch (error) {
+      // What the issuer said before still holds while it cannot be asked again.
+      if (this.#server !== undefined) return this.#server;
+      throw error;
+    }
+  }
+
+  async #fetchMetadata(): Promise<oauth.AuthorizationServer> {
+    const issuer = new URL(this.#deps.issuer);
+    try {
+      const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...this.#requestOptions() });
+      this.#server = await oauth.processDiscoveryResponse(issuer, response);
+    } catch (error) {
+      if (isGroveError(error)) throw error;
+      throw unavailable("did not answer discovery as an OpenID provider of this issuer does");
+    }
+    this.#discoveredAtMs = this.#deps.clock.steadyMs();
+    return this.#server;
+  }
+
+  /** Every request of the library goes through our limits. */
+  #requestOptions(): Record<symbol, unknown> {
+    const limited = async (url: string, init: RequestInit): Promise<Response> => {
+      const answer = await askProvider(this.#deps, url, init);
+      if (answer.status !== 200) throw unavailable(`answered with status ${answer.status}`);
+      return Response.json(jsonObject(answer));
+    };
+    return {
+      [oauth.customFetch]: limited,
+      // A provider on this machine, as of `grove up`; settings.ts warns of any other.
+      // oxlint-disable-next-line typescript/no-deprecated
+      [oauth.allowInsecureRequests]: new URL(this.#deps.issuer).protocol === "http:",
+    };
+  }
+}
+
+/** The library's errors hold the whole token and its claims: only the claim's name is taken from them. */
+function refusal(error: unknown): GroveError {
+  if (isGroveError(error)) return error;
+  const { code, cause, message } = error as { code?: string; cause?: { claim?: unknown }; message?: string };
+  const claim = typeof cause?.claim === "string" ? cause.claim : /"(\w{1,32})"/.exec(message ?? "")?.[1];
+  if (code === oauth.JWT_TIMESTAMP_CHECK) return rejected(claim ?? "exp", "does not fit the time now");
+  if (code === oauth.JWT_CLAIM_COMPARISON)
+    return rejected(claim ?? "aud", "is not what this cluster expects");
+  if (claim !== undefined && /claim/.test(message ?? "")) {
+    return rejected(claim, /missing/.test(message ?? "") ? "is missing" : "has a wrong value or type");
+  }
+  if (/alg/.test(message ?? "")) return rejected("alg", "is not a signature that this issuer uses");
+  return new GroveError("TOKEN_REJECTED", "ID token refused: it is not a signed JSON Web Token");
+}
+
+function signatureRefusal(error: unknown): GroveError {
+  if (isGroveError(error)) return error;
+  const { code, message } = error as { code?: string; message?: string };
+  if (code === oauth.KEY_SELECTION) return rejected("kid", "names no key of this issuer");
+  if (code === oauth.UNSUPPORTED_OPERATION) return rejected("alg", "is not supported");
+  if (/signature verification failed/.test(message ?? "")) return rejected("signature", "does not verify");
+  return unavailable("publishes keys that cannot be used");
+}
