@@ -1,0 +1,78 @@
+// Failures that happen in the client itself, beside the refusals of a server, with a closed list of codes.
+
+/** Every way in which the client itself fails. */
+export const CLIENT_ERROR_CODES = [
+  "USAGE",
+  "CANCELLED",
+  "NETWORK",
+  "SIGN_IN_NEEDED",
+  "SIGN_IN_FAILED",
+  "LOCAL_FILE",
+  "LOCAL_NOT_FOUND",
+  "LOCAL_DENIED",
+  "SERVER_BROKEN",
+  "SERVER_DENIED",
+  "PARTIAL",
+] as const;
+
+/** One way in which the client itself fails. */
+export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
+
+/** What ClientError takes beside code and message. */
+export interface ClientErrorOptions {
+  /** A sentence that says what to do; the code's own otherwise. */
+  readonly todo?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** A failure of the client: the message says what happened, `todo` what to do. Never holds a secret. */
+export class ClientError extends Error {
+  override readonly name = "ClientError";
+  readonly code: ClientErrorCode;
+  readonly todo: string | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.todo = options.todo;
+    this.metadata = options.metadata ?? {};
+  }
+}
+
+/** True for a ClientError with one of the given codes (any code when none is given). */
+export function isClientError(error: unknown, ...codes: readonly ClientErrorCode[]): error is ClientError {
+  return error instanceof ClientError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** A failed call to the local file system as a ClientError that names the path; everything else as it is. */
+export function localFailure(error: unknown, path: string): unknown {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (!(error instanceof Error) || error instanceof ClientError || code === undefined) return error;
+  const make = (kind: ClientErrorCode, what: string, todo?: string): ClientError =>
+    new ClientError(kind, `${path}: ${what}`, { cause: error, ...(todo === undefined ? {} : { todo }) });
+  switch (code) {
+    case "ENOENT":
+      return make("LOCAL_NOT_FOUND", "there is no such file or folder on this machine");
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return make("LOCAL_DENIED", "this machine does not let you do that");
+    case "ENOSPC":
+    case "EDQUOT":
+      return make("LOCAL_FILE", "no space is left on this machine's disk", "Free some space and try again.");
+    case "EISDIR":
+      return make("LOCAL_FILE", "is a folder", "Add -r for a folder, or name a file.");
+    case "ENOTDIR":
+      return make("LOCAL_FILE", "is not a folder, or goes through something that is none");
+    case "ELOOP":
+      return make("LOCAL_FILE", "is a symbolic link, which is not followed here");
+    case "ENAMETOOLONG":
+      return make("LOCAL_FILE", "the name is too long for this machine");
+    default:
+      return code.startsWith("E") && (error as NodeJS.ErrnoException).syscall !== undefined
+        ? make("LOCAL_FILE", `${(error as NodeJS.ErrnoException).syscall} failed (${code})`)
+        : error;
+  }
+}

@@ -1,0 +1,200 @@
+// The client's view of a cluster: runs operations on the server that holds a root, and sees them through what can be healed.
+
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import type { Random } from "#base/random.ts";
+import type { Client, GrpcChannel } from "#grpc/client.ts";
+import type { CallOptions } from "#grpc/client-call.ts";
+import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { isClientError } from "./client-error.ts";
+import { explain } from "./error-text.ts";
+import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
+import { ATTEMPTS_MAX, CALL_TIMEOUT_MS, MOVES_MAX, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "./limits.ts";
+import { refusalOf } from "./refusal.ts";
+import type { Route } from "./route-cache.ts";
+import type { Router } from "./routing.ts";
+
+/** What an operation gets: the server that holds the root, and what each call on it carries. */
+export interface Server {
+  readonly address: string;
+  readonly username: string;
+  readonly channel: GrpcChannel;
+  readonly files: Client<typeof FileServer>;
+  /** The session, the signal and a time limit; for calls without a stream. */
+  readonly unary: CallOptions;
+  /** The same without a time limit; for streams. */
+  readonly stream: CallOptions;
+}
+
+/** How an operation may be repeated when the server does not answer. */
+export interface Patience {
+  /** False for what must not be done twice: it then fails when its outcome is not known. */
+  readonly isRepeatable: boolean;
+  /** Attempts in all; few for somebody who waits, many for a transfer that outlives a restart. */
+  readonly attempts: number;
+}
+
+/** For reading and for what can be done twice without harm, with somebody waiting for it. */
+export const SHORT: Patience = { isRepeatable: true, attempts: 3 };
+/** For transfers: about a minute. */
+export const LONG: Patience = { isRepeatable: true, attempts: ATTEMPTS_MAX };
+/** For moving and deleting. */
+export const ONCE: Patience = { isRepeatable: false, attempts: 1 };
+
+const SESSION_CODES: readonly ErrorCode[] = [
+  "SESSION_MISSING",
+  "SESSION_UNKNOWN",
+  "SESSION_IDLE",
+  "SESSION_EXPIRED",
+  "SESSION_EVICTED",
+  "IP_MISMATCH",
+];
+
+const PASSING_CODES: readonly ErrorCode[] = [
+  "NODE_DRAINING",
+  "STARTING",
+  "OVERLOADED",
+  "STORE_UNAVAILABLE",
+  "IDP_UNAVAILABLE",
+  "RATE_LIMITED",
+  "CHECKSUM_MISMATCH",
+];
+
+/** What a cluster is made from. */
+export interface ClusterDeps extends LinkDeps {
+  readonly router: Router;
+  readonly random: Random;
+  /** Told when an operation is tried again, in words for people. */
+  readonly onRetry?: (why: string, waitMs: number) => void;
+}
+
+/** How far one operation has come in what may be repeated. */
+interface Progress {
+  attempts: number;
+  moves: number;
+  renewals: number;
+  route: Route | undefined;
+}
+
+/** Connections to the servers of a cluster, shared by all operations of the program. */
+export class Cluster {
+  readonly #deps: ClusterDeps;
+  readonly #links = new Map<string, FileServerLink>();
+
+  constructor(deps: ClusterDeps) {
+    this.#deps = deps;
+  }
+
+  get router(): Router {
+    return this.#deps.router;
+  }
+
+  /** The link to a FileServer, made when first asked for. */
+  link(address: string): FileServerLink {
+    let link = this.#links.get(address);
+    if (link === undefined) {
+      link = new FileServerLink(address, this.#deps);
+      this.#links.set(address, link);
+    }
+    return link;
+  }
+
+  /**
+   * Runs an operation on the server that holds a root (empty: one's own). A lost session is renewed without a word, a moved
+   * root is followed (T20 to T22), and a server that does not answer is tried again as patience allows. Rejects with GroveError or
+   * ClientError.
+   */
+  async run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
+    const progress: Progress = { attempts: 0, moves: 0, renewals: 0, route: undefined };
+    for (;;) {
+      let session: OpenSession | undefined;
+      try {
+        progress.route ??= await this.#deps.router.find(root);
+        session = await this.link(progress.route.address).open();
+        return await operation(this.#serverOf(session));
+      } catch (error) {
+        await this.#heal(await refusalOf(error, progress.route?.address ?? "of the cluster"), {
+          progress,
+          patience,
+          session,
+        });
+      }
+    }
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#deps.router.close();
+    for (const link of this.#links.values()) link.close();
+  }
+
+  #serverOf(session: OpenSession): Server {
+    const metadata = { authorization: `Bearer ${session.token}` };
+    const { signal } = this.#deps;
+    return {
+      address: session.address,
+      username: session.username,
+      channel: session.channel,
+      files: session.files,
+      unary: { metadata, signal, timeoutMs: CALL_TIMEOUT_MS },
+      stream: { metadata, signal },
+    };
+  }
+
+  /** Makes the next attempt possible, or throws the failure. */
+  async #heal(
+    failure: unknown,
+    at: { progress: Progress; patience: Patience; session: OpenSession | undefined },
+  ): Promise<void> {
+    const { progress, patience, session } = at;
+    this.#deps.signal.throwIfAborted();
+    if (failure instanceof GroveError) {
+      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {
+        progress.renewals++;
+        const why = explain(failure).what.replace(/\.$/, "");
+        await this.link(session.address).renew(session, why);
+        return;
+      }
+      const address = failure.metadata["address"];
+      if (failure.code === "WRONG_NODE" && address !== undefined && progress.moves < MOVES_MAX) {
+        progress.moves++;
+        progress.route = await this.#deps.router.moved(progress.route?.root ?? "", address);
+        return;
+      }
+    }
+    await this.#tryLater(failure, progress, patience, session !== undefined);
+  }
+
+  async #tryLater(failure: unknown, progress: Progress, patience: Patience, wasSent: boolean): Promise<void> {
+    const isPassing =
+      failure instanceof GroveError
+        ? PASSING_CODES.includes(failure.code)
+        : isClientError(failure, "NETWORK");
+    // Without a session the operation has not been sent, so it may be sent again whatever it is.
+    const mayRepeat = patience.isRepeatable || !wasSent || failure instanceof GroveError;
+    if (!isPassing || !mayRepeat) throw failure;
+    progress.attempts++;
+    if (progress.route !== undefined && !(failure instanceof GroveError)) {
+      const other = await this.#deps.router.askAgain(progress.route);
+      if (other !== undefined && progress.moves < MOVES_MAX) {
+        progress.moves++;
+        progress.route = other;
+        return;
+      }
+    }
+    if (progress.attempts >= patience.attempts) throw failure;
+    const waitMs = this.#waitMs(progress.attempts);
+    this.#deps.onRetry?.(explain(failure).what, waitMs);
+    await this.#sleep(waitMs);
+  }
+
+  #waitMs(attempt: number): number {
+    const baseMs = Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_LONGEST_MS);
+    // Between half and the whole of it, so that many clients do not come back at the same moment.
+    return baseMs * (0.5 + this.#deps.random.bytes(1).readUInt8() / 512);
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { setTimeout: wait } = await import("node:timers/promises");
+    await wait(ms, undefined, { signal: this.#deps.signal });
+  }
+}

@@ -1,0 +1,182 @@
+// What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
+import { formatBytes } from "#base/bytes.ts";
+import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import { ClientError, type ClientErrorCode } from "./client-error.ts";
+
+/** The two sentences of a refusal. */
+export interface Explanation {
+  readonly what: string;
+  /** Empty when there is nothing to be done but to read the first sentence. */
+  readonly todo: string;
+}
+
+/** A refusal as its explanation sees it. */
+interface Refusal {
+  readonly message: string;
+  readonly metadata: ErrorMetadata;
+}
+
+type Explain = (refusal: Refusal) => Explanation;
+
+const SIGN_IN = "Sign in again: grove login";
+const LATER = "Try again in a moment.";
+const ADMINISTRATOR = "Tell the administrator of the cluster.";
+
+/** The sentence as it stands, with a capital and a full stop. */
+function sentence(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "";
+  // A path or a name keeps its letters.
+  const capital = /^[a-z]+ /.test(trimmed) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}
+
+/** An explanation that repeats what the server said and adds what to do. */
+const told =
+  (todo: string): Explain =>
+  ({ message }) => ({ what: sentence(message), todo });
+
+/** An explanation whose words are our own, since the server's say less. */
+const fixed =
+  (what: string, todo: string): Explain =>
+  () => ({ what, todo });
+
+const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
+  QUOTA_EXCEEDED: explainQuota,
+  DISK_RESERVE: told("The server's disk is full: delete something there, or ask the administrator for room."),
+  RATE_LIMITED: told("Wait a minute and try again."),
+  SESSION_MISSING: fixed("You are not signed in.", SIGN_IN),
+  SESSION_UNKNOWN: fixed("The server does not know your session; it has probably been restarted.", SIGN_IN),
+  SESSION_IDLE: fixed("Your session ended because it was not used for a while.", SIGN_IN),
+  SESSION_EXPIRED: fixed("Your session has reached the end of its life.", SIGN_IN),
+  SESSION_EVICTED: fixed("Your session was ended because you have signed in on five newer devices.", SIGN_IN),
+  SESSION_TABLE_FULL: fixed("The server has as many sessions as it can hold.", LATER),
+  IP_MISMATCH: fixed(
+    "Your session belongs to another network address than the one you come from now.",
+    SIGN_IN,
+  ),
+  NOT_OWNER: fixed(
+    "Only the owner may do that, or there is nothing here that you may see.",
+    "Ask the owner to do it.",
+  ),
+  NOT_SHARED: fixed(
+    "There is nothing here that you may see.",
+    "Check the path, or ask its owner to share it with you.",
+  ),
+  NOT_ADMIN: told("Ask an administrator of the cluster."),
+  NO_SUCH_PATH: told("'grove ls' shows what is there."),
+  PATH_EXISTS: told("Choose another name, or remove what is there first."),
+  NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),
+  IS_DIRECTORY: told("Name a file, or add -r for a whole folder."),
+  NOT_DIRECTORY: told("Name a folder; 'grove stat' shows what a path is."),
+  ETAG_MISMATCH: told("Somebody has changed the file since you read it: look at it and try again."),
+  BAD_NAME: told("Choose another name."),
+  BAD_ARGUMENT: told("See --help of this command."),
+  OFFSET_MISMATCH: told("Try again."),
+  CHECKSUM_MISMATCH: fixed(
+    "The bytes were damaged on their way to the server, which refused them.",
+    "Try again.",
+  ),
+  CORRUPT: fixed(
+    "The stored file is damaged: its bytes do not match their checksum, so none of the bad ones were sent.",
+    ADMINISTRATOR,
+  ),
+  WRONG_NODE: told("Try again; if it stays so, sign in again: grove login"),
+  NODE_DRAINING: fixed("The server is being taken out of service.", LATER),
+  STARTING: fixed("The server is starting.", LATER),
+  IDP_UNAVAILABLE: fixed("The server cannot reach the identity provider.", LATER),
+  CLIENT_ID_UNSET: fixed(
+    "The server has no client id of the identity provider, so that nobody can sign in.",
+    "The administrator must set IDP_CLIENT_ID.",
+  ),
+  TOKEN_REJECTED: told(SIGN_IN),
+  MOCK_TOKEN: fixed("The server does not accept mock tokens.", "Sign in without --mock: grove login"),
+  CLIENT_CERT_REQUIRED: told("This call is for servers of the cluster."),
+  NODE_ID_HELD: told(ADMINISTRATOR),
+  FENCED: told(LATER),
+  CLUSTER_MISMATCH: told("Make a new profile: grove login --cluster FILE"),
+  STORAGE_FAILED: fixed("The server's disk has failed, so it takes no more changes.", ADMINISTRATOR),
+  STORE_UNAVAILABLE: fixed("The cluster's directory does not answer.", LATER),
+  OVERLOADED: fixed("The server has too much to do.", LATER),
+  NOT_IMPLEMENTED: told("A newer version of the server may be able to do it."),
+  INTERNAL: told(ADMINISTRATOR),
+};
+
+const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
+  USAGE: "See --help of this command.",
+  CANCELLED: "",
+  NETWORK: "Check that the cluster runs and that you can reach it, then try again.",
+  SIGN_IN_NEEDED: "Sign in: grove login",
+  SIGN_IN_FAILED: "Try again: grove login",
+  LOCAL_FILE: "",
+  LOCAL_NOT_FOUND: "Check the path.",
+  LOCAL_DENIED: "Check the permissions of the file and of its folder.",
+  SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
+  SERVER_DENIED: "Ask an administrator of the cluster.",
+  PARTIAL: "The lines above say which and why.",
+};
+
+/** "quota 16 GiB, 12.1 GiB in files, 3.9 GiB in trash; this needs 200 MiB more", as far as the numbers are there. */
+function explainQuota({ metadata }: Refusal): Explanation {
+  const { quota, used, requested, trash } = quotaNumbers(metadata);
+  const owner = metadata["root_owner"];
+  const whose = owner === undefined || owner === "" ? "The quota" : `The quota of ${owner}`;
+  if (quota === undefined || used === undefined) {
+    return {
+      what: "The storage quota is used up.",
+      todo: "See 'grove quota', and delete what is not needed.",
+    };
+  }
+  const trashText = trash === undefined || trash === 0n ? "" : `, ${formatBytes(trash)} of them in the trash`;
+  const state = `${whose} is ${formatBytes(quota)}, ${formatBytes(used)} are used${trashText}`;
+  const free = quota > used ? quota - used : 0n;
+  const needed =
+    requested === undefined || requested <= free
+      ? ""
+      : `; this needs ${formatBytes(requested)}, which is ${formatBytes(requested - free)} more than is left`;
+  return {
+    what: `${state}${needed}.`,
+    todo:
+      trash === undefined || trash === 0n
+        ? "Delete what is not needed ('grove rm'), or ask an administrator for a larger quota."
+        : `Empty the trash, which frees ${formatBytes(trash)}, or ask an administrator for a larger quota.`,
+  };
+}
+
+/** The quota numbers of D1's metadata, by either of the names they travel under. */
+function quotaNumbers(
+  metadata: ErrorMetadata,
+): Record<"quota" | "used" | "requested" | "trash", bigint | undefined> {
+  const read = (...names: readonly string[]): bigint | undefined => {
+    const text = names.map((name) => metadata[name]).find((value) => value !== undefined);
+    return text !== undefined && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
+  };
+  return {
+    quota: read("quota_bytes", "quota"),
+    used: read("used_bytes", "used"),
+    requested: read("requested_bytes", "requested"),
+    trash: read("trash_bytes", "trash"),
+  };
+}
+
+/** The two sentences for any error (decision D1). */
+export function explain(error: unknown): Explanation {
+  if (error instanceof GroveError) return EXPLAIN_REFUSAL[error.code](error);
+  if (error instanceof ClientError) {
+    return { what: sentence(error.message), todo: error.todo ?? EXPLAIN_CLIENT_ERROR[error.code] };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { what: sentence(message.split("\n", 1)[0] ?? ""), todo: "" };
+}
+
+/** An error as `--json` prints it on standard error (decision D24). */
+export function errorJson(error: unknown): {
+  error: { code: string; message: string; metadata: ErrorMetadata };
+} {
+  const { what, todo } = explain(error);
+  const message = todo === "" ? what : `${what} ${todo}`;
+  if (error instanceof GroveError || error instanceof ClientError) {
+    return { error: { code: error.code, message, metadata: error.metadata } };
+  }
+  return { error: { code: "INTERNAL", message, metadata: {} } };
+}

@@ -1,0 +1,86 @@
+// The exit code of every refusal and failure (decision D24), as exhaustive tables: a new code without a row does not compile.
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { ClientError, type ClientErrorCode } from "./client-error.ts";
+
+/** The program's exit codes (decision D24). */
+export const EXIT = {
+  ok: 0,
+  usage: 1,
+  auth: 2,
+  notFound: 3,
+  denied: 4,
+  quota: 5,
+  diskReserve: 6,
+  network: 7,
+  /** Ended by Ctrl-C, as shells count it: 128 + SIGINT. */
+  interrupted: 130,
+} as const;
+
+/** One of the program's exit codes. */
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Exit codes of servers' refusals (decisions D1, D24). */
+export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
+  QUOTA_EXCEEDED: EXIT.quota,
+  DISK_RESERVE: EXIT.diskReserve,
+  RATE_LIMITED: EXIT.network,
+  SESSION_MISSING: EXIT.auth,
+  SESSION_UNKNOWN: EXIT.auth,
+  SESSION_IDLE: EXIT.auth,
+  SESSION_EXPIRED: EXIT.auth,
+  SESSION_EVICTED: EXIT.auth,
+  SESSION_TABLE_FULL: EXIT.network,
+  IP_MISMATCH: EXIT.auth,
+  NOT_OWNER: EXIT.denied,
+  NOT_SHARED: EXIT.denied,
+  NOT_ADMIN: EXIT.denied,
+  NO_SUCH_PATH: EXIT.notFound,
+  PATH_EXISTS: EXIT.usage,
+  NOT_EMPTY: EXIT.usage,
+  IS_DIRECTORY: EXIT.usage,
+  NOT_DIRECTORY: EXIT.usage,
+  ETAG_MISMATCH: EXIT.usage,
+  BAD_NAME: EXIT.usage,
+  BAD_ARGUMENT: EXIT.usage,
+  OFFSET_MISMATCH: EXIT.network,
+  CHECKSUM_MISMATCH: EXIT.network,
+  CORRUPT: EXIT.usage,
+  WRONG_NODE: EXIT.network,
+  NODE_DRAINING: EXIT.network,
+  STARTING: EXIT.network,
+  IDP_UNAVAILABLE: EXIT.network,
+  CLIENT_ID_UNSET: EXIT.auth,
+  TOKEN_REJECTED: EXIT.auth,
+  MOCK_TOKEN: EXIT.auth,
+  CLIENT_CERT_REQUIRED: EXIT.auth,
+  NODE_ID_HELD: EXIT.usage,
+  FENCED: EXIT.network,
+  CLUSTER_MISMATCH: EXIT.usage,
+  STORAGE_FAILED: EXIT.network,
+  STORE_UNAVAILABLE: EXIT.network,
+  OVERLOADED: EXIT.network,
+  NOT_IMPLEMENTED: EXIT.usage,
+  INTERNAL: EXIT.usage,
+};
+
+/** Exit codes of the client's own failures (decision D24). */
+export const EXIT_OF_CLIENT_ERROR: Readonly<Record<ClientErrorCode, ExitCode>> = {
+  USAGE: EXIT.usage,
+  CANCELLED: EXIT.interrupted,
+  NETWORK: EXIT.network,
+  SIGN_IN_NEEDED: EXIT.auth,
+  SIGN_IN_FAILED: EXIT.auth,
+  LOCAL_FILE: EXIT.usage,
+  LOCAL_NOT_FOUND: EXIT.notFound,
+  LOCAL_DENIED: EXIT.denied,
+  SERVER_BROKEN: EXIT.usage,
+  SERVER_DENIED: EXIT.denied,
+  PARTIAL: EXIT.usage,
+};
+
+/** The exit code that an error ends the program with; 1 for what is neither a refusal nor a failure that we know. */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof GroveError) return EXIT_OF_REFUSAL[error.code];
+  if (error instanceof ClientError) return EXIT_OF_CLIENT_ERROR[error.code];
+  return EXIT.usage;
+}

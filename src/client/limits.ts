@@ -1,0 +1,60 @@
+// Every number that bounds the client, each with its unit in its name.
+
+/** Transfers of one command that are under way at the same time; below the 100 streams of a connection (decision D17). */
+export const TRANSFERS_IN_FLIGHT = 64;
+/** Files above LARGE_FILE_BYTES that are transferred at the same time: each holds buffers of several chunks. */
+export const LARGE_TRANSFERS_IN_FLIGHT = 4;
+/** A file up to this size is read and written in one go, above it chunk by chunk. */
+export const SMALL_FILE_BYTES: number = 256 * 1024;
+/** A file above this size counts against LARGE_TRANSFERS_IN_FLIGHT. */
+export const LARGE_FILE_BYTES: number = 4_000_000;
+/** Files that a scan of a local or remote tree may be ahead of the transfers. */
+export const SCAN_AHEAD_MAX = 100_000;
+/** Folders below one another that a scan goes into; a path has no room for more (decision D13). */
+export const FOLDER_DEPTH_MAX = 2_048;
+/** Received bytes of one download that may wait for the disk. */
+export const DOWNLOAD_WAITING_MAX_BYTES: number = 8 * 1_048_576;
+/** Bytes that are handed to the disk at a time by a download. */
+export const DOWNLOAD_WRITE_BYTES: number = 1_048_576;
+/** Failures of single files that are told one by one; the rest is counted. */
+export const FAILURES_SHOWN_MAX = 50;
+
+/** Times that one operation is tried when the server does not answer. */
+export const ATTEMPTS_MAX = 12;
+/** Waiting time before the second attempt; each further one waits twice as long, with jitter. */
+export const RETRY_FIRST_MS = 200;
+/** Longest waiting time between two attempts. */
+export const RETRY_LONGEST_MS = 10_000;
+/** Time limit of a call without a stream. */
+export const CALL_TIMEOUT_MS = 60_000;
+/** Time limit of looking up or registering, when somebody waits for a first answer. */
+export const SIGN_IN_CALL_TIMEOUT_MS = 20_000;
+/** Times that one operation follows a root to another server (decision T20). */
+export const MOVES_MAX = 3;
+
+/** Routes kept on disk; the oldest goes first. */
+export const ROUTES_KEPT_MAX = 1_000;
+/** Largest of our own files that is read back: profile, credentials, routes. */
+export const OWN_FILE_MAX_BYTES: number = 4 * 1_048_576;
+/** Largest cluster file and certificate that `login` reads. */
+export const SETTINGS_FILE_MAX_BYTES: number = 1_048_576;
+/** Longest life of a state and of the wait for the browser (failure C-08). */
+export const SIGN_IN_WAIT_MS: number = 10 * 60_000;
+/** Longest token or address that may be pasted. */
+export const PASTE_MAX_LENGTH = 65_536;
+/** Connections to the sign-in's listener at the same time. */
+export const CALLBACK_CONNECTIONS_MAX = 16;
+/** Lines of the shell's history. */
+export const SHELL_HISTORY_LINES = 1_000;
+/** Names that completion offers at most. */
+export const COMPLETIONS_MAX = 1_000;
+
+/** How often the progress bar is drawn anew. */
+export const PROGRESS_DRAW_MS = 100;
+/** How often a plain line tells of progress where there is no terminal. */
+export const PROGRESS_LINE_MS = 10_000;
+/** Time over which the shown rate is taken. */
+export const PROGRESS_RATE_WINDOW_MS = 5_000;
+
+/** Symbolic links to folders that one upload follows: links to links of folders would multiply without end. */
+export const LINKED_FOLDERS_MAX = 10_000;

@@ -1,0 +1,66 @@
+// How people write where something is on the cluster: `docs/a.txt`, `/docs`, `alice@example.com:/docs`.
+import { canonicalName, canonicalUsername, joinPath, splitPath } from "#base/names.ts";
+
+/** A place on the cluster (decision D13). */
+export interface RemotePath {
+  /** Username that owns the root; empty for one's own. */
+  readonly root: string;
+  /** Absolute inside the root, canonical, without a slash at the end ("/" itself excepted). */
+  readonly path: string;
+}
+
+/** What was typed, and what it leads to. */
+export interface TypedPath extends RemotePath {
+  /** True when it ended in a slash, or in `.` or `..`: only a folder can be meant. */
+  readonly isFolder: boolean;
+}
+
+/** One's own root directory, where everybody starts. */
+export const HOME: RemotePath = { root: "", path: "/" };
+
+// A colon before the first slash, after something that looks like an e-mail address.
+const WITH_ROOT = /^([^/:@\s]+@[^/:@\s]+):(.*)$/s;
+
+/**
+ * Reads a path as it was typed; a relative one starts at `from`, one behind `user:` at that user's root. `.` and `..` are resolved
+ * here, `..` of the root being the root. Throws BAD_NAME and BAD_ARGUMENT (decision D13).
+ */
+export function parseRemotePath(typed: string, from: RemotePath): TypedPath {
+  const match = WITH_ROOT.exec(typed);
+  const root = match?.[1] === undefined ? from.root : canonicalUsername(match[1]);
+  const text = match?.[2] ?? typed;
+  const isRelative = match === null && !text.startsWith("/");
+  const names = isRelative ? splitPath(from.path) : [];
+  const words = text.split("/");
+  for (const word of words) {
+    if (word === "" || word === ".") continue;
+    if (word === "..") names.pop();
+    else names.push(canonicalName(word));
+  }
+  const path = joinPath(names);
+  // Its length, which joining may have made too long.
+  splitPath(path);
+  const last = words.at(-1);
+  return { root, path, isFolder: last === "" || last === "." || last === ".." };
+}
+
+/** The path of something in a folder. */
+export function childPath(folder: string, name: string): string {
+  return folder === "/" ? `/${name}` : `${folder}/${name}`;
+}
+
+/** The folder that something is in; "/" for "/" itself. */
+export function parentPath(path: string): string {
+  const at = path.lastIndexOf("/");
+  return at <= 0 ? "/" : path.slice(0, at);
+}
+
+/** The last name of a path; empty for "/". */
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** A place as people write it. */
+export function formatRemotePath(place: RemotePath): string {
+  return place.root === "" ? place.path : `${place.root}:${place.path}`;
+}

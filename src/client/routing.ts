@@ -1,0 +1,133 @@
+// Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
+
+import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
+import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
+import { MetaServer, type Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { ClientError } from "./client-error.ts";
+import type { IdentityHolder } from "./identity-holder.ts";
+import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
+import { type Profile, parseAddress } from "./profile.ts";
+import { refusalOf } from "./refusal.ts";
+import type { Route, RouteCache } from "./route-cache.ts";
+import { openChannel } from "./server-address.ts";
+
+/** What a router is made from. */
+export interface RouterDeps {
+  readonly profile: Profile;
+  readonly identity: IdentityHolder;
+  readonly cache: RouteCache;
+  readonly signal: AbortSignal;
+}
+
+/** Answers where roots live. */
+export class Router {
+  readonly #deps: RouterDeps;
+  #channel: GrpcChannel | undefined;
+  #client: Client<typeof MetaServer> | undefined;
+  readonly #asking = new Map<string, Promise<Route>>();
+
+  constructor(deps: RouterDeps) {
+    this.#deps = deps;
+  }
+
+  /** The route to a root (empty: one's own), from the cache where it is fresh. */
+  async find(root: string): Promise<Route> {
+    const { fileserver } = this.#deps.profile;
+    if (fileserver !== undefined) {
+      return { root, address: fileserver, fsId: "", expiresAtMs: Number.POSITIVE_INFINITY };
+    }
+    return (await this.#deps.cache.get(root)) ?? this.ask(root);
+  }
+
+  /** Asks the MetaServer, and keeps the answer. */
+  ask(root: string): Promise<Route> {
+    const running = this.#asking.get(root);
+    if (running !== undefined) return running;
+    const asked = this.#navigate(root).finally(() => this.#asking.delete(root));
+    this.#asking.set(root, asked);
+    return asked;
+  }
+
+  /**
+   * Asks again for a root whose server does not answer; undefined when there is nobody to ask or the answer is no other
+   * than before.
+   */
+  async askAgain(stale: Route): Promise<Route | undefined> {
+    const { profile, identity } = this.#deps;
+    if (profile.fileserver !== undefined || profile.metaservers.length === 0) return undefined;
+    if (!(await identity.hasToken())) return undefined;
+    try {
+      const route = await this.ask(stale.root);
+      return route.address === stale.address ? undefined : route;
+    } catch {
+      // The server that does not answer is what will be told.
+      return undefined;
+    }
+  }
+
+  /** A server has said that the root lives elsewhere: keeps that. */
+  async moved(root: string, address: string): Promise<Route> {
+    const route = { root, address: this.#checked(address), fsId: "" };
+    if (this.#deps.profile.fileserver !== undefined) {
+      throw new ClientError("USAGE", `that root lives on the server ${route.address}`, {
+        todo: "Name that server with --fileserver, or leave it out and let the metaserver find it.",
+      });
+    }
+    return this.#deps.cache.put(route, ROUTE_TTL_SECONDS);
+  }
+
+  /** One's own root and the roots shared with one, as the MetaServer knows them. */
+  async roots(): Promise<Root[]> {
+    const reply = await this.#call((client, options) => client.getRoots({}, options));
+    return reply.roots;
+  }
+
+  /** Closes the connection to the MetaServer. */
+  close(): void {
+    this.#channel?.close();
+  }
+
+  async #navigate(root: string): Promise<Route> {
+    const reply = await this.#call((client, options) => client.navigate({ root, path: "/" }, options));
+    const route = { root, address: this.#checked(reply.address), fsId: reply.fsId };
+    return this.#deps.cache.put(route, reply.ttlSeconds);
+  }
+
+  async #call<T>(
+    operation: (
+      client: Client<typeof MetaServer>,
+      options: { metadata: Record<string, string>; timeoutMs: number; signal: AbortSignal },
+    ) => Promise<T>,
+  ): Promise<T> {
+    const token = await this.#deps.identity.idToken("the way to your files must be asked for");
+    const metaservers = this.#metaservers();
+    this.#channel ??= openChannel(this.#deps.profile, metaservers[0], metaservers);
+    this.#client ??= createClient(MetaServer, this.#channel);
+    try {
+      return await operation(this.#client, {
+        metadata: { authorization: `Bearer ${token}` },
+        timeoutMs: SIGN_IN_CALL_TIMEOUT_MS,
+        signal: this.#deps.signal,
+      });
+    } catch (error) {
+      throw await refusalOf(error, metaservers.join(", "));
+    }
+  }
+
+  #metaservers(): readonly [string, ...string[]] {
+    const [first, ...rest] = this.#deps.profile.metaservers;
+    if (first !== undefined) return [first, ...rest];
+    throw new ClientError("USAGE", "it is not known which cluster you mean", {
+      todo: "Sign in with the cluster's file (grove login --cluster FILE), or name its metaserver with --metaserver HOST:PORT.",
+    });
+  }
+
+  /** An address that a server has sent is checked like one that was typed: it becomes a file's name and a connection. */
+  #checked(address: string): string {
+    try {
+      return parseAddress(address);
+    } catch (cause) {
+      throw new ClientError("SERVER_BROKEN", "the address of a server that was sent is none", { cause });
+    }
+  }
+}

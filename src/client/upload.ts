@@ -1,0 +1,216 @@
+// Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { crc32 } from "node:zlib";
+import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import type { SlicedUpload } from "#grpc/client.ts";
+import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
+import {
+  FileServer,
+  type UploadRequestSchema,
+  type UploadResponse,
+  type UploadResponseSchema,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+import { ClientError, localFailure } from "./client-error.ts";
+import type { Server } from "./cluster.ts";
+import { SMALL_FILE_BYTES } from "./limits.ts";
+import type { RemotePath } from "./remote-path.ts";
+
+/** What is told while bytes go out; negative when an attempt is given up and what it sent does not count. */
+export type OnBytes = (bytes: number) => void;
+
+/** Where an upload goes and what is known of it. */
+export interface UploadTarget extends RemotePath {
+  /** Undefined when it is not known before the end. */
+  readonly sizeBytes: number | undefined;
+  /** 0 means the time of arrival. */
+  readonly mtimeMs: number;
+  readonly onExists?: OnExists;
+}
+
+type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
+
+/** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
+const BUFFERS = 3;
+const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Uploads a file of this machine with its time of change. Rejects with StatusError or ClientError. */
+export async function uploadFile(
+  server: Server,
+  localPath: string,
+  target: RemotePath,
+  onBytes: OnBytes,
+): Promise<UploadResponse> {
+  let small: SmallFile | undefined;
+  try {
+    small = readSmallFile(localPath);
+  } catch (error) {
+    throw localFailure(error, localPath);
+  }
+  if (small !== undefined) return uploadSmall(server, small, target, onBytes);
+  let handle: FileHandle;
+  try {
+    handle = await open(localPath, READ_FLAGS);
+  } catch (error) {
+    throw localFailure(error, localPath);
+  }
+  try {
+    const stats = await handle.stat();
+    const chunks = readChunks(handle, localPath, stats.size);
+    const mtimeMs = Math.trunc(stats.mtimeMs);
+    return await uploadChunks(server, chunks, { ...target, sizeBytes: stats.size, mtimeMs }, onBytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+interface SmallFile {
+  readonly data: Buffer;
+  readonly mtimeMs: number;
+}
+
+/**
+ * Reads a small file in one go, undefined when it is a larger one. Synchronously: four trips to the thread pool cost more than
+ * such a file, and the walk has just looked at it.
+ */
+function readSmallFile(path: string): SmallFile | undefined {
+  const descriptor = openSync(path, READ_FLAGS);
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new ClientError("LOCAL_FILE", `${path} is not a file`);
+    if (stats.size > FILE_MAX_BYTES)
+      throw new ClientError("LOCAL_FILE", `${path} is too large for the cluster`);
+    if (stats.size > SMALL_FILE_BYTES) return undefined;
+    // Files of /proc and the like say that they are empty; reading one byte more than stated tells.
+    const buffer = Buffer.allocUnsafe(stats.size + 1);
+    let length = 0;
+    for (;;) {
+      const read = readSync(descriptor, buffer, length, buffer.length - length, null);
+      length += read;
+      if (read === 0 || length === buffer.length) break;
+    }
+    if (length > stats.size) throw new ClientError("LOCAL_FILE", `${path} grew while it was read`);
+    return { data: buffer.subarray(0, length), mtimeMs: Math.trunc(stats.mtimeMs) };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function uploadSmall(
+  server: Server,
+  file: SmallFile,
+  target: RemotePath,
+  onBytes: OnBytes,
+): Promise<UploadResponse> {
+  const { data, mtimeMs } = file;
+  const upload = await begin(server, { ...target, sizeBytes: data.length, mtimeMs });
+  try {
+    if (data.length > 0) {
+      const chunk = { offset: 0n, crc32: crc32(data) };
+      const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, data.length);
+      if (begun !== true) await begun;
+      const written = upload.writer.slice(data);
+      if (written !== true) await written;
+    }
+    const response = await upload.finish();
+    onBytes(data.length);
+    return response;
+  } catch (error) {
+    upload.cancel();
+    throw error;
+  }
+}
+
+/** Uploads chunks of 1 to 4,000,000 bytes in order. Rejects with StatusError or with what the chunks fail with. */
+export async function uploadChunks(
+  server: Server,
+  chunks: AsyncIterable<Buffer>,
+  target: UploadTarget,
+  onBytes: OnBytes,
+): Promise<UploadResponse> {
+  const upload = await begin(server, target);
+  let offset = 0;
+  let sentBytes = 0;
+  try {
+    for await (const data of chunks) {
+      const chunk = { offset: BigInt(offset), crc32: crc32(data) };
+      const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, data.length);
+      if (begun !== true) await begun;
+      for (let at = 0; at < data.length; at += SEND_BYTES) {
+        const slice = data.subarray(at, at + SEND_BYTES);
+        const written = upload.writer.slice(slice);
+        if (written !== true) await written;
+        sentBytes += slice.length;
+        onBytes(slice.length);
+      }
+      offset += data.length;
+    }
+    return await upload.finish();
+  } catch (error) {
+    onBytes(-sentBytes);
+    upload.cancel();
+    throw error;
+  }
+}
+
+/** Bytes that are handed over at a time: as many as the room grpc takes without cutting them up. */
+const SEND_BYTES = 262_144;
+
+async function begin(server: Server, target: UploadTarget): Promise<Upload> {
+  const upload = await server.channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", server.stream);
+  const header = {
+    root: target.root,
+    path: target.path,
+    size: BigInt(target.sizeBytes ?? 0),
+    sizeKnown: target.sizeBytes !== undefined,
+    mtimeMs: BigInt(target.mtimeMs),
+    onExists: target.onExists ?? OnExists.REPLACE,
+  };
+  const written = upload.writer.message({ part: { case: "header", value: header } }, 0);
+  if (written !== true) await written;
+  return upload;
+}
+
+/** Reads a file of known size chunk by chunk, one chunk ahead of whoever takes them. */
+async function* readChunks(
+  handle: FileHandle,
+  path: string,
+  sizeBytes: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const count = Math.min(BUFFERS, Math.ceil(sizeBytes / CHUNK_BYTES));
+  const buffers = Array.from({ length: count }, () =>
+    Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes)),
+  );
+  const read = (offset: number): Promise<Buffer> => {
+    const buffer = buffers[(offset / CHUNK_BYTES) % count] as Buffer;
+    return readFully(handle, buffer.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset)), offset, path);
+  };
+  let ahead: Promise<Buffer> | undefined;
+  try {
+    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES) {
+      const data = await (ahead ?? read(offset));
+      const next = offset + CHUNK_BYTES;
+      ahead = next < sizeBytes ? read(next) : undefined;
+      // Whoever takes the chunk may give up before it is asked for.
+      ahead?.catch(() => undefined);
+      // The buffer of the chunk before last is free again: a chunk has more bytes than may wait unsent.
+      yield data;
+    }
+  } finally {
+    await ahead?.catch(() => undefined);
+  }
+}
+
+async function readFully(handle: FileHandle, buffer: Buffer, offset: number, path: string): Promise<Buffer> {
+  let length = 0;
+  try {
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, offset + length);
+      if (bytesRead === 0) throw new ClientError("LOCAL_FILE", `${path} became shorter while it was read`);
+      length += bytesRead;
+    }
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+  return buffer;
+}
