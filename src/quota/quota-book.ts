@@ -1,11 +1,11 @@
 // The book of quotas: `quota_config.json` in the data folder (spec 2.1), replaced as a whole and never guessed at (A-10).
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { parse64, parseU64, stringify64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES, QUOTA_SETS_WAITING, U64_MAX, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
-import { previousGeneration, writeFileAtomic } from "#os/atomic-file.ts";
+import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 
 /** Name of the file in the data folder (spec 2.1). */
 export const QUOTA_FILE = "quota_config.json";
@@ -53,6 +53,7 @@ export class QuotaBook {
     const path = join(deps.dataFolder, QUOTA_FILE);
     const replaceFile: ReplaceFile =
       deps.replaceFile ?? ((file, content) => writeFileAtomic(file, content, { keepPrevious: true }));
+    await removeLeftovers(path);
     const current = await readGeneration(path);
     if (current.quotas !== undefined) return new QuotaBook(path, current.quotas, replaceFile);
     const previous = await readGeneration(previousGeneration(path));
@@ -118,12 +119,18 @@ export class QuotaBook {
     try {
       await this.#replaceFile(this.#path, format(next));
     } catch (error) {
-      // Nothing was replaced when the disk is full: the next set may find room. After any other failure nobody knows what
-      // a crash would leave, so that no set is tried again before a restart reads the file anew.
-      if (!isDiskFull(error)) this.#failure = `quotas cannot be changed until a restart: ${errorText(error)}`;
-      throw new GroveError("STORAGE_FAILED", "the quota could not be written to disk; the old one stays in force", {
-        cause: error,
-      });
+      // Most failures leave the old file, so that the next set may find room. After a failed flush nobody knows what a power
+      // cut would leave, and a flush is never tried again: a restart reads the file anew.
+      if (isGroveError(error, "STORAGE_FAILED")) {
+        this.#failure = `quotas cannot be changed until a restart: ${errorText(error)}`;
+      }
+      throw new GroveError(
+        "STORAGE_FAILED",
+        "the quota could not be written to disk; the old one stays in force",
+        {
+          cause: error,
+        },
+      );
     }
     this.#quotas = next;
   }
@@ -134,14 +141,6 @@ const DEFAULT_IN_FORCE: QuotaInForce = { bytes: DEFAULT_QUOTA_BYTES, source: "de
 function format(quotas: ReadonlyMap<string, bigint>): string {
   const sorted = [...quotas].sort(([a], [b]) => (a < b ? -1 : 1));
   return `${stringify64({ schema: SCHEMA, quotas: Object.fromEntries(sorted) }, 2)}\n`;
-}
-
-function isDiskFull(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
-    if (code === "ENOSPC" || code === "EDQUOT") return true;
-  }
-  return false;
 }
 
 /** One generation: its quotas, or what is wrong with it, or neither when there is no file. */
@@ -171,7 +170,10 @@ function readQuotas(parsed: unknown, path: string): Generation {
   if (!isPlainObject(parsed)) return { problem: "it is not a JSON object" };
   const schema = parsed["schema"] ?? SCHEMA;
   if (typeof schema === "number" && Number.isInteger(schema) && schema > SCHEMA) {
-    throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove (schema ${schema}); run that one`);
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${path} was written by a newer Grove (schema ${schema}); run that one`,
+    );
   }
   if (schema !== SCHEMA) return { problem: 'its "schema" is not 1' };
   if (!isPlainObject(parsed["quotas"])) return { problem: 'it has no object "quotas"' };

@@ -1,0 +1,176 @@
+// From a request's root and path to an inode that the caller may reach: the policy step of every operation (spec 5.4, D13).
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
+import { canonicalUsername, splitPath } from "#base/names.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { type Decision, decide, type Permission } from "#policy/decide.ts";
+import { type Inode, type Resolution, StaleAccessError, type Storage } from "#storage/storage.ts";
+
+/** What the policy step needs. */
+export interface AccessDeps {
+  readonly storage: Pick<Storage, "root" | "resolve">;
+  /** SVC_ADMIN_EMAIL (spec 5.5). */
+  readonly adminUsername: string | undefined;
+  /** Where the root of a user lives who has none here, if that is known (D19). */
+  readonly homeAddressOf: (username: string) => string | undefined;
+}
+
+/** A place that the caller was allowed to reach; the path below what exists may be missing. */
+export interface Reached {
+  readonly owner: string;
+  /** Canonical names of the whole path. */
+  readonly names: readonly string[];
+  readonly resolution: Resolution;
+  /** The deepest inode that exists. */
+  readonly last: Inode;
+  readonly isOwner: boolean;
+}
+
+/** The one way from a request to storage. Everything is read in one turn, so that decision and read see the same state. */
+export class Access {
+  readonly #deps: AccessDeps;
+
+  constructor(deps: AccessDeps) {
+    this.#deps = deps;
+  }
+
+  /** The username whose root a request names: empty means the caller's own (D13). Throws BAD_ARGUMENT. */
+  ownerOf(caller: VerifiedIdentity, root: string): string {
+    return root === "" || root === caller.username ? caller.username : canonicalUsername(root);
+  }
+
+  /**
+   * Resolves and decides. Throws BAD_ARGUMENT and BAD_NAME for what can be no path, WRONG_NODE for the caller's own root when it is not
+   * here, NOT_OWNER or NOT_SHARED; a stranger's answer is the same whether or not root and path exist (D1).
+   */
+  reach(caller: VerifiedIdentity, root: string, path: string, permission: Permission): Reached {
+    return this.reachNames(caller, this.ownerOf(caller, root), splitPath(path), permission);
+  }
+
+  /** The same for names that are canonical already. */
+  reachNames(
+    caller: VerifiedIdentity,
+    owner: string,
+    names: readonly string[],
+    permission: Permission,
+  ): Reached {
+    const resolution = this.#resolve(owner, names);
+    if (resolution === undefined) {
+      if (owner === caller.username) throw this.#wrongNode(owner);
+      this.#require(decide(caller, permission, { owner, shared: [] }, this.#deps.adminUsername));
+      throw new GroveError("NO_SUCH_PATH", "no such root on this fileserver");
+    }
+    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));
+    const last = resolution.chain[resolution.chain.length - 1] ?? resolution.chain[0];
+    return { owner, names, resolution, last, isOwner: owner === caller.username };
+  }
+
+  /**
+   * How deep the highest directory lies that is shared with the caller on the way to a place, 0 being the root itself: two places with the
+   * same one lie in one shared subtree (D13). Only for callers who are not the owner.
+   */
+  sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
+    for (let depth = 0; depth < reached.names.length; depth++) {
+      const above = this.#resolve(reached.owner, reached.names.slice(0, depth));
+      if (above?.shared.includes(caller.username)) return depth;
+    }
+    return reached.names.length;
+  }
+
+  /** True while the caller may still do what was allowed, asked again when shares or moves have changed anything since (D13). */
+  stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
+    if (reached.isOwner) return true;
+    const now = this.#deps.storage.root(reached.owner);
+    if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
+    const resolution = this.#resolve(reached.owner, reached.names);
+    if (resolution === undefined || resolution.missing.length > 0) return false;
+    const target = { owner: reached.owner, shared: resolution.shared };
+    return decide(caller, permission, target, this.#deps.adminUsername).allowed;
+  }
+
+  #resolve(owner: string, names: readonly string[]): Resolution | undefined {
+    try {
+      return this.#deps.storage.resolve(owner, names);
+    } catch (error) {
+      if (error instanceof GroveError && error.code === "NO_SUCH_PATH") return undefined;
+      throw error;
+    }
+  }
+
+  #require(decision: Decision): void {
+    if (!decision.allowed) throw new GroveError(decision.code, decision.message);
+  }
+
+  #wrongNode(owner: string): GroveError {
+    const address = this.#deps.homeAddressOf(owner);
+    return address === undefined
+      ? new GroveError("WRONG_NODE", "your root is not on this fileserver; ask the metaserver where it is")
+      : new GroveError("WRONG_NODE", `your root is on another fileserver: ${address}`, {
+          metadata: { address },
+        });
+  }
+}
+
+/** The inode at the end of the path. Throws NO_SUCH_PATH. */
+export function existing(reached: Reached): Inode {
+  if (reached.resolution.missing.length > 0) {
+    throw new GroveError("NO_SUCH_PATH", "no such file or directory");
+  }
+  return reached.last;
+}
+
+/** The file at the end of the path. Throws NO_SUCH_PATH, IS_DIRECTORY. */
+export function existingFile(reached: Reached): Inode {
+  const inode = existing(reached);
+  if (inode.kind !== "file") throw new GroveError("IS_DIRECTORY", "this is a directory");
+  return inode;
+}
+
+/** The directory at the end of the path. Throws NO_SUCH_PATH, NOT_DIRECTORY. */
+export function existingDirectory(reached: Reached): Inode {
+  const inode = existing(reached);
+  if (inode.kind !== "directory") throw new GroveError("NOT_DIRECTORY", "this is not a directory");
+  return inode;
+}
+
+/** A place for a new or replaced entry: its directory, its name, and what is there now. */
+export interface Slot {
+  readonly parent: Inode;
+  readonly name: string;
+  readonly present: Inode | undefined;
+}
+
+/**
+ * The slot at the end of the path. Throws NO_SUCH_PATH when a directory on the way is missing, NOT_DIRECTORY when it is a file, and the
+ * given refusal for the root directory itself, which is no slot.
+ */
+export function slotOf(reached: Reached, rootIsRefusedWith: ErrorCode): Slot {
+  const { chain, missing } = reached.resolution;
+  const name = reached.names.at(-1);
+  if (name === undefined)
+    throw new GroveError(rootIsRefusedWith, "the root directory itself is always there");
+  if (missing.length === 0) {
+    const parent = chain[chain.length - 2];
+    if (parent !== undefined) return { parent, name, present: reached.last };
+  }
+  if (reached.last.kind !== "directory") throw new GroveError("NOT_DIRECTORY", "a file lies on the way");
+  if (missing.length > 1) throw new GroveError("NO_SUCH_PATH", "the directory for it does not exist");
+  return { parent: reached.last, name, present: undefined };
+}
+
+/** Repeats an attempt that a change of shares or a move has overtaken, from the permission check on. Throws OVERLOADED in the end. */
+export async function retryWhenStale<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof StaleAccessError)) throw error;
+      if (tries >= STALE_ACCESS_RETRIES) {
+        throw new GroveError(
+          "OVERLOADED",
+          "the directory is being moved or shared again and again; try later",
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// Builds Attr messages from inodes; on the hot path of GetAttr and ListDir, so as plain objects with every field set.
+import { type Attr, Kind, Perm } from "#proto/gen/grove/v1/common_pb.ts";
+import { etagOf, type Inode } from "#storage/storage.ts";
+
+/** What an Attr says beyond the inode itself. */
+export interface AttrScope {
+  readonly owner: string;
+  readonly shared: readonly string[];
+  /** What the caller may do there. */
+  readonly permissions: readonly Perm[];
+}
+
+const OWNER_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
+const SHAREE_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE];
+
+/** What somebody who may read may do: sharees read and write, owners delete too (spec 5.4). */
+export function permissionsOf(isOwner: boolean): readonly Perm[] {
+  return isOwner ? OWNER_PERMISSIONS : SHAREE_PERMISSIONS;
+}
+
+/** The Attr of an inode at a canonical path. The lists in it are shared between messages: treat it as immutable. */
+export function attrMessage(inode: Inode, path: string, scope: AttrScope): Attr {
+  // A literal with $typeName is a message to the encoder; create() would visit every field once more.
+  return {
+    $typeName: "grove.v1.Attr",
+    id: inode.id.toString(36),
+    name: inode.name,
+    path,
+    kind: inode.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
+    size: BigInt(inode.sizeBytes),
+    mtimeMs: BigInt(inode.mtimeMs),
+    ctimeMs: BigInt(inode.ctimeMs),
+    owner: scope.owner,
+    shared: scope.shared as string[],
+    etag: etagOf(inode),
+    crc32: inode.crc32,
+    childCount: BigInt(inode.childCount),
+    root: scope.owner,
+    parentId: inode.parentId === undefined ? "" : inode.parentId.toString(36),
+    createdBy: inode.createdBy,
+    myPermissions: scope.permissions as Perm[],
+  };
+}
+
+/** The path of an entry of a directory. */
+export function childPath(directoryPath: string, name: string): string {
+  return directoryPath === "/" ? `/${name}` : `${directoryPath}/${name}`;
+}

@@ -1,0 +1,81 @@
+// Who makes a call: the session behind its token, kept with the call for as long as it runs (spec 5.3).
+import { GroveError } from "#base/errors.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { CallContext, ServerInterceptor } from "#grpc/handler.ts";
+import type { Session, SessionTable } from "#sessions/session-table.ts";
+
+/** The caller of one call. */
+export interface Caller {
+  readonly identity: VerifiedIdentity;
+  readonly session: Session;
+  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session meanwhile. */
+  renew(): void;
+}
+
+class SessionCaller implements Caller {
+  readonly session: Session;
+  readonly #sessions: SessionTable;
+  readonly #token: string;
+  readonly #address: string;
+
+  constructor(sessions: SessionTable, token: string, address: string) {
+    this.session = sessions.check(token, address);
+    this.#sessions = sessions;
+    this.#token = token;
+    this.#address = address;
+  }
+
+  get identity(): VerifiedIdentity {
+    return this.session.identity;
+  }
+
+  renew(): void {
+    this.#sessions.check(this.#token, this.#address);
+  }
+}
+
+/** The token of "authorization: Bearer …"; undefined when there is none or it is of another scheme. */
+export function bearerToken(context: Pick<CallContext, "metadata">): string | undefined {
+  const value = context.metadata.get("authorization");
+  if (value === undefined || value.slice(0, 7).toLowerCase() !== "bearer ") return undefined;
+  return value.slice(7).trim() || undefined;
+}
+
+/** The caller by the call's own token and address, and by nothing that a request says (spec 5.4). Throws SESSION_… and IP_MISMATCH. */
+export function callerOf(context: CallContext, sessions: SessionTable): Caller {
+  const token = bearerToken(context);
+  if (token === undefined) throw new GroveError("SESSION_MISSING", "no session token; sign in first");
+  return new SessionCaller(sessions, token, context.peer.address);
+}
+
+const CALLER = Symbol("caller");
+
+/** What the interceptor lets through without a session. */
+export interface SessionGate {
+  readonly sessions: SessionTable;
+  /** Full name of the service that needs sessions; others, such as health, need none. */
+  readonly service: string;
+  /** Its methods that bring credentials of another kind. */
+  readonly exempt: ReadonlySet<string>;
+  /** Throws while the node takes no calls of that service. */
+  readonly requireServing: () => void;
+}
+
+/** Checks session and address once at the start of every call (spec 5.3). */
+export function sessionInterceptor(gate: SessionGate): ServerInterceptor {
+  return (context, next) => {
+    if (context.method.service === gate.service) {
+      gate.requireServing();
+      if (!gate.exempt.has(context.method.name)) context.values.set(CALLER, callerOf(context, gate.sessions));
+    }
+    return next();
+  };
+}
+
+/** The caller that the interceptor has found. */
+export function currentCaller(context: CallContext): Caller {
+  const caller = context.values.get(CALLER);
+  if (!(caller instanceof SessionCaller))
+    throw new GroveError("INTERNAL", "a call passed without its session check");
+  return caller;
+}

@@ -1,0 +1,44 @@
+// Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
+import type { Claim, QuotaLedger } from "#quota/ledger.ts";
+import type { ChangeContext, Usage } from "#storage/storage.ts";
+import type { Reached } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { RootUsage } from "./root-usage.ts";
+
+/** What every change of storage answers. */
+interface Outcome {
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** The quota and storage steps of every change but uploads, which hold their claim over many messages. */
+export class Changes {
+  readonly #ledger: QuotaLedger;
+  readonly #usage: RootUsage;
+
+  constructor(deps: { ledger: QuotaLedger; usage: RootUsage }) {
+    this.#ledger = deps.ledger;
+    this.#usage = deps.usage;
+  }
+
+  /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, DISK_RESERVE. */
+  async run<T extends Outcome>(
+    caller: Caller,
+    reached: Reached,
+    claim: Claim | undefined,
+    command: (context: ChangeContext) => Promise<T>,
+  ): Promise<T> {
+    const { root } = reached.resolution;
+    const done = await this.#ledger.change({ owner: root.owner, usage: root.usage }, claim, () =>
+      command(contextOf(caller, reached)),
+    );
+    this.#usage.record(root.owner, done.usage);
+    return done;
+  }
+}
+
+/** What storage checks a change against: the access version that the decision was made on. */
+export function contextOf(caller: Caller, reached: Reached): ChangeContext {
+  const { root } = reached.resolution;
+  return { owner: root.owner, accessVersion: root.accessVersion, by: caller.identity.username };
+}

@@ -1,0 +1,153 @@
+// Ranges of a file in one message: ReadFile and WriteFile (D15).
+import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import { etagOf, type FileContent, type Inode, type Storage } from "#storage/storage.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import { type Access, existingFile, retryWhenStale } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { Changes } from "./changes.ts";
+import { attrAt, type Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** What the operations are made from. */
+export interface ContentDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly changes: Changes;
+  readonly meter: OperationMeter;
+  readonly telemetry: NodeTelemetry;
+}
+
+/** Reads and writes of ranges. */
+export class ContentOperations {
+  readonly #deps: ContentDeps;
+
+  constructor(deps: ContentDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads at most 4,000,000 bytes; less at the end of the file. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT. */
+  readFile(
+    caller: Caller,
+    request: Place & { readonly offset: bigint; readonly length: number },
+  ): Promise<{ data: Uint8Array; attr: Attr }> {
+    return this.#deps.meter.later("read", async () => {
+      if (request.length > CHUNK_BYTES) {
+        throw new GroveError("BAD_ARGUMENT", `ReadFile reads at most ${CHUNK_BYTES} bytes; use DownloadFile`);
+      }
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
+      const file = existingFile(reached);
+      const offset = offsetInside(file, request.offset);
+      const end = Math.min(file.sizeBytes, offset + (request.length === 0 ? CHUNK_BYTES : request.length));
+      const content = this.#deps.storage.openFile(file.id);
+      try {
+        const data = await readRange(content, offset, end);
+        this.#deps.telemetry.bytesRead(data.length);
+        return { data, attr: attrAt(reached, file) };
+      } finally {
+        content.close();
+      }
+    });
+  }
+
+  /** Rewrites a range by copy, growing the file where the range ends behind it (D15). Throws ETAG_MISMATCH, QUOTA_EXCEEDED, DISK_RESERVE. */
+  writeFile(
+    caller: Caller,
+    request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
+  ): Promise<Attr> {
+    return this.#deps.meter.later("write", async () => {
+      const { data } = request;
+      if (data.length > UPLOAD_MESSAGE_MAX_BYTES) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `WriteFile takes at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes; use UploadFile`,
+        );
+      }
+      if (request.offset + BigInt(data.length) > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+      const attr = await this.#writeGuarded(caller, request, Number(request.offset));
+      this.#deps.telemetry.bytesWritten(data.length);
+      return attr;
+    });
+  }
+
+  /**
+   * How much a file grows depends on its size when storage gets to it. The first try claims the growth seen now and holds storage to that
+   * version; when another write comes between, the second claims all that the file could grow by.
+   */
+  async #writeGuarded(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
+    offset: number,
+  ): Promise<Attr> {
+    try {
+      return await this.#write(caller, request, offset, true);
+    } catch (error) {
+      const isOvertaken =
+        error instanceof GroveError && error.code === "ETAG_MISMATCH" && request.ifMatch === "";
+      if (!isOvertaken) throw error;
+      return this.#write(caller, request, offset, false);
+    }
+  }
+
+  #write(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
+    offset: number,
+    guarded: boolean,
+  ): Promise<Attr> {
+    return retryWhenStale(async () => {
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+      const file = existingFile(reached);
+      requireEtag(file, request.ifMatch);
+      const endBytes = request.data.length === 0 ? 0 : offset + request.data.length;
+      const claim = {
+        creates: false,
+        addsBytes: Math.max(0, guarded ? endBytes - file.sizeBytes : endBytes),
+        writesBytes: request.data.length,
+      };
+      const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
+        this.#deps.storage.writeRange({
+          ...context,
+          fileId: file.id,
+          offset,
+          data: request.data,
+          ifMatch: guarded ? etagOf(file) : undefined,
+        }),
+      );
+      return attrAt(reached, change.inode);
+    });
+  }
+}
+
+/** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */
+export function requireEtag(file: Inode, ifMatch: string): void {
+  if (ifMatch !== "" && ifMatch !== etagOf(file)) {
+    throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: etagOf(file) } });
+  }
+}
+
+/** An offset as a number, at most the file's size. Throws BAD_ARGUMENT. */
+export function offsetInside(file: Inode, offset: bigint): number {
+  if (offset > BigInt(file.sizeBytes)) {
+    throw new GroveError("BAD_ARGUMENT", "the offset is behind the end of the file", {
+      metadata: { size: String(file.sizeBytes) },
+    });
+  }
+  return Number(offset);
+}
+
+/** The refusal of a size above 8 TiB. */
+export function tooLarge(): GroveError {
+  return new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+}
+
+async function readRange(content: FileContent, offset: number, end: number): Promise<Uint8Array> {
+  if (offset >= end) return new Uint8Array(0);
+  const first = await content.readBlock(offset);
+  if (offset + first.length >= end) return first.subarray(0, end - offset);
+  const joined = Buffer.allocUnsafe(end - offset);
+  let at = first.copy(joined);
+  while (offset + at < end) at += (await content.readBlock(offset + at)).copy(joined, at);
+  return joined;
+}

@@ -1,0 +1,175 @@
+// DownloadFile: one version of a file, block by block from the disk to the socket, never a byte that fails its checksum (D15).
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
+import type { SlicedWriter } from "#grpc/sliced.ts";
+import type { DownloadRequest, DownloadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { FileContent, Storage } from "#storage/storage.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import { type Access, existingFile, type Reached } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { offsetInside, requireEtag } from "./content-operations.ts";
+import { attrAt } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+import type { StreamSlots } from "./stream-slots.ts";
+
+type Writer = SlicedWriter<typeof DownloadResponseSchema>;
+
+/** What downloads are made from. */
+export interface DownloadDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly meter: OperationMeter;
+  readonly telemetry: NodeTelemetry;
+  readonly slots: StreamSlots;
+  readonly stalls: StallWatch;
+}
+
+const NO_BYTES = new Uint8Array(0);
+/** Half of what may wait in a socket: while one piece is on its way, the next can be handed over. */
+const PIECE_BYTES = 131_072;
+
+/**
+ * Sends the Attr and then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 before its bytes. Ends with CORRUPT
+ * instead of wrong bytes, and with the reason of the session or the policy at the next chunk after either has ended.
+ */
+export function sendDownload(
+  deps: DownloadDeps,
+  caller: Caller,
+  request: DownloadRequest,
+  writer: Writer,
+): Promise<void> {
+  return deps.meter.later("read", () =>
+    deps.slots.run(caller.identity.username, async () => {
+      const reached = deps.access.reach(caller.identity, request.root, request.path, "read");
+      const file = existingFile(reached);
+      requireEtag(file, request.ifMatch);
+      const from = offsetInside(file, request.offset);
+      const leftBytes = file.sizeBytes - from;
+      const wantedBytes =
+        request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
+      const content = deps.storage.openFile(file.id);
+      const pump = new Pump(content, writer);
+      deps.stalls.add(pump);
+      try {
+        const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
+        if (sent !== true) await sent;
+        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+      } finally {
+        deps.stalls.remove(pump);
+        pump.letGo();
+        content.close();
+      }
+    }),
+  );
+}
+
+interface Sending {
+  readonly caller: Caller;
+  readonly reached: Reached;
+  readonly content: FileContent;
+  readonly pump: Pump;
+  readonly writer: Writer;
+}
+
+async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, end: number): Promise<void> {
+  const { caller, reached, content, pump, writer } = sending;
+  for (let offset = from; offset < end; ) {
+    const chunkEnd = Math.min(end, offset - (offset % CHUNK_BYTES) + CHUNK_BYTES);
+    if (offset !== from) {
+      caller.renew();
+      if (!deps.access.stillAllowed(caller.identity, reached, "read")) {
+        throw new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you");
+      }
+    }
+    let crc32 = content.rangeCrc32(offset, chunkEnd - offset);
+    if (crc32 instanceof Promise) crc32 = await crc32;
+    const begun = writer.message(
+      { part: { case: "chunk", value: { offset: BigInt(offset), crc32, data: NO_BYTES } } },
+      chunkEnd - offset,
+    );
+    if (begun !== true) await begun;
+    await pump.send(offset, chunkEnd, end);
+    deps.telemetry.bytesRead(chunkEnd - offset);
+    offset = chunkEnd;
+  }
+}
+
+/** Moves blocks from the disk to the socket, reading one ahead while the one before is on its way. */
+class Pump {
+  readonly #content: FileContent;
+  readonly #writer: Writer;
+  #ahead: { readonly offset: number; readonly block: Promise<Buffer> } | undefined;
+
+  constructor(content: FileContent, writer: Writer) {
+    this.#content = content;
+    this.#writer = writer;
+  }
+
+  /** For how long the client has taken nothing. */
+  get stalledMs(): number {
+    return this.#writer.stalledMs;
+  }
+
+  /** Sends the bytes from offset to chunkEnd; what lies behind, up to end, may be read ahead. */
+  async send(offset: number, chunkEnd: number, end: number): Promise<void> {
+    let at = offset;
+    while (at < chunkEnd) {
+      const block = await this.#take(at);
+      const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
+      at += bytes.length;
+      if (at < end) this.#readAhead(at);
+      for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
+        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
+        if (written !== true) await written;
+      }
+    }
+  }
+
+  /** Drops what was read ahead; it is read again when the client goes on. */
+  letGo(): void {
+    this.#ahead = undefined;
+  }
+
+  #take(offset: number): Promise<Buffer> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return ahead?.offset === offset ? ahead.block : this.#content.readBlock(offset);
+  }
+
+  #readAhead(offset: number): void {
+    const block = this.#content.readBlock(offset);
+    // Nobody may come for it: the client can go away first.
+    block.catch(() => undefined);
+    this.#ahead = { offset, block };
+  }
+}
+
+/** Looks once a second for downloads whose client takes nothing, so that stuck ones hold no blocks in memory. */
+export class StallWatch {
+  readonly #pumps = new Set<Pick<Pump, "stalledMs" | "letGo">>();
+  readonly #stop: () => void;
+
+  constructor(clock: Clock) {
+    this.#stop = clock.every(DOWNLOAD_STALL_MS, () => {
+      for (const pump of this.#pumps) {
+        if (pump.stalledMs >= DOWNLOAD_STALL_MS) pump.letGo();
+      }
+    });
+  }
+
+  /** Watches a download; there are no more than the slots allow. */
+  add(pump: Pick<Pump, "stalledMs" | "letGo">): void {
+    this.#pumps.add(pump);
+  }
+
+  /** Ends the watch over one. */
+  remove(pump: Pick<Pump, "stalledMs" | "letGo">): void {
+    this.#pumps.delete(pump);
+  }
+
+  /** Ends the watch over all. */
+  stop(): void {
+    this.#stop();
+  }
+}

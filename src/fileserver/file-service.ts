@@ -1,0 +1,141 @@
+// The FileServer's operations, put together: policy, quota, storage, telemetry, in that order, once.
+import type { Clock } from "#base/clock.ts";
+import {
+  ADMIN_HASH_FAILURE_WINDOW_MS,
+  ADMIN_HASH_FAILURES_PER_WINDOW,
+  REGISTER_PER_MINUTE_PER_ADDRESS,
+  STREAMS_PER_USER,
+} from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { AdminPassword } from "#identity/admin-password.ts";
+import type { TokenVerifier } from "#identity/token-verifier.ts";
+import { QuotaLedger } from "#quota/ledger.ts";
+import type { QuotaBook } from "#quota/quota-book.ts";
+import type { SessionTable } from "#sessions/session-table.ts";
+import type { Storage } from "#storage/storage.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import { Access } from "./access.ts";
+import { Changes } from "./changes.ts";
+import { ContentOperations } from "./content-operations.ts";
+import { type DownloadDeps, StallWatch } from "./download.ts";
+import { NamespaceOperations } from "./namespace-operations.ts";
+import { OperationMeter } from "./operation-meter.ts";
+import { QuotaOperations } from "./quota-operations.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
+import { RootUsage } from "./root-usage.ts";
+import { SessionOperations } from "./session-operations.ts";
+import { StreamSlots } from "./stream-slots.ts";
+import type { UploadDeps } from "./upload.ts";
+
+/** Bounds that an operator may move (D17). */
+export interface ServiceLimits {
+  readonly registerPerMinutePerAddress: number;
+  readonly streamsPerUser: number;
+}
+
+/** What the service is made from. */
+export interface FileServiceDeps {
+  readonly storage: Storage;
+  readonly quotas: QuotaBook;
+  readonly sessions: SessionTable;
+  readonly verifier: TokenVerifier;
+  readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  /** Undefined on a node that stands alone. */
+  readonly claimRoot: ClaimRoot | undefined;
+  readonly adminUsername: string | undefined;
+  readonly adminPassword: AdminPassword | undefined;
+  readonly telemetry: NodeTelemetry;
+  /** Free bytes of the data folder's filesystem, now. */
+  readonly freeBytes: () => bigint;
+  readonly reserveBytes: bigint;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly onSecurityEvent: SecurityEventSink;
+  readonly onRootMade?: (owner: string) => void;
+  readonly limits?: Partial<ServiceLimits>;
+}
+
+/** Everything that the routes need. */
+export interface FileService {
+  readonly namespace: NamespaceOperations;
+  readonly content: ContentOperations;
+  readonly sessions: SessionOperations;
+  readonly quotas: QuotaOperations;
+  readonly uploads: UploadDeps;
+  readonly downloads: DownloadDeps;
+  readonly sessionTable: SessionTable;
+  readonly usage: RootUsage;
+  readonly ledger: QuotaLedger;
+  /** Ends what runs by the clock. */
+  stop(): void;
+}
+
+/** Puts the operations together over what the process has opened. */
+export function createFileService(deps: FileServiceDeps): FileService {
+  const { storage, telemetry, clock, log, adminUsername } = deps;
+  const limits: ServiceLimits = {
+    registerPerMinutePerAddress: REGISTER_PER_MINUTE_PER_ADDRESS,
+    streamsPerUser: STREAMS_PER_USER,
+    ...deps.limits,
+  };
+  const usage = new RootUsage(storage.roots());
+  const ledger = new QuotaLedger({
+    quotaBytes: (owner) => deps.quotas.quotaBytes(owner),
+    freeBytes: deps.freeBytes,
+    reserveBytes: deps.reserveBytes,
+  });
+  const roots = new RootKeeper({
+    storage,
+    usage,
+    claimRoot: deps.claimRoot,
+    clock,
+    random: deps.random,
+    ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
+  });
+  const access = new Access({
+    storage,
+    adminUsername,
+    homeAddressOf: (username) => roots.homeAddressOf(username),
+  });
+  const meter = new OperationMeter({ telemetry, clock });
+  const changes = new Changes({ ledger, usage });
+  const stalls = new StallWatch(clock);
+  const slots = () => new StreamSlots(limits.streamsPerUser);
+  return {
+    namespace: new NamespaceOperations({ storage, access, changes, meter, clock }),
+    content: new ContentOperations({ storage, access, changes, meter, telemetry }),
+    sessions: new SessionOperations({
+      sessions: deps.sessions,
+      verifier: deps.verifier,
+      admit: deps.admit,
+      roots,
+      registrations: new RateLimiter(clock, { count: limits.registerPerMinutePerAddress, windowMs: 60_000 }),
+      clock,
+      log,
+    }),
+    quotas: new QuotaOperations({
+      storage,
+      access,
+      quotas: deps.quotas,
+      adminUsername,
+      adminPassword: deps.adminPassword,
+      passwordFailures: new RateLimiter(clock, {
+        count: ADMIN_HASH_FAILURES_PER_WINDOW,
+        windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
+      }),
+      onSecurityEvent: deps.onSecurityEvent,
+      log,
+    }),
+    uploads: { storage, access, ledger, quotas: deps.quotas, usage, meter, telemetry, slots: slots(), log },
+    downloads: { storage, access, meter, telemetry, slots: slots(), stalls },
+    sessionTable: deps.sessions,
+    usage,
+    ledger,
+    stop: () => stalls.stop(),
+  };
+}

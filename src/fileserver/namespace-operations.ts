@@ -1,0 +1,229 @@
+// Files and directories by name: look, list, make, move, remove. Each is policy, quota, storage, telemetry, in that order.
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
+import { joinPath } from "#base/names.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import type { Inode, ListSort, Storage } from "#storage/storage.ts";
+import {
+  type Access,
+  existing,
+  existingDirectory,
+  type Reached,
+  retryWhenStale,
+  type Slot,
+  slotOf,
+} from "./access.ts";
+import { attrMessage, childPath, permissionsOf } from "./attr-message.ts";
+import type { Caller } from "./caller.ts";
+import type { Changes } from "./changes.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** A place as every request names it (D13). */
+export interface Place {
+  readonly root: string;
+  readonly path: string;
+}
+
+/** What the operations are made from. */
+export interface NamespaceDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly changes: Changes;
+  readonly meter: OperationMeter;
+  readonly clock: Clock;
+}
+
+/** The operations on names (spec 4.5). Errors are those of D1. */
+export class NamespaceOperations {
+  readonly #deps: NamespaceDeps;
+
+  constructor(deps: NamespaceDeps) {
+    this.#deps = deps;
+  }
+
+  /** One inode. Throws NO_SUCH_PATH and what the policy says. */
+  getAttr(caller: Caller, place: Place): Attr {
+    return this.#deps.meter.now("read", () => {
+      const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
+      return attrAt(reached, existing(reached));
+    });
+  }
+
+  /** A directory's canonical path and Attr; keeps no state (D13). Throws NOT_DIRECTORY. */
+  changeDir(caller: Caller, place: Place): Attr {
+    return this.#deps.meter.now("read", () => {
+      const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "read");
+      return attrAt(reached, existingDirectory(reached));
+    });
+  }
+
+  /** One page of a directory, stable under change (D13). Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
+  listDir(
+    caller: Caller,
+    request: Place & { readonly pageSize: number; readonly pageToken: string; readonly sort: ListSort },
+  ): { entries: Attr[]; nextPageToken: string } {
+    return this.#deps.meter.now("read", () => {
+      if (request.pageSize > LIST_PAGE_MAX) {
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`);
+      }
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
+      const directory = existingDirectory(reached);
+      const page = this.#deps.storage.list(directory.id, {
+        limit: request.pageSize === 0 ? LIST_PAGE_MAX : request.pageSize,
+        pageToken: request.pageToken,
+        sort: request.sort,
+      });
+      const scope = scopeOf(reached);
+      const path = joinPath(reached.names);
+      return {
+        entries: page.entries.map((inode) => attrMessage(inode, childPath(path, inode.name), scope)),
+        nextPageToken: page.nextPageToken ?? "",
+      };
+    });
+  }
+
+  /** Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, DISK_RESERVE (spec 4.6.1, 4.6.3). */
+  createFile(caller: Caller, request: Place & { readonly data: Uint8Array }): Promise<Attr> {
+    return this.#deps.meter.later("write", () => {
+      if (request.data.length > INLINE_FILE_MAX_BYTES) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `CreateFile takes at most ${INLINE_FILE_MAX_BYTES} bytes; use UploadFile`,
+        );
+      }
+      return this.#create(caller, request, request.data.length, ({ parent, name }, context) =>
+        this.#deps.storage.createFile({
+          ...context,
+          parentId: parent.id,
+          name,
+          data: request.data,
+          mtimeMs: this.#deps.clock.wallMs(),
+        }),
+      );
+    });
+  }
+
+  /** Makes a directory. Throws PATH_EXISTS, QUOTA_EXCEEDED, DISK_RESERVE (spec 4.6.1, 4.6.3). */
+  createDirectory(caller: Caller, place: Place): Promise<Attr> {
+    return this.#deps.meter.later("write", () =>
+      this.#create(caller, place, 0, ({ parent, name }, context) =>
+        this.#deps.storage.createDirectory({ ...context, parentId: parent.id, name }),
+      ),
+    );
+  }
+
+  /** Removes for good; owner only (spec 4.5). Throws NOT_EMPTY unless recursive. Works over quota and on a full disk. */
+  deleteFile(
+    caller: Caller,
+    request: Place & { readonly recursive: boolean },
+  ): Promise<{ freedBytes: number; inodeCount: number }> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(() => {
+        const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "delete");
+        const inode = existing(reached);
+        if (inode.parentId === undefined) {
+          throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
+        }
+        return this.#deps.changes.run(caller, reached, undefined, (context) =>
+          this.#deps.storage.remove({ ...context, inodeId: inode.id, recursive: request.recursive }),
+        );
+      }),
+    );
+  }
+
+  /**
+   * Moves or renames inside one root, also across directories (D13). Write on both parents inside one shared subtree; leaving it, or
+   * replacing a target, takes the right to delete.
+   */
+  rename(
+    caller: Caller,
+    request: Place & { readonly targetPath: string; readonly onConflict: "fail" | "rename" | "replace" },
+  ): Promise<Attr> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(async () => {
+        const source = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+        const inode = existing(source);
+        if (inode.parentId === undefined) {
+          throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be moved");
+        }
+        const target = this.#deps.access.reach(caller.identity, request.root, request.targetPath, "write");
+        const slot = slotOf(target, "BAD_ARGUMENT");
+        if (slot.present?.id === inode.id) return attrAt(target, inode);
+        const onConflict = this.#conflictRight(caller, { source, target, slot, wanted: request.onConflict });
+        const change = await this.#deps.changes.run(caller, source, undefined, (context) =>
+          this.#deps.storage.rename({
+            ...context,
+            inodeId: inode.id,
+            parentId: slot.parent.id,
+            name: slot.name,
+            onConflict,
+          }),
+        );
+        return entryAttr(target, change.inode);
+      }),
+    );
+  }
+
+  /** What storage may do about a target that exists, after the checks that only sharees need. */
+  #conflictRight(
+    caller: Caller,
+    move: { source: Reached; target: Reached; slot: Slot; wanted: "fail" | "rename" | "replace" },
+  ): "fail" | "rename" | "replace" {
+    const { source, target, slot, wanted } = move;
+    if (source.isOwner) return wanted;
+    const { access } = this.#deps;
+    // The shared inode itself hangs in a directory that is not shared: to move it is to change that one.
+    const above = access.reachNames(caller.identity, source.owner, source.names.slice(0, -1), "write");
+    const from = access.sharedSubtree(caller.identity, above);
+    const parent = access.reachNames(caller.identity, target.owner, target.names.slice(0, -1), "write");
+    const leaves = access.sharedSubtree(caller.identity, parent) !== from || !sharePath(above, parent, from);
+    if (leaves || (wanted === "replace" && slot.present !== undefined)) {
+      access.reachNames(caller.identity, source.owner, source.names, "delete");
+    }
+    // Whoever may not replace what is there now may not replace what comes there until storage gets to it.
+    return wanted === "replace" ? "fail" : wanted;
+  }
+
+  #create(
+    caller: Caller,
+    place: Place,
+    bytes: number,
+    command: (
+      slot: Slot,
+      context: Parameters<Parameters<Changes["run"]>[3]>[0],
+    ) => ReturnType<Storage["createFile"]>,
+  ): Promise<Attr> {
+    return retryWhenStale(async () => {
+      const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "write");
+      const slot = slotOf(reached, "PATH_EXISTS");
+      if (slot.present !== undefined) throw new GroveError("PATH_EXISTS", "this name is taken");
+      const claim = { creates: true, addsBytes: bytes };
+      const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
+        command(slot, context),
+      );
+      return entryAttr(reached, change.inode);
+    });
+  }
+}
+
+function sharePath(a: Reached, b: Reached, depth: number): boolean {
+  return a.names.slice(0, depth).join("/") === b.names.slice(0, depth).join("/");
+}
+
+const scopeOf = (reached: Reached) => ({
+  owner: reached.owner,
+  shared: reached.resolution.shared,
+  permissions: permissionsOf(reached.isOwner),
+});
+
+/** The Attr of the inode that a path led to. */
+export function attrAt(reached: Reached, inode: Inode): Attr {
+  return attrMessage(inode, joinPath(reached.names), scopeOf(reached));
+}
+
+/** The Attr of an entry that was made or moved where a path points; its name may be another when a free one was found. */
+export function entryAttr(reached: Reached, inode: Inode): Attr {
+  const path = joinPath([...reached.names.slice(0, -1), inode.name]);
+  return attrMessage(inode, path, scopeOf(reached));
+}

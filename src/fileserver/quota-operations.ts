@@ -1,0 +1,170 @@
+// GetQuota and SetQuota: who may see a quota, and the two ways to be allowed to change one (spec 5.5, D13, T9).
+import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import type { Logger } from "#base/log.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
+import type { Peer } from "#grpc/handler.ts";
+import type { AdminPassword } from "#identity/admin-password.ts";
+import { decide, decideQuotaView } from "#policy/decide.ts";
+import type { GetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { QuotaBook } from "#quota/quota-book.ts";
+import type { Storage } from "#storage/storage.ts";
+import type { Access } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+
+/** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
+export const PASSWORD_HASH_HEADER = "x-admin-password-hash";
+
+/** What the operations are made from. */
+export interface QuotaDeps {
+  readonly storage: Pick<Storage, "root" | "resolve">;
+  readonly access: Access;
+  readonly quotas: QuotaBook;
+  readonly adminUsername: string | undefined;
+  /** Undefined when `-no_password_path` switches the path off (T9). */
+  readonly adminPassword: AdminPassword | undefined;
+  readonly passwordFailures: RateLimiter;
+  readonly onSecurityEvent: SecurityEventSink;
+  readonly log: Logger;
+}
+
+/** What a SetQuota call brings to prove its right. */
+export interface AdminCredential {
+  readonly passwordHash: string | undefined;
+  readonly peer: Pick<Peer, "address" | "encrypted">;
+  /** The caller by session; undefined when the call has none. Throws what is wrong with the one it has. */
+  readonly session: () => Caller | undefined;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+type Refusal = { readonly success: false; readonly error: string };
+
+/** The operations on quotas. */
+export class QuotaOperations {
+  readonly #deps: QuotaDeps;
+
+  constructor(deps: QuotaDeps) {
+    this.#deps = deps;
+  }
+
+  /** Quota and usage of a root, for its owner, sharees and the administrator (D13). Throws NOT_SHARED, WRONG_NODE, NO_SUCH_PATH. */
+  getQuota(caller: Caller, rootName: string): Plain<GetQuotaResponse> {
+    const { access, storage, quotas, adminUsername } = this.#deps;
+    const owner = access.ownerOf(caller.identity, rootName);
+    const root = storage.root(owner);
+    const shared = root === undefined ? [] : storage.resolve(owner, []).shared;
+    const decision = decideQuotaView(caller.identity, { owner, shared }, adminUsername);
+    if (!decision.allowed) throw new GroveError(decision.code, decision.message);
+    if (root === undefined) {
+      if (owner === caller.identity.username) access.reach(caller.identity, "", "/", "read");
+      throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");
+    }
+    const { liveBytes, trashBytes, stagingBytes } = root.usage;
+    const quota = quotas.quotaOf(owner);
+    return {
+      quotaBytes: quota.bytes,
+      usedBytes: BigInt(liveBytes + trashBytes + stagingBytes),
+      liveBytes: BigInt(liveBytes),
+      trashBytes: BigInt(trashBytes),
+      stagingBytes: BigInt(stagingBytes),
+      source: quota.source,
+    };
+  }
+
+  /**
+   * Sets a quota for an administrator; success only when it is on stable storage (D6). Everybody else gets success=false with the text
+   * of spec 7. Throws NOT_ADMIN after too many wrong passwords from an address, and what is wrong with a session that was presented.
+   */
+  async setQuota(
+    request: { readonly username: string; readonly quotaBytes: bigint },
+    credential: AdminCredential,
+  ): Promise<{ success: boolean; error: string }> {
+    const right = await this.#rightOf(credential);
+    if (!right.success) return right;
+    let username: string;
+    try {
+      username = canonicalUsername(request.username);
+    } catch {
+      return refused("a username is an e-mail address");
+    }
+    const { storage, quotas, log } = this.#deps;
+    if (storage.root(username) === undefined) return refused("no such user on this fileserver");
+    const before = quotas.quotaOf(username);
+    await quotas.set(username, request.quotaBytes);
+    log.info("quota_set", {
+      user: username,
+      quota_bytes: quotas.quotaBytes(username),
+      previous_bytes: before.bytes,
+      by: right.by,
+      address: credential.peer.address,
+    });
+    return { success: true, error: "" };
+  }
+
+  async #rightOf(
+    credential: AdminCredential,
+  ): Promise<Refusal | { readonly success: true; readonly by: string }> {
+    const { passwordHash, peer } = credential;
+    let answer = refused(NOT_ADMIN_TEXT);
+    if (passwordHash !== undefined && this.#deps.adminPassword !== undefined) {
+      const obstacle = passwordObstacle(this.#deps.adminPassword, peer);
+      if (obstacle !== undefined) answer = refused(`${NOT_ADMIN_TEXT}; ${obstacle}`);
+      else if (await this.#isPassword(this.#deps.adminPassword, passwordHash, peer.address)) {
+        return { success: true, by: "password" };
+      }
+    }
+    const caller = credential.session();
+    if (caller === undefined) return answer;
+    const { username } = caller.identity;
+    const decision = decide(
+      caller.identity,
+      "admin",
+      { owner: username, shared: [] },
+      this.#deps.adminUsername,
+    );
+    return decision.allowed ? { success: true, by: username } : answer;
+  }
+
+  async #isPassword(password: AdminPassword, candidate: string, address: string): Promise<boolean> {
+    const { passwordFailures, onSecurityEvent } = this.#deps;
+    const waitMs = passwordFailures.waitMs(address);
+    if (waitMs > 0) {
+      throw new GroveError(
+        "NOT_ADMIN",
+        "too many wrong administrator passwords from this address; try again later",
+        {
+          metadata: { retry_after_ms: String(waitMs) },
+        },
+      );
+    }
+    // Taken before the comparison, so that guesses in parallel count as well; a right one gives it back.
+    passwordFailures.take(address);
+    if (await password.verifyHashHeader(candidate)) {
+      passwordFailures.giveBack(address);
+      return true;
+    }
+    onSecurityEvent({ type: "admin_hash_failed", ipSeen: address });
+    return false;
+  }
+}
+
+/** Why the password path is closed to this peer, in words that say what to do (T9, T10). */
+function passwordObstacle(password: AdminPassword, peer: AdminCredential["peer"]): string | undefined {
+  const isLoopback = isLoopbackAddress(peer.address);
+  if (password.isDefault && !isLoopback) {
+    return "the built-in default password counts only from this machine: set ADMIN_PASSWORD_HASH (grove admin hash-password)";
+  }
+  if (!peer.encrypted && !isLoopback)
+    return "an administrator's password is taken only over TLS or from this machine";
+  return undefined;
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address);
+}
+
+function refused(error: string): Refusal {
+  return { success: false, error };
+}

@@ -1,0 +1,67 @@
+// Sees to it that a user who signs in has a root, here or elsewhere (D19).
+import { LRUCache } from "lru-cache";
+import type { Clock } from "#base/clock.ts";
+import { HOME_ADDRESSES_KEPT } from "#base/limits.ts";
+import type { Random } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import type { Storage } from "#storage/storage.ts";
+import type { RootUsage } from "./root-usage.ts";
+
+/** Where a user's root lives, as the MetaServer has assigned it. */
+export interface RootClaim {
+  readonly rootId: string;
+  /** True when it was assigned to this node. */
+  readonly isHere: boolean;
+  /** The node that holds it. */
+  readonly address: string;
+}
+
+/** Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when nobody can say. */
+export type ClaimRoot = (username: string) => Promise<RootClaim>;
+
+/** What the keeper is made from. */
+export interface RootKeeperDeps {
+  readonly storage: Pick<Storage, "root" | "createRoot">;
+  readonly usage: RootUsage;
+  /** Undefined on a node that stands alone: then it makes every root itself. */
+  readonly claimRoot: ClaimRoot | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told of every root that was made. */
+  readonly onRootMade?: (owner: string) => void;
+}
+
+/** Roots of this node and the addresses of those that are elsewhere. */
+export class RootKeeper {
+  readonly #deps: RootKeeperDeps;
+  readonly #homes = new LRUCache<string, string>({ max: HOME_ADDRESSES_KEPT });
+
+  constructor(deps: RootKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is elsewhere (D19). */
+  async ensure(username: string): Promise<string> {
+    const { storage, claimRoot } = this.#deps;
+    const present = storage.root(username);
+    if (present !== undefined) return present.rootId;
+    if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
+    const claim = await claimRoot(username);
+    if (claim.isHere) return this.#make(username, claim.rootId);
+    this.#homes.set(username, claim.address);
+    return "";
+  }
+
+  /** The address of the node that holds a visitor's root, if it has been asked for. */
+  homeAddressOf(username: string): string | undefined {
+    return this.#homes.get(username);
+  }
+
+  async #make(owner: string, rootId: string): Promise<string> {
+    const root = await this.#deps.storage.createRoot({ owner, rootId });
+    this.#homes.delete(owner);
+    this.#deps.usage.record(owner, this.#deps.storage.root(owner)?.usage ?? root.usage);
+    this.#deps.onRootMade?.(owner);
+    return root.rootId;
+  }
+}

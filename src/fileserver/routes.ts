@@ -1,0 +1,94 @@
+// The gRPC routes of the FileServer: each maps a message to an operation and its outcome to a message, and does nothing else.
+
+import { GroveError } from "#base/errors.ts";
+import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
+import { slicedClientStream, slicedServerStream } from "#grpc/sliced.ts";
+import { OnConflict, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import type {
+  DownloadRequestSchema,
+  DownloadResponseSchema,
+  FileServer,
+  UploadRequestSchema,
+  UploadResponseSchema,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { ListSort } from "#storage/storage.ts";
+import { bearerToken, callerOf, currentCaller } from "./caller.ts";
+import { sendDownload } from "./download.ts";
+import type { FileService } from "./file-service.ts";
+import { PASSWORD_HASH_HEADER } from "./quota-operations.ts";
+import { receiveUpload } from "./upload.ts";
+
+/** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
+export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set(["RegisterClient", "SetQuota"]);
+
+const SORTS: ReadonlyMap<number, ListSort> = new Map([
+  [Sort.NAME, "name"],
+  [Sort.NAME_DESC, "name-desc"],
+  [Sort.SIZE, "size"],
+  [Sort.SIZE_DESC, "size-desc"],
+  [Sort.MTIME, "mtime"],
+  [Sort.MTIME_DESC, "mtime-desc"],
+]);
+
+const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
+  [OnConflict.FAIL, "fail"],
+  [OnConflict.RENAME, "rename"],
+  [OnConflict.REPLACE, "replace"],
+]);
+
+/** The handlers; methods without one answer UNIMPLEMENTED. */
+export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
+  const { namespace, content, sessions, quotas } = service;
+  return {
+    registerClient: (request, context) =>
+      sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
+    endSession: (request, context) => sessions.endSession(currentCaller(context), request),
+    listSessions: (_request, context) => sessions.listSessions(currentCaller(context)),
+
+    createFile: (request, context) => namespace.createFile(currentCaller(context), request),
+    createDirectory: (request, context) => namespace.createDirectory(currentCaller(context), request),
+    getAttr: (request, context) => namespace.getAttr(currentCaller(context), request),
+    listDir: (request, context) =>
+      namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
+    changeDir: (request, context) => namespace.changeDir(currentCaller(context), request),
+    readFile: (request, context) => content.readFile(currentCaller(context), request),
+    writeFile: (request, context) => content.writeFile(currentCaller(context), request),
+    deleteFile: async (request, context) => {
+      const { freedBytes, inodeCount } = await namespace.deleteFile(currentCaller(context), request);
+      return { freedBytes: BigInt(freedBytes), inodeCount: BigInt(inodeCount) };
+    },
+    rename: (request, context) =>
+      namespace.rename(currentCaller(context), {
+        ...request,
+        onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
+      }),
+
+    uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
+      "chunk.data",
+      (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests),
+    ),
+    downloadFile: slicedServerStream<typeof DownloadRequestSchema, typeof DownloadResponseSchema>(
+      "chunk.data",
+      (request, context, writer) => sendDownload(service.downloads, currentCaller(context), request, writer),
+    ),
+
+    getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
+    setQuota: (request, context) =>
+      quotas.setQuota(request, {
+        passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
+        peer: context.peer,
+        session: () => sessionIfAny(context, service),
+      }),
+  };
+}
+
+function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {
+  return bearerToken(context) === undefined ? undefined : callerOf(context, service.sessionTable);
+}
+
+function known<T>(values: ReadonlyMap<number, T>, value: number, field: string): T {
+  const found = values.get(value);
+  if (found === undefined)
+    throw new GroveError("BAD_ARGUMENT", `${field} has a value that this server does not know`);
+  return found;
+}

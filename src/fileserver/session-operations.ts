@@ -1,0 +1,123 @@
+// RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { VERSION } from "#base/version.ts";
+import type { TokenVerifier } from "#identity/token-verifier.ts";
+import type {
+  EndSessionRequest,
+  ListSessionsResponse,
+  RegisterClientRequest,
+  RegisterClientResponse,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { SessionTable } from "#sessions/session-table.ts";
+import type { Caller } from "./caller.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import type { RootKeeper } from "./root-keeper.ts";
+
+/** What the operations are made from. */
+export interface SessionDeps {
+  readonly sessions: SessionTable;
+  readonly verifier: TokenVerifier;
+  /** Lets an identity pass, or refuses an e-mail address that comes with another subject (D21). */
+  readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  readonly roots: RootKeeper;
+  readonly registrations: RateLimiter;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** The operations on sessions. */
+export class SessionOperations {
+  readonly #deps: SessionDeps;
+
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Verifies the ID token, sees to the root, opens a session bound to the address (spec 5.3). Throws RATE_LIMITED, TOKEN_REJECTED,
+   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
+   */
+  async registerClient(
+    request: RegisterClientRequest,
+    credential: { readonly idToken: string | undefined; readonly address: string },
+  ): Promise<Plain<RegisterClientResponse>> {
+    const { registrations, verifier, roots, sessions, log } = this.#deps;
+    const waitMs = registrations.take(credential.address);
+    if (waitMs > 0) {
+      throw new GroveError("RATE_LIMITED", "too many sign-ins from this address; try again later", {
+        metadata: { retry_after_ms: String(waitMs) },
+      });
+    }
+    if (credential.idToken === undefined) {
+      throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
+    }
+    const { identity } = await verifier.verify(credential.idToken);
+    await this.#deps.admit(identity);
+    const rootId = await roots.ensure(identity.username);
+    const created = sessions.create(identity, {
+      address: credential.address,
+      clientId: request.clientId,
+      clientVersion: request.clientVersion,
+      deviceName: request.deviceName,
+    });
+    const { session } = created;
+    log.info("session_opened", { user: identity.username, session: session.id, address: session.address });
+    return {
+      sessionToken: created.token,
+      expiresAt: seconds(session.expiresAtWallMs),
+      username: identity.username,
+      rootId,
+      idleTimeoutSeconds: Math.floor(sessions.limits.idleTimeoutMs / 1_000),
+      sessionsOpen: created.openSessions,
+      evictedOldest: created.evictedOldest,
+      serverVersion: VERSION,
+      maxChunkBytes: UPLOAD_MESSAGE_MAX_BYTES,
+    };
+  }
+
+  /** Ends the calling session, another one of the caller's, or all of them; says how many. */
+  endSession(
+    caller: Caller,
+    request: Pick<EndSessionRequest, "sessionId" | "everywhere">,
+  ): { ended: number } {
+    const { sessions, log } = this.#deps;
+    const { username } = caller.identity;
+    let ended: number;
+    if (request.everywhere) ended = sessions.endAll(username);
+    else {
+      const wanted = request.sessionId === "" ? caller.session.id : request.sessionId;
+      const found = sessions.list(username).filter((session) => session.id === wanted);
+      for (const session of found) sessions.end(session);
+      ended = found.length;
+    }
+    log.info("session_ended", { user: username, ended, everywhere: request.everywhere });
+    return { ended };
+  }
+
+  /** The caller's own sessions on this node. */
+  listSessions(caller: Caller): Plain<ListSessionsResponse> {
+    const sessions = this.#deps.sessions.list(caller.identity.username);
+    return {
+      sessions: sessions.map((session) => ({
+        $typeName: "grove.v1.Session",
+        sessionId: session.id,
+        clientId: session.clientId,
+        clientVersion: session.clientVersion,
+        deviceName: session.deviceName,
+        address: session.address,
+        createdAt: seconds(session.createdAtWallMs),
+        lastUsedAt: seconds(session.lastUsedWallMs),
+        expiresAt: seconds(session.expiresAtWallMs),
+        current: session.id === caller.session.id,
+      })),
+    };
+  }
+}
+
+const seconds = (wallMs: number): bigint => BigInt(Math.floor(wallMs / 1_000));
