@@ -1,0 +1,65 @@
+// Keeps a node's certificate and key in a folder, and makes new ones when they are missing, old or for other names.
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
+import { type Authority, NODE_CERTIFICATE_LIFETIME_MS, type NodeCertificateRequest } from "./authority.ts";
+
+/** A certificate with less time than this left is renewed. */
+export const RENEW_BEFORE_MS: number = NODE_CERTIFICATE_LIFETIME_MS / 3;
+
+/** Paths for `-tls_cert` and `-tls_key`. */
+export interface NodeCertificateFiles {
+  readonly certificatePath: string;
+  readonly keyPath: string;
+}
+
+/**
+ * Makes sure that `<folder>/<id>.crt` and `<id>.key` (mode 0600) are of this authority, name all that is asked for and are good for
+ * another 30 days.
+ */
+export async function ensureNodeCertificate(
+  authority: Authority,
+  folder: string,
+  request: NodeCertificateRequest,
+  clock: Pick<Clock, "wallMs">,
+): Promise<NodeCertificateFiles> {
+  const files = {
+    certificatePath: join(folder, `${request.id}.crt`),
+    keyPath: join(folder, `${request.id}.key`),
+  };
+  if (await isGood(authority, files, request, clock)) return files;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const issued = await authority.issueNodeCertificate(request);
+  await writePrivateFile(files.keyPath, issued.keyPem);
+  await writeFileAtomic(files.certificatePath, issued.certificatePem, { mode: 0o644 });
+  return files;
+}
+
+async function isGood(
+  authority: Authority,
+  files: NodeCertificateFiles,
+  request: NodeCertificateRequest,
+  clock: Pick<Clock, "wallMs">,
+): Promise<boolean> {
+  const pem = await readFile(files.certificatePath, "utf8").catch(() => undefined);
+  const keyPem = await readPrivateFile(files.keyPath);
+  if (pem === undefined || keyPem === undefined) return false;
+  try {
+    const certificate = new X509Certificate(pem);
+    return (
+      certificate.verify(new X509Certificate(authority.certificatePem).publicKey) &&
+      certificate.checkPrivateKey(createPrivateKey(keyPem)) &&
+      certificate.validToDate.getTime() - clock.wallMs() > RENEW_BEFORE_MS &&
+      [`${request.id}.cluster.local`, ...(request.names ?? [])].every((name) =>
+        certificate.checkHost(name),
+      ) &&
+      (request.addresses ?? []).every((address) => certificate.checkIP(address))
+    );
+  } catch {
+    // Whatever it is, it is no certificate of ours: a new one takes its place.
+    return false;
+  }
+}
