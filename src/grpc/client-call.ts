@@ -9,12 +9,13 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
-import { compress, Deframer, frame, type MessageBudget, WholeBodies } from "./frames.ts";
-import { decodeBody, type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
+import { compress, frame, type MessageBudget } from "./frames.ts";
+import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
 import { type ChannelLimits, SEND_WINDOW_BYTES } from "./limits.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import { formatTimeout, isGrpcContentType } from "./request-headers.ts";
+import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet, type SlicedWriter } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError, statusOf, statusOfHttp } from "./status.ts";
@@ -120,9 +121,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #encoding = "identity";
   #inbox: Inbox<unknown> | undefined;
   #slicing: SlicedField<DescMessage> | undefined;
-  #deframer: Deframer | undefined;
-  #bodies: WholeBodies | undefined;
-  #single: { body: Buffer; compressed: boolean } | undefined;
+  #single: SingleMessage | undefined;
   #gotHeaders = false;
   #inputEnded = false;
   #rawHeaders: readonly string[] = [];
@@ -282,7 +281,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (this.#isSettled) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);
-      else this.#deframer?.push(chunk);
+      else this.#single?.push(chunk);
     } catch (error) {
       this.#fail(error as StatusError);
     }
@@ -414,27 +413,18 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   }
 
   #startSingle(): Promise<MessageShape<DescMessage>> {
-    this.#bodies = new WholeBodies(this.#core.budget, (body, compressed) => {
-      if (this.#single !== undefined) throw new StatusError(Code.UNIMPLEMENTED, "more than one reply");
-      this.#single = { body, compressed };
-    });
-    this.#deframer = new Deframer(this.#bodies, this.#core.limits.receiveMessageBytes);
+    const single = new SingleMessage(this.#core.limits, this.#core.budget);
+    this.#single = single;
     return new Promise((resolve, reject) => {
       this.#begin((error) => {
         if (error !== undefined) return reject(error);
         try {
-          resolve(this.#takeReply());
+          resolve(single.take(this.method.output, this.#encoding));
         } catch (failure) {
           reject(failure as Error);
         }
       });
     });
-  }
-
-  #takeReply(): MessageShape<DescMessage> | Promise<MessageShape<DescMessage>> {
-    if (this.#single === undefined) throw new StatusError(Code.UNIMPLEMENTED, "no reply message");
-    const { body, compressed } = this.#single;
-    return decodeBody(this.method.output, body, compressed, this.#encoding, this.#core.limits);
   }
 
   /** Starts deadline, cancellation and interceptors, then the call. `settled` hears how it ended. */
@@ -527,9 +517,6 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #conclude(): void {
     if (this.#isSettled) return;
     const error = this.#status ?? undefined;
-    if (error === undefined && this.#deframer?.isInsideMessage === true) {
-      return this.#fail(new StatusError(Code.INTERNAL, "the stream ended inside a message"));
-    }
     try {
       this.#inbox?.end(error);
     } catch (broken) {
@@ -553,7 +540,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#cancelDeadline?.();
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort);
     if (this.#isWaiting) this.#core.forget(this);
-    this.#bodies?.release();
+    if (error !== undefined) this.#single?.release();
     if (this.#outlet !== undefined)
       this.#outlet.fail(error ?? new StatusError(Code.CANCELLED, "the server has answered already"));
     this.#headersKnown?.resolve(Metadata.fromRaw(this.#rawHeaders));

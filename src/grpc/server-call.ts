@@ -9,13 +9,14 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
-import { compress, Deframer, frame, type MessageBudget, WholeBodies } from "./frames.ts";
+import { compress, frame, type MessageBudget } from "./frames.ts";
 import type { CallContext, CalledMethod, MaybePromise, Peer, ServerInterceptor } from "./handler.ts";
-import { decodeBody, type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
+import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import type { RequestHeaders } from "./request-headers.ts";
+import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError, statusHeaders } from "./status.ts";
@@ -84,9 +85,7 @@ export class ServerCall implements CallContext {
   readonly #headers: RequestHeaders;
   readonly #connection: CallConnection;
   readonly #inbox: Inbox<unknown> | undefined;
-  readonly #deframer: Deframer | undefined;
-  #bodies: WholeBodies | undefined;
-  #single: { body: Buffer; compressed: boolean } | undefined;
+  readonly #single: SingleMessage | undefined;
   #outlet: Outlet | undefined;
   #metadata: Metadata | undefined;
   #responseHeaders: Metadata | undefined;
@@ -137,8 +136,7 @@ export class ServerCall implements CallContext {
           ? new MessageInbox(served.input, inboxDeps)
           : new SlicedInbox(served.input, served.slicedRequests, inboxDeps);
     } else {
-      this.#bodies = new WholeBodies(deps.budget, (body, compressed) => this.#takeSingle(body, compressed));
-      this.#deframer = new Deframer(this.#bodies, deps.limits.receiveMessageBytes);
+      this.#single = new SingleMessage(deps.limits, deps.budget);
     }
   }
 
@@ -200,7 +198,7 @@ export class ServerCall implements CallContext {
     if (this.#isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);
-      else this.#deframer?.push(chunk);
+      else this.#single?.push(chunk);
     } catch (error) {
       this.#breakOff(error);
     }
@@ -212,7 +210,7 @@ export class ServerCall implements CallContext {
     if (this.#isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.end();
-      else this.#startSingle();
+      else if (this.#single !== undefined) this.#startSingle(this.#single);
     } catch (error) {
       this.#breakOff(error);
     }
@@ -277,26 +275,8 @@ export class ServerCall implements CallContext {
     }
   }
 
-  #takeSingle(body: Buffer, compressed: boolean): void {
-    if (this.#single !== undefined)
-      throw new StatusError(Code.UNIMPLEMENTED, "more than one request message");
-    this.#single = { body, compressed };
-  }
-
-  #startSingle(): void {
-    if (this.#deframer?.isInsideMessage === true) {
-      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
-    }
-    if (this.#single === undefined) throw new StatusError(Code.UNIMPLEMENTED, "no request message");
-    const { body, compressed } = this.#single;
-    this.#single = undefined;
-    const request = decodeBody(
-      this.#served.input,
-      body,
-      compressed,
-      this.#headers.encoding,
-      this.#deps.limits,
-    );
+  #startSingle(single: SingleMessage): void {
+    const request = single.take(this.#served.input, this.#headers.encoding);
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
@@ -524,7 +504,6 @@ export class ServerCall implements CallContext {
   #release(): void {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;
-    this.#bodies?.release();
-    this.#single = undefined;
+    this.#single?.release();
   }
 }

@@ -1,0 +1,69 @@
+// The one message of a unary request or reply.
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
+import { decodeBody } from "./inbox.ts";
+import type { MessageLimits } from "./limits.ts";
+import { Code, StatusError } from "./status.ts";
+
+/** Takes slices until the stream ends, and gives the one message that they must hold. */
+export class SingleMessage {
+  readonly #limits: MessageLimits;
+  readonly #budget: MessageBudget;
+  #body: Buffer | undefined;
+  #isCompressed = false;
+  #bodies: WholeBodies | undefined;
+  #deframer: Deframer | undefined;
+
+  constructor(limits: MessageLimits, budget: MessageBudget) {
+    this.#limits = limits;
+    this.#budget = budget;
+  }
+
+  /** Takes a slice. Throws StatusError when it breaks the protocol, or begins a second message. */
+  push(chunk: Buffer): void {
+    // Nearly every unary message comes in one slice; then nothing needs to be taken apart.
+    const isWhole =
+      this.#deframer === undefined &&
+      this.#body === undefined &&
+      chunk.length >= FRAME_HEADER_BYTES &&
+      chunk.length <= this.#limits.receiveMessageBytes &&
+      (chunk[0] as number) <= 1 &&
+      chunk.readUInt32BE(1) === chunk.length - FRAME_HEADER_BYTES;
+    if (isWhole) {
+      this.#body = chunk.subarray(FRAME_HEADER_BYTES);
+      this.#isCompressed = chunk[0] === 1;
+    } else {
+      this.#deframer ??= this.#open();
+      this.#deframer.push(chunk);
+    }
+  }
+
+  /** The message, once the stream has ended. Throws or rejects with StatusError when there is none or it is broken. */
+  take<D extends DescMessage>(desc: D, encoding: string): MessageShape<D> | Promise<MessageShape<D>> {
+    if (this.#deframer?.isInsideMessage === true) {
+      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
+    }
+    const body = this.#body;
+    if (body === undefined)
+      throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and none came");
+    this.#body = undefined;
+    return decodeBody(desc, body, this.#isCompressed, encoding, this.#limits);
+  }
+
+  /** Forgets what has come. */
+  release(): void {
+    this.#body = undefined;
+    this.#bodies?.release();
+  }
+
+  #open(): Deframer {
+    this.#bodies = new WholeBodies(this.#budget, (body, isCompressed) => {
+      if (this.#body !== undefined) {
+        throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and more came");
+      }
+      this.#body = body;
+      this.#isCompressed = isCompressed;
+    });
+    return new Deframer(this.#bodies, this.#limits.receiveMessageBytes);
+  }
+}
