@@ -1,6 +1,9 @@
 // JSON that keeps all 64 bits of a byte count (decision T17): numbers up to 2^53 - 1, decimal strings above.
 import { U64_MAX } from "./limits.ts";
 
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+const MIN_SAFE = BigInt(Number.MIN_SAFE_INTEGER);
+
 /** Serialises like JSON.stringify; a bigint becomes a number when it is exact as one, else a decimal string. */
 export function stringify64(value: unknown, indent?: number): string {
   return JSON.stringify(
@@ -12,9 +15,7 @@ export function stringify64(value: unknown, indent?: number): string {
 
 /** A byte count as JSON carries it: a number up to 2^53 - 1, else a decimal string. */
 export function toJson64(value: bigint): number | string {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER)
-    ? Number(value)
-    : value.toString();
+  return value <= MAX_SAFE && value >= MIN_SAFE ? Number(value) : value.toString();
 }
 
 /** Parses JSON; integers that a number would round come out as bigint, read from the source text. */

@@ -31,15 +31,14 @@ export class SubjectBook {
   }
 
   /**
-   * Opens or starts the book in a file. A broken file gives way to its previous generation; when that is broken or missing too,
-   * throws CORRUPT, because an empty book would let every address be taken over.
+   * Opens or starts the book in a file. A broken or lost file gives way to its previous generation; when that is no better, throws CORRUPT, because an empty book would let every address be taken over.
    */
   static async open(path: string): Promise<SubjectBook> {
     await removeLeftovers(path);
     const current = await readBook(path);
-    if (current === "missing") return new SubjectBook(path, new Map());
-    if (current !== "broken") return new SubjectBook(path, current);
+    if (typeof current !== "string") return new SubjectBook(path, current);
     const previous = await readBook(previousGeneration(path));
+    if (current === "missing" && previous === "missing") return new SubjectBook(path, new Map());
     if (typeof previous === "string") {
       throw new GroveError(
         "CORRUPT",

@@ -141,7 +141,7 @@ export class SessionTable {
   create(identity: VerifiedIdentity, facts: SessionFacts): CreatedSession {
     const nowMs = this.#ageClock.nowMs();
     const { username } = identity;
-    for (const entry of [...(this.#byUser.get(username) ?? [])]) this.#endIfOver(entry, nowMs);
+    for (const entry of this.#byUser.get(username) ?? []) this.#endIfOver(entry, nowMs);
     const own = this.#byUser.get(username)?.length ?? 0;
     const evicts = own >= this.#limits.perUser;
     const openAfterwards = (): number => this.#byHash.size + (evicts ? 0 : 1);
@@ -216,7 +216,7 @@ export class SessionTable {
 
   /** Ends all sessions of a user and says how many there were. */
   endAll(username: string): number {
-    const entries = [...(this.#byUser.get(username) ?? [])];
+    const entries = this.#byUser.get(username) ?? [];
     for (const entry of entries) this.#remove(entry, undefined);
     return entries.length;
   }
@@ -302,6 +302,7 @@ export class SessionTable {
     this.#byHash.delete(entry.tokenHash);
     this.#ids.delete(entry.id);
     const { username } = entry.identity;
+    // A new list each time: callers may be walking the old one.
     const left = (this.#byUser.get(username) ?? []).filter((other) => other !== entry);
     if (left.length === 0) this.#byUser.delete(username);
     else this.#byUser.set(username, left);

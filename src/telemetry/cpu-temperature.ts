@@ -1,6 +1,9 @@
 // The processor's temperature, found in three tiers: hardware monitors, thermal zones, the `sensors` command (spec 8).
+import { execFile } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { SENSORS_RETRY_MS, SENSORS_TIMEOUT_MS } from "#base/limits.ts";
 
 /** What the reading is made from. */
 export interface CpuTemperatureDeps {
@@ -11,14 +14,150 @@ export interface CpuTemperatureDeps {
   readonly runSensors?: () => Promise<string>;
 }
 
+/** Drivers of the first tier, and labels of theirs in order of preference (spec 8). */
+const DRIVERS: readonly string[] = ["coretemp", "k10temp", "zenpower", "cpu_thermal"];
+const LABELS: readonly string[] = ["Package id 0", "Tctl", "Tdie", "CPU"];
+/** Types of thermal zones of the second tier (spec 8). */
+const ZONES: readonly string[] = ["bcm2712", "cpu-thermal", "x86_pkg_temp"];
+/** What no processor that still computes can have is a broken sensor. */
+const PLAUSIBLE = { above: -60, below: 150 } as const;
+
+interface Reading {
+  readonly label: string;
+  readonly celsius: number;
+}
+
 /** Reads the processor's temperature. */
 export class CpuTemperature {
+  readonly #sysRoot: string;
+  readonly #clock: Clock;
+  readonly #runSensors: () => Promise<string>;
+  #sensorsNotBeforeMs = Number.NEGATIVE_INFINITY;
+
   constructor(deps: CpuTemperatureDeps) {
-    void deps;
+    this.#sysRoot = deps.sysRoot ?? "/sys";
+    this.#clock = deps.clock;
+    this.#runSensors = deps.runSensors ?? runSensorsCommand;
   }
 
-  /** Degrees Celsius, or null when no tier knows (decision D12). */
+  /** Degrees Celsius, or null when no tier knows: 0 would be a lie (decision D12). */
   async read(): Promise<number | null> {
-    throw new GroveError("NOT_IMPLEMENTED", "being built");
+    return (await this.#fromMonitors()) ?? (await this.#fromZones()) ?? (await this.#fromCommand()) ?? null;
   }
+
+  async #fromMonitors(): Promise<number | undefined> {
+    const folder = join(this.#sysRoot, "class", "hwmon");
+    const readings: Reading[] = [];
+    for (const name of await listNumbered(folder, "hwmon")) {
+      const monitor = join(folder, name);
+      if (!DRIVERS.includes((await readText(join(monitor, "name"))) ?? "")) continue;
+      for (const input of await listNumbered(monitor, "temp")) {
+        if (!input.endsWith("_input")) continue;
+        const celsius = await readMillidegrees(join(monitor, input));
+        const label = (await readText(join(monitor, input.replace("_input", "_label")))) ?? "";
+        if (celsius !== undefined) readings.push({ label, celsius });
+      }
+    }
+    return best(readings);
+  }
+
+  async #fromZones(): Promise<number | undefined> {
+    const folder = join(this.#sysRoot, "class", "thermal");
+    const readings: Reading[] = [];
+    for (const name of await listNumbered(folder, "thermal_zone")) {
+      const zone = join(folder, name);
+      const type = (await readText(join(zone, "type"))) ?? "";
+      // The Raspberry Pi's zones carry their chip's name with an ending, such as bcm2712_thermal.
+      if (
+        !ZONES.some((known) => type === known || type.startsWith(`${known}_`) || type.startsWith(`${known}-`))
+      ) {
+        continue;
+      }
+      const celsius = await readMillidegrees(join(zone, "temp"));
+      if (celsius !== undefined) readings.push({ label: type, celsius });
+    }
+    return readings[0]?.celsius;
+  }
+
+  /** Starting a process at each poll is dear: where it has failed once it is left alone for a while. */
+  async #fromCommand(): Promise<number | undefined> {
+    if (this.#clock.steadyMs() < this.#sensorsNotBeforeMs) return undefined;
+    try {
+      const celsius = parseSensors(await this.#runSensors());
+      if (celsius !== undefined) return celsius;
+    } catch {
+      // No such command, no sensors, or not JSON: all the same to the caller.
+    }
+    this.#sensorsNotBeforeMs = this.#clock.steadyMs() + SENSORS_RETRY_MS;
+    return undefined;
+  }
+}
+
+/**
+ * Finds the processor in the output of `sensors -j`, `{"<chip>":{"<label>":{"temp1_input":45.0}}}`: first among the chips of the known
+ * drivers, then anywhere under one of the known labels; undefined when it is not there. Throws SyntaxError for what is not JSON.
+ */
+export function parseSensors(text: string): number | undefined {
+  const known: Reading[] = [];
+  const labelled: Reading[] = [];
+  for (const [chip, features] of entriesOf(JSON.parse(text))) {
+    const isKnown = DRIVERS.some((driver) => chip === driver || chip.startsWith(`${driver}-`));
+    for (const [label, values] of entriesOf(features)) {
+      for (const [name, celsius] of entriesOf(values)) {
+        if (!/^temp\d+_input$/.test(name) || typeof celsius !== "number" || !isPlausible(celsius)) continue;
+        if (isKnown) known.push({ label, celsius });
+        else if (LABELS.includes(label)) labelled.push({ label, celsius });
+      }
+    }
+  }
+  return best(known) ?? best(labelled);
+}
+
+/** The reading with the most preferred label, or the first of all. */
+function best(readings: readonly Reading[]): number | undefined {
+  for (const label of LABELS) {
+    const found = readings.find((reading) => reading.label === label);
+    if (found !== undefined) return found.celsius;
+  }
+  return readings[0]?.celsius;
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === "object" && value !== null ? Object.entries(value) : [];
+}
+
+async function readMillidegrees(path: string): Promise<number | undefined> {
+  const text = await readText(path);
+  if (text === undefined || !/^-?\d{1,7}$/.test(text)) return undefined;
+  const celsius = Number(text) / 1000;
+  return isPlausible(celsius) ? celsius : undefined;
+}
+
+function isPlausible(celsius: number): boolean {
+  return celsius > PLAUSIBLE.above && celsius < PLAUSIBLE.below;
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  return readFile(path, "utf8").then(
+    (text) => text.trim(),
+    () => undefined,
+  );
+}
+
+/** Names in the order of their numbers: temp2 before temp10. */
+async function listNumbered(folder: string, prefix: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => name.startsWith(prefix))
+    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+}
+
+function runSensorsCommand(): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const options = { timeout: SENSORS_TIMEOUT_MS, killSignal: "SIGKILL", maxBuffer: 262_144 } as const;
+  execFile("sensors", ["-j"], options, (error, output) => {
+    if (error === null) resolve(output);
+    else reject(error);
+  });
+  return promise;
 }

@@ -1,26 +1,129 @@
 // The machine's gauges for /metrics: disk, processor, memory, load (spec 2.7).
+import { readFile, statfs } from "node:fs/promises";
+import { freemem, totalmem } from "node:os";
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
-import type { HostReadings } from "./metrics-document.ts";
+import { type HostReadings, percent } from "./metrics-document.ts";
 
 /** What the gauges are made from; the roots are other folders in tests. */
 export interface HostGaugesDeps {
   readonly clock: Clock;
   /** The folder whose filesystem is measured. */
   readonly dataDirectory: string;
+  /** Default `/proc`. */
   readonly procRoot?: string;
-  /** Temperature of the processor; see cpu-temperature.ts. */
+  /** Temperature of the processor; see cpu-temperature.ts. Default: unknown. */
   readonly readCpuTemperature?: () => Promise<number | null>;
 }
 
-/** Reads the machine on demand. */
+/** Ticks that the processors have spent, since the machine started. */
+interface CpuTicks {
+  readonly busy: number;
+  readonly total: number;
+}
+
+/** Two readings closer than this tell nothing about the processor: the last answer holds. */
+const CPU_SPAN_MIN_MS = 200;
+const DISK_UNKNOWN = { diskTotalBytes: 0n, diskUsedBytes: 0n, diskFreeBytes: 0n, inodeFree: 0n };
+
+/** Reads the machine on demand. Cheap enough for every poll; nothing is read in between. */
 export class HostGauges {
+  readonly #deps: HostGaugesDeps;
+  readonly #procRoot: string;
+  #bootId: string | null | undefined;
+  #ticks: CpuTicks = { busy: 0, total: 0 };
+  #ticksAtMs = Number.NEGATIVE_INFINITY;
+  #cpuUsagePercent = 0;
+
   constructor(deps: HostGaugesDeps) {
-    void deps;
+    this.#deps = deps;
+    this.#procRoot = deps.procRoot ?? "/proc";
   }
 
-  /** Reads everything now; what the machine does not offer is 0 or null. */
+  /**
+   * Reads everything now; what the machine does not offer is 0 or null. Processor use is the share of the time since the read before,
+   * at the first read since the machine started.
+   */
   async read(): Promise<HostReadings> {
-    throw new GroveError("NOT_IMPLEMENTED", "being built");
+    const [disk, memory, load, bootId, cpuTempCelsius] = await Promise.all([
+      this.#readDisk(),
+      this.#readMemory(),
+      this.#readLoad(),
+      this.#readBootId(),
+      this.#deps.readCpuTemperature?.() ?? null,
+      this.#readCpu(),
+    ]);
+    return { ...disk, ...memory, ...load, bootId, cpuTempCelsius, cpuUsagePercent: this.#cpuUsagePercent };
   }
+
+  /** Free is what this process may still use; used is what is taken, as `df` counts it. */
+  async #readDisk(): Promise<typeof DISK_UNKNOWN> {
+    try {
+      const disk = await statfs(this.#deps.dataDirectory, { bigint: true });
+      return {
+        diskTotalBytes: disk.blocks * disk.bsize,
+        diskUsedBytes: (disk.blocks - disk.bfree) * disk.bsize,
+        diskFreeBytes: disk.bavail * disk.bsize,
+        inodeFree: disk.ffree,
+      };
+    } catch {
+      return DISK_UNKNOWN;
+    }
+  }
+
+  async #readMemory(): Promise<{ memUsedBytes: number; memTotalBytes: number }> {
+    const text = (await this.#readProc("meminfo")) ?? "";
+    const totalBytes = memoryField(text, "MemTotal") ?? totalmem();
+    // Caches count as free, since the kernel gives them up; MemFree alone would show every busy server as full.
+    const freeBytes = memoryField(text, "MemAvailable") ?? freemem();
+    return { memTotalBytes: totalBytes, memUsedBytes: Math.max(0, totalBytes - freeBytes) };
+  }
+
+  async #readLoad(): Promise<{ loadAvg1m: number; loadAvg5m: number }> {
+    const [one = "", five = ""] = ((await this.#readProc("loadavg")) ?? "").split(" ");
+    return { loadAvg1m: finite(one), loadAvg5m: finite(five) };
+  }
+
+  /** Changes only when this process does not live to see it. */
+  async #readBootId(): Promise<string | null> {
+    if (this.#bootId === undefined) {
+      const text = (await this.#readProc("sys/kernel/random/boot_id"))?.trim() ?? "";
+      this.#bootId = /^[0-9a-f-]{36}$/.test(text) ? text : null;
+    }
+    return this.#bootId;
+  }
+
+  async #readCpu(): Promise<void> {
+    const nowMs = this.#deps.clock.steadyMs();
+    if (nowMs - this.#ticksAtMs < CPU_SPAN_MIN_MS) return;
+    const ticks = parseCpuTicks((await this.#readProc("stat")) ?? "");
+    if (ticks === undefined) return;
+    this.#cpuUsagePercent = percent(ticks.busy - this.#ticks.busy, ticks.total - this.#ticks.total);
+    this.#ticks = ticks;
+    this.#ticksAtMs = nowMs;
+  }
+
+  async #readProc(name: string): Promise<string | undefined> {
+    return readFile(join(this.#procRoot, name), "utf8").catch(() => undefined);
+  }
+}
+
+function memoryField(text: string, name: string): number | undefined {
+  const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text);
+  return match === null ? undefined : Number(match[1]) * 1024;
+}
+
+/** user nice system idle iowait irq softirq steal; guest time is part of user time already. */
+function parseCpuTicks(text: string): CpuTicks | undefined {
+  const match = /^cpu\s+([\d ]+)$/m.exec(text);
+  const fields = (match?.[1] ?? "").split(" ").slice(0, 8).map(Number);
+  if (match === null || fields.length < 4 || fields.some((field) => !Number.isFinite(field)))
+    return undefined;
+  const total = fields.reduce((sum, field) => sum + field, 0);
+  return { total, busy: total - (fields[3] ?? 0) - (fields[4] ?? 0) };
+}
+
+function finite(text: string): number {
+  const value = Number(text);
+  return Number.isFinite(value) && value >= 0 ? value : 0;
 }

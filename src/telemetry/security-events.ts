@@ -5,6 +5,9 @@ import type { Random } from "#base/random.ts";
 import type { SecurityEventFacts, SecurityEventType } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 
+/** The same attempt from the same place within this time counts up one event, so that a flood cannot push the others out. */
+const MERGE_WITHIN_MS = 10 * 60_000;
+
 /** One event as the console reads it. */
 export interface SecurityEvent {
   readonly id: string;
@@ -18,19 +21,28 @@ export interface SecurityEvent {
   readonly count: number;
 }
 
+interface KeptEvent {
+  event: SecurityEvent;
+  readonly firstAtMs: number;
+}
+
 /** Keeps the last 100 events, oldest dropped first (decision D22). */
 export class SecurityEvents {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #events: SecurityEvent[] = [];
+  readonly #kept: KeptEvent[] = [];
 
   constructor(deps: { clock: Clock; random: Random }) {
     this.#clock = deps.clock;
     this.#random = deps.random;
   }
 
-  /** Adds an event and returns it as it is kept, so that the caller can log it. */
+  /**
+   * Adds an event, or counts up one of the same type, user and addresses that began less than ten minutes ago. Returns it as it is
+   * kept, so that the caller can log it: a new one has count equal to what was reported.
+   */
   record(facts: SecurityEventFacts): SecurityEvent {
+    const nowMs = this.#clock.steadyMs();
     const event: SecurityEvent = {
       id: ulid(this.#clock, this.#random),
       ts: Math.floor(this.#clock.wallMs() / 1000),
@@ -41,13 +53,30 @@ export class SecurityEvents {
       ip_seen: facts.ipSeen ?? null,
       count: facts.count ?? 1,
     };
-    this.#events.push(event);
-    if (this.#events.length > SECURITY_EVENTS_KEPT) this.#events.shift();
+    const same = this.#kept.find(
+      (kept) => nowMs - kept.firstAtMs < MERGE_WITHIN_MS && isSameAttempt(kept.event, event),
+    );
+    if (same !== undefined) {
+      same.event = { ...same.event, count: same.event.count + event.count };
+      return same.event;
+    }
+    this.#kept.push({ event, firstAtMs: nowMs });
+    if (this.#kept.length > SECURITY_EVENTS_KEPT) this.#kept.shift();
     return event;
   }
 
   /** The events, oldest first. */
   list(): readonly SecurityEvent[] {
-    return [...this.#events];
+    return this.#kept.map((kept) => kept.event);
   }
+}
+
+function isSameAttempt(a: SecurityEvent, b: SecurityEvent): boolean {
+  return (
+    a.type === b.type &&
+    a.fatal === b.fatal &&
+    a.username === b.username &&
+    a.ip_bound === b.ip_bound &&
+    a.ip_seen === b.ip_seen
+  );
 }
