@@ -3,24 +3,27 @@ import { GroveError } from "#base/errors.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { CallContext, ServerInterceptor } from "#grpc/handler.ts";
 import type { Session, SessionTable } from "#sessions/session-table.ts";
+import type { ServingState } from "./serving-state.ts";
 
 /** The caller of one call. */
 export interface Caller {
   readonly identity: VerifiedIdentity;
   readonly session: Session;
-  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session meanwhile. */
+  /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session or this node meanwhile. */
   renew(): void;
 }
 
 class SessionCaller implements Caller {
   readonly session: Session;
   readonly #sessions: SessionTable;
+  readonly #state: ServingState;
   readonly #token: string;
   readonly #address: string;
 
-  constructor(sessions: SessionTable, token: string, address: string) {
+  constructor(sessions: SessionTable, state: ServingState, token: string, address: string) {
     this.session = sessions.check(token, address);
     this.#sessions = sessions;
+    this.#state = state;
     this.#token = token;
     this.#address = address;
   }
@@ -30,6 +33,7 @@ class SessionCaller implements Caller {
   }
 
   renew(): void {
+    this.#state.requireHeld();
     this.#sessions.check(this.#token, this.#address);
   }
 }
@@ -42,10 +46,10 @@ export function bearerToken(context: Pick<CallContext, "metadata">): string | un
 }
 
 /** The caller by the call's own token and address, and by nothing that a request says (spec 5.4). Throws SESSION_… and IP_MISMATCH. */
-export function callerOf(context: CallContext, sessions: SessionTable): Caller {
+export function callerOf(context: CallContext, sessions: SessionTable, state: ServingState): Caller {
   const token = bearerToken(context);
   if (token === undefined) throw new GroveError("SESSION_MISSING", "no session token; sign in first");
-  return new SessionCaller(sessions, token, context.peer.address);
+  return new SessionCaller(sessions, state, token, context.peer.address);
 }
 
 const CALLER = Symbol("caller");
@@ -57,16 +61,16 @@ export interface SessionGate {
   readonly service: string;
   /** Its methods that bring credentials of another kind. */
   readonly exempt: ReadonlySet<string>;
-  /** Throws while the node takes no calls of that service. */
-  readonly requireServing: () => void;
+  readonly state: ServingState;
 }
 
 /** Checks session and address once at the start of every call (spec 5.3). */
 export function sessionInterceptor(gate: SessionGate): ServerInterceptor {
   return (context, next) => {
     if (context.method.service === gate.service) {
-      gate.requireServing();
-      if (!gate.exempt.has(context.method.name)) context.values.set(CALLER, callerOf(context, gate.sessions));
+      gate.state.requireServing();
+      if (!gate.exempt.has(context.method.name))
+        context.values.set(CALLER, callerOf(context, gate.sessions, gate.state));
     }
     return next();
   };

@@ -27,6 +27,7 @@ import { QuotaOperations } from "./quota-operations.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
 import { RootUsage } from "./root-usage.ts";
+import type { ServingState } from "./serving-state.ts";
 import { SessionOperations } from "./session-operations.ts";
 import { StreamSlots } from "./stream-slots.ts";
 import type { UploadDeps } from "./upload.ts";
@@ -42,6 +43,7 @@ export interface FileServiceDeps {
   readonly storage: Storage;
   readonly quotas: QuotaBook;
   readonly sessions: SessionTable;
+  readonly state: ServingState;
   readonly verifier: TokenVerifier;
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
   /** Undefined on a node that stands alone. */
@@ -69,6 +71,7 @@ export interface FileService {
   readonly uploads: UploadDeps;
   readonly downloads: DownloadDeps;
   readonly sessionTable: SessionTable;
+  readonly state: ServingState;
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   /** Ends what runs by the clock. */
@@ -134,6 +137,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     uploads: { storage, access, ledger, quotas: deps.quotas, usage, meter, telemetry, slots: slots(), log },
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls },
     sessionTable: deps.sessions,
+    state: deps.state,
     usage,
     ledger,
     stop: () => stalls.stop(),

@@ -83,7 +83,9 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
 }
 
 function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {
-  return bearerToken(context) === undefined ? undefined : callerOf(context, service.sessionTable);
+  return bearerToken(context) === undefined
+    ? undefined
+    : callerOf(context, service.sessionTable, service.state);
 }
 
 function known<T>(values: ReadonlyMap<number, T>, value: number, field: string): T {

@@ -1,0 +1,263 @@
+// `grove fileserver`: reads flags and environment, starts a storage node, and stops it on a signal.
+import { hostname } from "node:os";
+import { Command, InvalidArgumentError } from "commander";
+import { formatBytes, parseBytes } from "#base/bytes.ts";
+import { GroveError } from "#base/errors.ts";
+import {
+  DISK_RESERVE_BYTES,
+  FILESERVER_PORT,
+  REGISTER_PER_MINUTE_PER_ADDRESS,
+  STREAMS_PER_USER,
+} from "#base/limits.ts";
+import { type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
+import { run } from "#os/exit-signals.ts";
+import { createLogger } from "#os/logger.ts";
+import { metricsPortOf } from "./metrics-listener.ts";
+import { type FileServerOptions, startFileServer } from "./node.ts";
+import { isLoopbackAddress } from "./quota-operations.ts";
+import { readTlsMaterial } from "./tls-material.ts";
+
+interface Flags {
+  readonly data: string;
+  readonly id?: string;
+  readonly name?: string;
+  readonly listen?: Listen;
+  readonly advertise?: string;
+  readonly metaserver?: string[];
+  readonly reserve: bigint;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+  readonly reflection: boolean;
+  readonly passwordPath: boolean;
+  readonly insecure: boolean;
+  readonly registerPerMinute: number;
+  readonly streamsPerUser: number;
+  readonly logFile?: string;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+}
+
+interface Listen {
+  readonly host: string;
+  readonly port: number;
+}
+
+const EXAMPLES = `
+Examples:
+  A node alone on this machine, with mock sign-in, to try things out:
+    SVC_AUTH_MOCK=1 grove fileserver -data ./node1
+
+  A node of a cluster:
+    grove fileserver -data /srv/grove -id n1 -listen :50051 -advertise n1.example.net:50051 \\
+      -metaserver meta.example.net:50050 -tls_cert n1.pem -tls_key n1.key -tls_ca cluster-ca.pem
+
+Environment: IDP_CLIENT_ID with IDP_ISSUER or IDP_TOKENINFO_URL (whose ID tokens count), SVC_ADMIN_EMAIL,
+ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who may set quotas), SVC_METRICS_TOKEN (guards what /metrics tells of users),
+SVC_AUTH_MOCK=1 (accept mock tokens: never where others can reach it).
+
+The metrics listener (/metrics, /health, /ready) is plain HTTP on the gRPC port minus 41000.
+Stop with Ctrl-C or SIGTERM: running transfers have 15 seconds to finish.`;
+
+/** The parser of `grove fileserver`. */
+export function command(): Command {
+  return new Command("fileserver")
+    .summary("Run a storage node")
+    .description(
+      "Runs a storage node: it keeps the files of user roots, their quotas, and the sessions of its users.",
+    )
+    .requiredOption("--data <folder>", "where everything is kept; made when missing, one process at a time")
+    .option(
+      "--id <id>",
+      "name of this node in the cluster, as in its certificate (default: this machine's name)",
+    )
+    .option("--name <name>", "name of this node for people (default: its id)")
+    .option(
+      "--listen <host:port>",
+      `gRPC address; the port must be above 41000 (default: :${FILESERVER_PORT}, without TLS 127.0.0.1:${FILESERVER_PORT})`,
+      parseListen,
+    )
+    .option("--advertise <host:port>", "address that clients are sent to (default: the one listened on)")
+    .option(
+      "--metaserver <host:port,...>",
+      "the coordinator; without one the node stands alone and makes every root itself",
+      parseList,
+    )
+    .option(
+      "--reserve <bytes>",
+      `free space that no write may consume (default: ${DISK_RESERVE_BYTES}, 20 GiB)`,
+      parseReserve,
+      DISK_RESERVE_BYTES,
+    )
+    .option("--tls-cert <file>", "certificate of this node, PEM")
+    .option("--tls-key <file>", "its private key, PEM")
+    .option("--tls-ca <file>", "certificate of the cluster's authority, PEM")
+    .option("--reflection", "let clients ask for the protocol (grpcurl and others)", false)
+    .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
+    .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
+    .option(
+      "--register-per-minute <n>",
+      "sign-ins per minute and address",
+      parseCount,
+      REGISTER_PER_MINUTE_PER_ADDRESS,
+    )
+    .option(
+      "--streams-per-user <n>",
+      "uploads of one user at once, and as many downloads",
+      parseCount,
+      STREAMS_PER_USER,
+    )
+    .option("--log-file <file>", "write the log there instead of standard error")
+    .option("--log-level <level>", "debug, info, warn or error", parseLevel, "info")
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: Flags) => {
+      await serve(flags, process.env);
+    });
+}
+
+async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const identity = readIdentitySettings(env);
+  const options = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
+  const log = createLogger({
+    destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
+    level: flags.logLevel,
+    fields: { role: "fileserver", node: options.id },
+  });
+  for (const warning of identity.warnings) log.warn("setting", { warning });
+  warnOfDeviations(options, flags, log.warn);
+  try {
+    await run(
+      async () => {
+        const node = await startFileServer(options, { log });
+        const { host } = options.listen;
+        log.info("serving", { host, grpc_port: node.grpcPort, metrics_port: node.metricsPort });
+        process.stdout.write(
+          `grove fileserver ${options.id}: serves ${options.dataFolder} on ${host}:${node.grpcPort}, ` +
+            `metrics on http://${host}:${node.metricsPort}/metrics${identity.mock ? ", MOCK sign-in" : ""}\n`,
+        );
+        return { stop: () => node.stop() };
+      },
+      { onEvent: (event, detail) => log.info(event, { detail }) },
+    );
+  } finally {
+    await log.close();
+  }
+}
+
+async function optionsOf(
+  flags: Flags,
+  identity: IdentitySettings,
+  metricsToken: string | undefined,
+): Promise<FileServerOptions> {
+  const tls = await readTlsMaterial(flags);
+  const listen = flags.listen ?? {
+    host: tls === undefined || identity.mock ? "127.0.0.1" : "::",
+    port: FILESERVER_PORT,
+  };
+  requireSafe(listen, { hasTls: tls !== undefined, isMock: identity.mock, isAllowed: flags.insecure });
+  const id = flags.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node";
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(id)) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "-id is a host name's label: 1 to 63 of a-z, 0-9 and -, no - at its ends",
+    );
+  }
+  return {
+    dataFolder: flags.data,
+    id,
+    name: flags.name ?? id,
+    listen,
+    metricsPort: metricsPortOf(listen.port),
+    advertise: flags.advertise,
+    metaservers: flags.metaserver ?? [],
+    reserveBytes: flags.reserve,
+    tls,
+    reflection: flags.reflection,
+    passwordPath: flags.passwordPath,
+    identity,
+    metricsToken: metricsToken === "" ? undefined : metricsToken,
+    limits: { registerPerMinutePerAddress: flags.registerPerMinute, streamsPerUser: flags.streamsPerUser },
+  };
+}
+
+/** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
+function requireSafe(
+  listen: Listen,
+  safety: { readonly hasTls: boolean; readonly isMock: boolean; readonly isAllowed: boolean },
+): void {
+  if (safety.isAllowed || listen.host === "localhost" || isLoopbackAddress(listen.host)) return;
+  if (safety.isMock) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "SVC_AUTH_MOCK is on, and with it anybody can be anybody: listen on 127.0.0.1, or add -insecure to allow it all the same",
+    );
+  }
+  if (!safety.hasTls) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "without TLS everybody on the way can read files and sessions: give -tls_cert, -tls_key and -tls_ca, listen on 127.0.0.1, " +
+        "or add -insecure to allow it all the same",
+    );
+  }
+}
+
+function warnOfDeviations(
+  options: FileServerOptions,
+  flags: Flags,
+  warn: (event: string, fields: Readonly<Record<string, string | number | bigint>>) => void,
+): void {
+  if (options.identity.mock) warn("auth_mock", { warning: "mock sign-in is on: anybody can be anybody" });
+  if (options.reserveBytes !== DISK_RESERVE_BYTES) {
+    warn("reserve", {
+      reserve_bytes: options.reserveBytes,
+      warning: `the disk reserve is ${formatBytes(options.reserveBytes)}, not 20 GiB`,
+    });
+  }
+  if (
+    flags.registerPerMinute !== REGISTER_PER_MINUTE_PER_ADDRESS ||
+    flags.streamsPerUser !== STREAMS_PER_USER
+  ) {
+    warn("limits", { register_per_minute: flags.registerPerMinute, streams_per_user: flags.streamsPerUser });
+  }
+}
+
+function parseListen(text: string): Listen {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || !(port >= 1 && port <= 65_535)) {
+    throw new InvalidArgumentError(
+      'write it as HOST:PORT, [IPV6]:PORT or :PORT, for example "127.0.0.1:50051".',
+    );
+  }
+  try {
+    metricsPortOf(port);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+  return { host: match[1] ?? (match[2] === "" ? "::" : (match[2] ?? "::")), port };
+}
+
+function parseList(text: string): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  if (items.some((item) => !/^\S+:\d{1,5}$/.test(item))) {
+    throw new InvalidArgumentError("write it as HOST:PORT, several with commas between them.");
+  }
+  return items;
+}
+
+function parseReserve(text: string): bigint {
+  const bytes = parseBytes(text);
+  if (bytes === undefined) throw new InvalidArgumentError('write bytes, or "20GiB".');
+  return bytes;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new InvalidArgumentError("write a whole number from 1 up.");
+  return count;
+}
+
+function parseLevel(text: string): Flags["logLevel"] {
+  if (text === "debug" || text === "info" || text === "warn" || text === "error") return text;
+  throw new InvalidArgumentError("it is one of debug, info, warn, error.");
+}

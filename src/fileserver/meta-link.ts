@@ -1,0 +1,223 @@
+// The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
+import type { Clock } from "#base/clock.ts";
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
+import type { Client } from "#grpc/client.ts";
+import { Code, StatusError } from "#grpc/status.ts";
+import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
+import type { RootRecord } from "#storage/storage.ts";
+import type { RootClaim } from "./root-keeper.ts";
+
+/** Free and total bytes of the data folder's filesystem. */
+export interface DiskSpace {
+  readonly totalBytes: bigint;
+  readonly freeBytes: bigint;
+}
+
+/** Who this node is, as the MetaServer knows it (D19). */
+export interface NodeFacts {
+  readonly id: string;
+  readonly name: string;
+  /** host:port that clients are sent to. */
+  readonly address: string;
+  /** Of this process; new at each start. */
+  readonly instanceId: string;
+  /** Of the data folder; lasting. */
+  readonly dataId: string;
+  readonly reserveBytes: bigint;
+}
+
+/** Keeps the cluster that a data folder belongs to. */
+export interface ClusterMemory {
+  readonly clusterId: string;
+  remember(clusterId: string): Promise<void>;
+}
+
+/** What the link is made from. */
+export interface MetaLinkDeps {
+  readonly client: Client<typeof MetaServer>;
+  readonly node: NodeFacts;
+  readonly cluster: ClusterMemory;
+  readonly roots: () => readonly RootRecord[];
+  readonly rootCount: () => number;
+  readonly diskSpace: () => DiskSpace;
+  readonly isDraining: () => boolean;
+  /** Told once when another process holds this node's id: stop serving, and do not register again. */
+  readonly onFenced: (reason: string) => void;
+  readonly clock: Clock;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/** A call may take no longer than the time between two heartbeats. */
+const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
+/** The part of the interval that is random, so that nodes started together do not beat together. */
+const JITTER = 0.1;
+
+/** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
+export class MetaLink {
+  readonly #deps: MetaLinkDeps;
+  #epoch: bigint | undefined;
+  #intervalMs = HEARTBEAT_INTERVAL_MS;
+  #isRunning = false;
+  #cancelTimer: (() => void) | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  #lastFailure: string | undefined;
+  #clockSkewMs: number | null = null;
+
+  constructor(deps: MetaLinkDeps) {
+    this.#deps = deps;
+  }
+
+  /** True while the last contact went well. */
+  get isRegistered(): boolean {
+    return this.#epoch !== undefined && this.#lastFailure === undefined;
+  }
+
+  /** The MetaServer's clock minus ours in milliseconds; null before the first answer. */
+  get clockSkewMs(): number | null {
+    return this.#clockSkewMs;
+  }
+
+  /** Registers and beats until stopped. The first attempt has ended when this resolves, well or not. */
+  async start(): Promise<void> {
+    this.#isRunning = true;
+    await this.#beat();
+  }
+
+  /** Sends a heartbeat now, so that the MetaServer hears of a change at once. */
+  async beatNow(): Promise<void> {
+    this.#cancelTimer?.();
+    await this.#beat();
+  }
+
+  /** Has the next heartbeat follow at once, without waiting for it. */
+  beatSoon(): void {
+    if (this.#isRunning) void this.beatNow();
+  }
+
+  /** Ends the beating; resolves when none is under way. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    this.#cancelTimer?.();
+    await this.#beating;
+  }
+
+  /** Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say. */
+  async claimRoot(username: string): Promise<RootClaim> {
+    const { client, node } = this.#deps;
+    if (this.#epoch === undefined) await this.beatNow();
+    if (this.#epoch === undefined) throw unreachable(undefined);
+    try {
+      const claim = await client.claimRoot(
+        { username, fsId: node.id, epoch: this.#epoch },
+        { timeoutMs: CALL_TIMEOUT_MS },
+      );
+      return { rootId: claim.rootId, isHere: claim.fsId === node.id, address: claim.address };
+    } catch (error) {
+      this.#noticeFence(error);
+      throw unreachable(error);
+    }
+  }
+
+  async #beat(): Promise<void> {
+    this.#beating = this.#beating.then(() => this.#exchange());
+    await this.#beating;
+    if (!this.#isRunning) return;
+    const delayMs = this.#intervalMs * (1 + JITTER * (this.#deps.random() * 2 - 1));
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#deps.clock.after(delayMs, () => void this.#beat());
+  }
+
+  /** One heartbeat, or a registration where that is due. Never rejects. */
+  async #exchange(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      if (this.#epoch === undefined) await this.#register();
+      else await this.#heartbeat(this.#epoch);
+      if (this.#lastFailure !== undefined) log.info("metaserver_reached");
+      this.#lastFailure = undefined;
+    } catch (error) {
+      this.#noticeFence(error);
+      const failure = errorText(error);
+      // One line for each new state of affairs, not one every five seconds.
+      if (failure !== this.#lastFailure)
+        log.warn("metaserver_failed", { reason: reasonOf(error), error: failure });
+      this.#lastFailure = failure;
+    }
+  }
+
+  async #heartbeat(epoch: bigint): Promise<void> {
+    const { client, node, clock } = this.#deps;
+    const answer = await client.heartbeat(
+      {
+        fsId: node.id,
+        epoch,
+        rootsVersion: BigInt(this.#deps.rootCount()),
+        diskFree: this.#deps.diskSpace().freeBytes,
+        draining: this.#deps.isDraining(),
+        nowMs: BigInt(Math.trunc(clock.wallMs())),
+      },
+      { timeoutMs: CALL_TIMEOUT_MS },
+    );
+    if (answer.nowMs > 0n) this.#clockSkewMs = Number(answer.nowMs) - Math.trunc(clock.wallMs());
+    if (!answer.known || answer.sendFull) await this.#register();
+  }
+
+  async #register(): Promise<void> {
+    const { client, node, cluster, log } = this.#deps;
+    const disk = this.#deps.diskSpace();
+    const answer = await client.registerFileServer(
+      {
+        fsId: node.id,
+        name: node.name,
+        grpcAddr: node.address,
+        version: VERSION,
+        clusterId: cluster.clusterId,
+        roots: this.#deps.roots().map((root) => ({
+          owner: root.owner,
+          rootId: root.rootId,
+          version: BigInt(root.accessVersion),
+          grants: [],
+        })),
+        diskTotal: disk.totalBytes,
+        diskFree: disk.freeBytes,
+        diskReserve: node.reserveBytes,
+        instanceId: node.instanceId,
+        dataId: node.dataId,
+      },
+      { timeoutMs: CALL_TIMEOUT_MS },
+    );
+    if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
+    this.#epoch = answer.epoch;
+    if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
+    log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
+  }
+
+  #noticeFence(error: unknown): void {
+    if (reasonOf(error) !== "FENCED") return;
+    this.#isRunning = false;
+    this.#cancelTimer?.();
+    this.#deps.onFenced("another process registered with this node's id");
+  }
+}
+
+function reasonOf(error: unknown): ErrorCode | undefined {
+  return error instanceof StatusError ? errorCodeOf(error.metadata.get(REASON_TRAILER)) : undefined;
+}
+
+/** What a new user is told when the MetaServer gave no answer, or one that is the node's affair and not the user's. */
+function unreachable(error: unknown): GroveError {
+  const isOurFault = error instanceof StatusError && error.code !== Code.UNAVAILABLE;
+  return new GroveError(
+    "STORE_UNAVAILABLE",
+    isOurFault
+      ? "the metaserver did not say where your root lives; try again, or ask the operator"
+      : "the metaserver cannot be reached, so that a first sign-in has to wait; try again",
+    { cause: error },
+  );
+}
