@@ -53,6 +53,14 @@ test("another process reads the file while the store is open", async (t) => {
   reader.close();
 });
 
+test("a second process cannot write to the store, and the next one can", async (t) => {
+  const { path, directory } = await openTemporary(t);
+  const open = (): Promise<Directory> => openDirectory(`sqlite:${path}`, { clock: new ManualClock() });
+  await assert.rejects(open(), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
+  await directory.close();
+  await (await open()).close();
+});
+
 test("a store of a newer Grove is refused and left as it is (D18)", async (t) => {
   const { path, directory } = await openTemporary(t);
   await directory.close();

@@ -19,7 +19,7 @@ import type {
 import { mayHold, maySpeak, type NodeRow, toNodeRecord } from "./node-row.ts";
 import { chooseNode } from "./placement.ts";
 import { registerRoots } from "./root-takeover.ts";
-import { SqlSession } from "./sql-session.ts";
+import { lockStore, SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
@@ -38,9 +38,11 @@ export class SqliteStore {
   readonly #relaxed: SqlSession;
   /** End of each lease on the steady clock, because the wall clock may jump. */
   readonly #leaseEndsSteadyMs = new Map<string, number>();
+  readonly #unlock: () => void;
   #placementFromSteadyMs: number;
 
   constructor(path: string, now: Now) {
+    this.#unlock = lockStore(`${path}.lock`);
     // Made before SQLite does, since the files hold e-mail addresses and the mask of the process may be lenient.
     closeSync(openSync(path, "a", 0o600));
     this.#durable = new SqlSession(path, "FULL");
@@ -49,6 +51,7 @@ export class SqliteStore {
       this.#relaxed = new SqlSession(path, "NORMAL");
     } catch (error) {
       this.#durable.close();
+      this.#unlock();
       throw error;
     }
     for (const node of this.#durable.all("SELECT fs_id, last_seen_ms FROM nodes") as NodeRow[]) {
@@ -180,6 +183,7 @@ export class SqliteStore {
   close(): void {
     this.#relaxed.close();
     this.#durable.close();
+    this.#unlock();
   }
 
   #joinCluster(now: Now, offered: string): string {
