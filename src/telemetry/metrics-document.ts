@@ -259,6 +259,6 @@ function operationFields(counts: OperationCounts): Pick<NodeMetrics, OperationFi
 
 /** Share of a whole in percent, 0 to 100, with two decimals; 0 of nothing is 0 (decision D12). */
 export function percent(part: number, whole: number): number {
-  if (!(whole > 0)) return 0;
-  return Math.min(100, Math.max(0, Math.round((part / whole) * 10_000) / 100));
+  if (!(whole > 0) || !(part > 0)) return 0;
+  return Math.min(100, Math.round((part / whole) * 10_000) / 100);
 }
