@@ -1,0 +1,71 @@
+// The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
+import { GroveError } from "#base/errors.ts";
+import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { Directory } from "#directory/directory.ts";
+import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
+import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { type NodeSpeakerDeps, requireNode, speakerFor } from "./node-speaker.ts";
+import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
+
+/** What the routes are made from. */
+export interface ControlRoutesDeps extends NodeSpeakerDeps {
+  readonly directory: Directory;
+  /** Told the cluster's id with every registration, so that it outlives a lost store. */
+  readonly rememberCluster: (clusterId: string) => Promise<void>;
+}
+
+/** The handlers of the control plane. Every one proves first who calls, also where it then answers UNIMPLEMENTED. */
+export type ControlRoutes = Pick<
+  ServiceHandlers<typeof MetaServer>,
+  "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare"
+>;
+
+/** Makes the handlers. */
+export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
+  const { directory, clock, log } = deps;
+  const notYet = (_request: unknown, context: CallContext): never => {
+    requireNode(context, deps);
+    throw new GroveError("NOT_IMPLEMENTED", "sharing between roots is not part of this version");
+  };
+  return {
+    async registerFileServer(request, context) {
+      const registration = toRegistration(request, speakerFor(request.fsId, context, deps));
+      const lease = await directory.register(registration);
+      await deps.rememberCluster(lease.clusterId);
+      const node = { node: registration.fsId, address: registration.address, epoch: lease.epoch };
+      log.info("node_registered", { ...node, roots: registration.roots.length });
+      for (const { owner, recordedFsId } of lease.conflicts) {
+        log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId });
+      }
+      return {
+        clusterId: lease.clusterId,
+        heartbeatSeconds: HEARTBEAT_INTERVAL_MS / 1_000,
+        epoch: BigInt(lease.epoch),
+      };
+    },
+
+    async heartbeat(request, context) {
+      const outcome = await directory.heartbeat({
+        fsId: request.fsId,
+        epoch: epochOf(request.epoch),
+        rootsVersion: storedVersion("roots_version", request.rootsVersion),
+        diskFreeBytes: storedBytes(request.diskFree),
+        draining: request.draining,
+        speaker: speakerFor(request.fsId, context, deps),
+      });
+      return { ...outcome, nowMs: BigInt(Math.trunc(clock.wallMs())) };
+    },
+
+    async claimRoot(request, context) {
+      const speaker = speakerFor(request.fsId, context, deps);
+      const owner = canonicalUsername(request.username);
+      const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
+      const { rootId, fsId, address } = await directory.claimRoot(owner, node);
+      return { rootId, fsId, address };
+    },
+
+    rootShare: notYet,
+    rootUnshare: notYet,
+  };
+}

@@ -1,0 +1,33 @@
+// Turns what a handler threw into a gRPC status, with the reason as details and as plain trailers (D1).
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { isGroveError } from "#base/errors.ts";
+import { ErrorInfoSchema, RetryInfoSchema } from "#grpc/gen/google/rpc/error_details_pb.ts";
+import { Metadata } from "#grpc/metadata.ts";
+import { type Code, type ErrorDetail, StatusError } from "#grpc/status.ts";
+import { errorDetailsOf, grpcCodeOf, trailersOf } from "#proto/status-table.ts";
+
+/** The status of a GroveError; undefined for anything else, which the server then answers without its text. */
+export function mapError(error: unknown): StatusError | undefined {
+  if (!isGroveError(error)) return undefined;
+  const { reason, domain, metadata } = errorDetailsOf(error);
+  const details = [detail(ErrorInfoSchema, { reason, domain, metadata: { ...metadata } })];
+  const retryAfterMs = Math.trunc(Number(metadata["retry_after_ms"] ?? 0));
+  if (retryAfterMs > 0) {
+    const seconds = BigInt(Math.trunc(retryAfterMs / 1_000));
+    details.push(
+      detail(RetryInfoSchema, { retryDelay: { seconds, nanos: (retryAfterMs % 1_000) * 1_000_000 } }),
+    );
+  }
+  return new StatusError(grpcCodeOf(error.code) as Code, error.message, {
+    details,
+    metadata: new Metadata(trailersOf(error)),
+    cause: error,
+  });
+}
+
+function detail<Schema extends DescMessage>(schema: Schema, fields: MessageInitShape<Schema>): ErrorDetail {
+  return {
+    typeUrl: `type.googleapis.com/${schema.typeName}`,
+    value: toBinary(schema, create(schema, fields)),
+  };
+}

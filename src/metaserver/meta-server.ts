@@ -1,0 +1,104 @@
+// The MetaServer: joins store, verification and routes to one gRPC port.
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { STOP_GRACE_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Directory } from "#directory/directory.ts";
+import type { ServerInterceptor } from "#grpc/handler.ts";
+import { HealthService } from "#grpc/health.ts";
+import { addReflection } from "#grpc/reflection.ts";
+import { GrpcServer, type ListenAddress, type ServerTls } from "#grpc/server.ts";
+import type { TokenVerifier } from "#identity/token-verifier.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { controlRoutes } from "./control-routes.ts";
+import { mapError } from "./map-error.ts";
+import { userRoutes } from "./user-routes.ts";
+
+/** What a MetaServer is made from. */
+export interface MetaServerDeps {
+  readonly directory: Directory;
+  readonly tokenVerifier: TokenVerifier;
+  readonly rememberCluster: (clusterId: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly listen: ListenAddress;
+  /** Certificates; the client's is asked for, not required, so that users come over the same port (spec 5.6). */
+  readonly tls?: Omit<ServerTls, "requestClientCertificate"> | undefined;
+  /** Mock mode: control calls need no certificate (spec 5.6, 5.7). */
+  readonly mock: boolean;
+  readonly reflection: boolean;
+}
+
+/** A MetaServer that listens. */
+export interface RunningMetaServer {
+  /** With the port that was taken. */
+  readonly address: ListenAddress;
+  /** Finishes the calls in progress, then closes port and store. */
+  stop(): Promise<void>;
+}
+
+/** Listens and answers `grpc.health.v1` for the service and for the whole. */
+export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMetaServer> {
+  const { directory, log, tls } = deps;
+  const server = new GrpcServer({
+    ...(tls === undefined ? {} : { tls: { ...tls, requestClientCertificate: true } }),
+    clock: deps.clock,
+    interceptors: [logRefusals(log)],
+    mapError,
+    onError: ({ kind, error, method }) =>
+      log[kind === "connection" ? "debug" : "error"](`${kind}_failed`, {
+        method: method?.path,
+        error: errorText(error),
+      }),
+  });
+  server.addService(MetaServer, { ...userRoutes(deps), ...controlRoutes(deps) });
+  const health = new HealthService();
+  health.addTo(server);
+  health.setServing(MetaServer.typeName, true);
+  if (deps.reflection) addReflection(server, [MetaServer]);
+  void directory.failed.then((error) => {
+    log.error("store_failed", { error: errorText(error) });
+    setServing(health, false);
+  });
+  const address = await server.listen(deps.listen);
+  return {
+    address,
+    async stop(): Promise<void> {
+      setServing(health, false);
+      await server.drain(STOP_GRACE_MS / 2);
+      await directory.close();
+    },
+  };
+}
+
+function setServing(health: HealthService, isServing: boolean): void {
+  for (const service of ["", MetaServer.typeName]) health.setServing(service, isServing);
+}
+
+/** One line for each refusal: its reason, never the token that came with it. */
+function logRefusals(log: Logger): ServerInterceptor {
+  return async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (isGroveError(cause)) {
+        const isOurs = isGroveError(
+          cause,
+          "STORE_UNAVAILABLE",
+          "OVERLOADED",
+          "INTERNAL",
+          "NODE_ID_HELD",
+          "FENCED",
+        );
+        log[isOurs ? "warn" : "info"]("call_refused", {
+          method: context.method.name,
+          peer: context.peer.address,
+          reason: cause.code,
+          error: errorText(cause),
+        });
+      }
+      throw error;
+    }
+  };
+}

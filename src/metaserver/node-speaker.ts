@@ -1,0 +1,68 @@
+// Who may speak in a control call, and for which node (spec 5.6, D19, D20).
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import type { Logger } from "#base/log.ts";
+import { checkedNodeId } from "#base/node-id.ts";
+import type { Speaker } from "#directory/directory.ts";
+import type { CallContext } from "#grpc/handler.ts";
+import { judgeCertificate } from "#identity/certificate-rule.ts";
+
+/** What the rule needs to know. */
+export interface NodeSpeakerDeps {
+  /** Mock mode: control calls need no certificate (spec 5.6). */
+  readonly mock: boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Proves that the caller may make control calls at all. Outside mock mode it needs a client certificate of the cluster's authority
+ * with a name that spec 5.6 admits. Throws CLIENT_CERT_REQUIRED.
+ */
+export function requireNode(context: CallContext, deps: NodeSpeakerDeps): void {
+  if (!deps.mock) verdictOf(context, deps);
+}
+
+/**
+ * Proves that the caller may speak for the node: by a certificate that names it, or by one that names no node and whose key the
+ * metadata store then compares (D20). Throws CLIENT_CERT_REQUIRED, and BAD_ARGUMENT for what is no node id.
+ */
+export function speakerFor(fsId: string, context: CallContext, deps: NodeSpeakerDeps): Speaker {
+  if (deps.mock) {
+    checkedNodeId(fsId);
+    return { kind: "mock" };
+  }
+  const { nodeId, keyFingerprint } = verdictOf(context, deps);
+  checkedNodeId(fsId);
+  if (nodeId === undefined) return { kind: "generic", keyFingerprint };
+  if (nodeId !== fsId) {
+    refuse(context, deps, "speaks for another node");
+  }
+  return { kind: "named", keyFingerprint };
+}
+
+function verdictOf(
+  context: CallContext,
+  deps: NodeSpeakerDeps,
+): { readonly nodeId: string | undefined; readonly keyFingerprint: string } {
+  const shown = context.peer.certificate;
+  const { allowed, nodeId, keyFingerprint, reason } = judgeCertificate(
+    { certificate: shown?.raw, authorized: shown?.authorized === true },
+    deps.clock.wallMs(),
+  );
+  if (!allowed || keyFingerprint === undefined) refuse(context, deps, reason ?? "is not allowed");
+  return { nodeId, keyFingerprint };
+}
+
+/** The caller learns that its certificate will not do; why is for the operator's log, since it may be an attacker who asks. */
+function refuse(context: CallContext, deps: NodeSpeakerDeps, reason: string): never {
+  deps.log.warn("control_call_refused", {
+    method: context.method.name,
+    peer: context.peer.address,
+    certificate: reason,
+  });
+  throw new GroveError(
+    "CLIENT_CERT_REQUIRED",
+    "a cluster control call needs a client certificate of this cluster that may speak for this node",
+  );
+}

@@ -1,0 +1,79 @@
+// Checks what a FileServer says of itself, and puts it into the store's terms.
+import { GroveError } from "#base/errors.ts";
+import { DISK_RESERVE_BYTES, NODE_LABEL_MAX_LENGTH } from "#base/limits.ts";
+import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
+import { checkedFileServerAddress } from "#base/node-id.ts";
+import type { HeldRoot, NodeRegistration, Speaker } from "#directory/directory.ts";
+import type { RegisterFileServerRequest, RootInfo } from "#proto/gen/grove/v1/meta_server_pb.ts";
+
+/** SQLite and PostgreSQL count to here; no disk and no version comes near. */
+const STORED_MAX = 2n ** 63n - 1n;
+const LABEL = /^[\u0021-\u007e]+$/;
+
+/** The registration of a message. Throws BAD_ARGUMENT naming the field that is wrong. */
+export function toRegistration(message: RegisterFileServerRequest, speaker: Speaker): NodeRegistration {
+  return {
+    fsId: message.fsId,
+    name: displayName(message.name === "" ? message.fsId : message.name),
+    address: checkedFileServerAddress(message.grpcAddr),
+    softwareVersion: label("version", message.version, { mayBeEmpty: true }),
+    clusterId: label("cluster_id", message.clusterId, { mayBeEmpty: true }),
+    instanceId: label("instance_id", message.instanceId),
+    dataId: label("data_id", message.dataId),
+    diskTotalBytes: storedBytes(message.diskTotal),
+    diskFreeBytes: storedBytes(message.diskFree),
+    diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),
+    roots: message.roots.map(toHeldRoot),
+    speaker,
+  };
+}
+
+/** Byte counts beyond what the store can count are cut to its end, since only their order matters. */
+export function storedBytes(bytes: bigint): bigint {
+  return bytes < STORED_MAX ? bytes : STORED_MAX;
+}
+
+/** A version or epoch as the store keeps it. Throws BAD_ARGUMENT beyond 2^63 - 1. */
+export function storedVersion(field: string, version: bigint): bigint {
+  if (version <= STORED_MAX) return version;
+  throw new GroveError("BAD_ARGUMENT", `${field} is larger than any that was given out`);
+}
+
+/** An epoch as a number. Throws BAD_ARGUMENT beyond 2^53 - 1. */
+export function epochOf(epoch: bigint): number {
+  if (epoch <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(epoch);
+  throw new GroveError("BAD_ARGUMENT", "epoch is larger than any that was given out");
+}
+
+function toHeldRoot(root: RootInfo): HeldRoot {
+  return {
+    owner: canonicalUsername(root.owner),
+    rootId: label("root_id", root.rootId),
+    version: storedVersion("version", root.version),
+    grants: root.grants.map((grant) => ({
+      path: joinPath(splitPath(grant.path)),
+      user: canonicalUsername(grant.user),
+    })),
+  };
+}
+
+function label(field: string, value: string, options: { readonly mayBeEmpty?: boolean } = {}): string {
+  if (value === "" && options.mayBeEmpty === true) return value;
+  if (value.length <= NODE_LABEL_MAX_LENGTH && LABEL.test(value)) return value;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${field} has 1 to ${NODE_LABEL_MAX_LENGTH} printable ASCII characters without blanks`,
+  );
+}
+
+/** A name is for people: any script, but nothing that could move a cursor or a line. */
+function displayName(name: string): string {
+  if (
+    name.length <= NODE_LABEL_MAX_LENGTH &&
+    name.isWellFormed() &&
+    !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\ufffd]/u.test(name)
+  ) {
+    return name;
+  }
+  throw new GroveError("BAD_ARGUMENT", `name has at most ${NODE_LABEL_MAX_LENGTH} printable characters`);
+}

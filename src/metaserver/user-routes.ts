@@ -1,0 +1,74 @@
+// The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
+import { GroveError } from "#base/errors.ts";
+import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
+import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
+import type { Directory, LocatedRoot } from "#directory/directory.ts";
+import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
+import type { TokenVerifier } from "#identity/token-verifier.ts";
+import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+
+/** What the routes are made from. */
+export interface UserRoutesDeps {
+  readonly directory: Directory;
+  readonly tokenVerifier: TokenVerifier;
+}
+
+/** The handlers of the user plane. */
+export type UserRoutes = Pick<ServiceHandlers<typeof MetaServer>, "getRoots" | "navigate">;
+
+/** Makes the handlers. */
+export function userRoutes(deps: UserRoutesDeps): UserRoutes {
+  const { directory } = deps;
+  return {
+    async getRoots(_request, context) {
+      const user = await requireUser(context, deps);
+      const [own, shared] = await Promise.all([directory.locateRoot(user), directory.rootsSharedWith(user)]);
+      return { roots: [{ ...own, path: "/" }, ...shared].map(toRoot) };
+    },
+
+    async navigate(request, context) {
+      const user = await requireUser(context, deps);
+      const owner = request.root === "" ? user : canonicalUsername(request.root);
+      const path = joinPath(splitPath(request.path === "" ? "/" : request.path));
+      const root =
+        owner === user ? await directory.locateRoot(user) : await sharedRoot(directory, owner, user);
+      if (root.address === "") {
+        throw new GroveError(
+          "STARTING",
+          "the FileServer that holds this root has not come back yet; try again",
+        );
+      }
+      const { fsId, address, rootId } = root;
+      return { fsId, address, rootId, path, ttlSeconds: ROUTE_TTL_SECONDS, readOnly: false };
+    },
+  };
+}
+
+/** The username behind the call's ID token, which travels only as bearer metadata (D19). Throws what verification throws. */
+async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<string> {
+  const token = /^bearer +(\S+)$/i.exec(context.metadata.get("authorization") ?? "")?.[1];
+  if (token === undefined) {
+    throw new GroveError("TOKEN_REJECTED", "this call needs an ID token: authorization: Bearer …");
+  }
+  const { identity } = await deps.tokenVerifier.verify(token, context.peer.address);
+  return identity.username;
+}
+
+/** Whether the root exists is not told to whom nothing in it is shared with (D1). */
+async function sharedRoot(directory: Directory, owner: string, user: string): Promise<LocatedRoot> {
+  const shared = await directory.rootsSharedWith(user);
+  const found = shared.find((root) => root.owner === owner);
+  if (found === undefined) throw new GroveError("NOT_SHARED", "nothing in this root is shared with you");
+  return found;
+}
+
+function toRoot(root: LocatedRoot & { readonly path: string }): {
+  owner: string;
+  rootId: string;
+  path: string;
+  fsId: string;
+  address: string;
+} {
+  const { owner, rootId, path, fsId, address } = root;
+  return { owner, rootId, path, fsId, address };
+}
