@@ -76,8 +76,8 @@ const TRANSPARENT_RETRIES = 3;
 const CALL = Symbol("call");
 type CallStream = ClientHttp2Stream & { [CALL]?: ClientCall };
 
-function onResponse(this: CallStream, headers: IncomingHttpHeaders, _flags: number, raw: string[]): void {
-  this[CALL]?.onResponse(this, headers, raw);
+function onResponse(this: CallStream, headers: IncomingHttpHeaders, flags: number, raw: string[]): void {
+  this[CALL]?.onResponse(this, headers, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
 }
 function onTrailers(this: CallStream, _headers: IncomingHttpHeaders, _flags: number, raw: string[]): void {
   this[CALL]?.onTrailers(this, raw);
@@ -248,12 +248,17 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#fail(error);
   }
 
-  onResponse(stream: ClientHttp2Stream, headers: IncomingHttpHeaders, raw: readonly string[]): void {
+  onResponse(
+    stream: ClientHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+    isAll: boolean,
+  ): void {
     if (stream !== this.#stream || this.#isSettled) return;
     this.#gotHeaders = true;
-    const status = statusOf(raw);
+    // A status in the headers counts only when they are the whole answer.
+    const status = isAll ? statusOf(raw) : undefined;
     if (status !== undefined) {
-      // A status in the first headers: nothing else follows.
       this.#rawTrailers = raw;
       this.#status = status;
       return;
@@ -307,6 +312,10 @@ export class ClientCall implements CallWaiter, OutgoingCall {
         this.#seekTransport();
         return;
       }
+    }
+    if (this.#deadlineMs !== undefined && this.#core.clock.steadyMs() >= this.#deadlineMs) {
+      // The server looked at the clock a moment before we did.
+      return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
     const status = isUnseen ? Code.UNAVAILABLE : (RESET_CODES[code] ?? Code.INTERNAL);
     this.#fail(new StatusError(status, `the stream was closed without a status (HTTP/2 code ${code})`));

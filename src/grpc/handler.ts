@@ -57,6 +57,8 @@ export interface CallContext {
   readonly responseHeaders: Metadata;
   /** Sent with the status. */
   readonly trailers: Metadata;
+  /** Sends the headers now instead of with the first message; without effect once they are sent. */
+  sendHeaders(): void;
   /** For interceptors to hand something on. */
   readonly values: Map<symbol, unknown>;
 }

@@ -357,7 +357,7 @@ export class ServerCall implements CallContext {
 
   async #writeSliced(handler: AnyHandler, input: unknown, field: SlicedField<DescMessage>): Promise<void> {
     const writer = new SlicedOutlet(field, this.#openOutlet(), this.#deps.limits.sendMessageBytes, () =>
-      this.#sendHeaders(),
+      this.sendHeaders(),
     );
     await handler(input, this, writer);
     writer.finish();
@@ -370,7 +370,7 @@ export class ServerCall implements CallContext {
       const body = this.#encode(reply);
       const framed = this.#compresses(body) ? frame(await compress(body), true) : frame(body, false);
       if (this.#cancelled !== undefined) throw this.#cancelled;
-      this.#sendHeaders();
+      this.sendHeaders();
       const written = outlet.write(framed);
       if (written !== true) await written;
     }
@@ -451,8 +451,8 @@ export class ServerCall implements CallContext {
     if (this.#isClosed) this.#deps.onGone(this);
   }
 
-  #sendHeaders(): void {
-    if (this.#stream.headersSent || this.#stream.destroyed) return;
+  sendHeaders(): void {
+    if (this.#stream.headersSent || this.#stream.destroyed || this.#stream.closed) return;
     const usesGzip = this.#headers.encoding === "gzip" && this.#headers.acceptsGzip;
     let headers = OK_HEADERS;
     if (usesGzip || this.#responseHeaders !== undefined) {
@@ -470,9 +470,9 @@ export class ServerCall implements CallContext {
     this.#finishedAtMs = this.#deps.sweptAtMs;
     this.#release();
     if (this.#stream.destroyed || this.#stream.closed) return;
-    if (error !== undefined && !this.#stream.headersSent) {
+    // Headers of the handler's own keep their place before the status, so then the reply is not one block.
+    if (error !== undefined && !this.#stream.headersSent && this.#responseHeaders === undefined) {
       const headers = [":status", "200", "content-type", "application/grpc"];
-      this.#responseHeaders?.appendTo(headers);
       headers.push(...statusHeaders(error));
       this.#trailers?.appendTo(headers);
       this.#stream.respond(headers, TRAILERS_ONLY);
@@ -482,7 +482,7 @@ export class ServerCall implements CallContext {
         this.#trailers?.appendTo(raw);
         this.#trailersToSend = toObject(raw);
       }
-      this.#sendHeaders();
+      this.sendHeaders();
       this.#endStream(framed);
     }
     // What the client still sends is dropped: a reset right behind the trailers would reach it as an error.
