@@ -94,6 +94,8 @@ function onClose(this: CallStream): void {
 /** Every failure of a stream also closes it, which is what the call looks at. */
 function onError(): void {}
 
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
 const RESET_CODES: Readonly<Record<number, Code>> = {
   [constants.NGHTTP2_REFUSED_STREAM]: Code.UNAVAILABLE,
   [constants.NGHTTP2_CANCEL]: Code.CANCELLED,
@@ -176,7 +178,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     try {
       this.#sendFrom(request);
     } catch (error) {
-      return Promise.reject(error as Error);
+      return Promise.reject(asError(error));
     }
     return this.#startSingle();
   }
@@ -205,7 +207,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#isReplayable = false;
     this.#reply = this.#startSingle();
     // Also rejects through the writer and through finish.
-    this.#reply.catch((error: Error) => this.#opened?.reject(error));
+    this.#reply.catch((error: unknown) => this.#opened?.reject(error));
     const outlet = await promise;
     this.#sliced = new SlicedOutlet(field, outlet, this.#core.limits.sendMessageBytes, () => undefined);
     return this.#sliced;
@@ -430,7 +432,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
         try {
           resolve(single.take(this.method.output, this.#encoding));
         } catch (failure) {
-          reject(failure as Error);
+          reject(asError(failure));
         }
       });
     });

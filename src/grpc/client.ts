@@ -163,7 +163,7 @@ export class GrpcChannel {
     fieldPath: string,
     options?: CallOptions,
   ): Promise<SlicedUpload<I, O>> {
-    const call = new ClientCall(this.#core, method as DescMethod, options);
+    const call = new ClientCall(this.#core, method, options);
     const writer = await call.startSlicedUpload(new SlicedField(method.input, fieldPath));
     return {
       writer,
@@ -179,8 +179,8 @@ export class GrpcChannel {
     request: MessageInitShape<I>,
     options?: CallOptions,
   ): SlicedDownload<O> {
-    const call = new ClientCall(this.#core, method as DescMethod, options);
-    const inbox = call.startStream(request, new SlicedField(method.output as DescMessage, fieldPath));
+    const call = new ClientCall(this.#core, method, options);
+    const inbox = call.startStream(request, new SlicedField(method.output, fieldPath));
     const source = inbox as unknown as SlicedSource<O>;
     return {
       next: () => source.next(),

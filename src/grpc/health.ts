@@ -21,7 +21,7 @@ export class HealthService {
   /** Says whether a service serves; all its watchers hear of a change. */
   setServing(service: string, isServing: boolean): void {
     this.#serving.set(service, isServing);
-    for (const wake of [...this.#watchers]) wake();
+    for (const wake of this.#watchers) wake();
   }
 
   /** Adds the service to a server. */

@@ -366,14 +366,18 @@ export class ServerCall implements CallContext {
   async #writeAll(replies: AsyncIterable<unknown>): Promise<void> {
     const outlet = this.#openOutlet();
     for await (const reply of replies) {
-      if (this.#cancelled !== undefined) throw this.#cancelled;
+      this.#throwIfCancelled();
       const body = this.#encode(reply);
       const framed = this.#compresses(body) ? frame(await compress(body), true) : frame(body, false);
-      if (this.#cancelled !== undefined) throw this.#cancelled;
+      this.#throwIfCancelled();
       this.sendHeaders();
       const written = outlet.write(framed);
       if (written !== true) await written;
     }
+  }
+
+  #throwIfCancelled(): void {
+    if (this.#cancelled !== undefined) throw this.#cancelled;
   }
 
   #openOutlet(): Outlet {

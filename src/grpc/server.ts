@@ -272,7 +272,7 @@ export class GrpcServer {
   }
 
   #adopt(session: ServerHttp2Session): void {
-    const connection = this.#connections.get(connectionKey(session.socket as Socket));
+    const connection = this.#connections.get(connectionKey(session.socket));
     if (connection === undefined) {
       session.destroy();
       return;

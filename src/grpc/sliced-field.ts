@@ -7,6 +7,7 @@ import {
   type Message,
   type MessageInitShape,
   type MessageShape,
+  ScalarType,
   toBinary,
 } from "@bufbuild/protobuf";
 import { FRAME_HEADER_BYTES } from "./frames.ts";
@@ -68,9 +69,8 @@ export class SlicedField<D extends DescMessage> {
       fields.push(field);
       message = field.fieldKind === "message" ? field.message : undefined;
     }
-    // 12 is the protobuf scalar type bytes.
     const last = fields.at(-1) as DescField;
-    if (last.fieldKind !== "scalar" || last.scalar !== 12) {
+    if (last.fieldKind !== "scalar" || last.scalar !== ScalarType.BYTES) {
       throw new TypeError(`${desc.typeName}.${path} is not a bytes field`);
     }
     this.#fields = fields;
@@ -128,7 +128,7 @@ export class SlicedField<D extends DescMessage> {
 
   /** Takes the payload out of a message that was decoded whole, leaving the field empty. */
   takePayload(message: MessageShape<D>): Uint8Array {
-    let holder: Nested | undefined = message as Message as Nested;
+    let holder: Nested | undefined = message;
     for (const field of this.#fields.slice(0, -1)) holder = holder && this.#get(holder, field);
     const last = (this.#fields.at(-1) as DescField).localName;
     const payload = holder?.[last];

@@ -4,7 +4,7 @@ import { Deframer, WholeBodies } from "./frames.ts";
 import type { CallContext, MaybePromise } from "./handler.ts";
 import { decodeBody, Inbox, type InboxDeps } from "./inbox.ts";
 import type { Outlet } from "./outlet.ts";
-import { type Scan, SlicedField } from "./sliced-field.ts";
+import type { Scan, SlicedField } from "./sliced-field.ts";
 import { Code, StatusError } from "./status.ts";
 
 /** Hands out the payload of one message. */
