@@ -1,0 +1,122 @@
+// The book of subjects on a real disk: first come, another person, restarts, damage.
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { isGroveError } from "#base/errors.ts";
+import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
+import { SubjectBook } from "./subject-book.ts";
+
+let folder = "";
+let made = 0;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "identity-book-"));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+const newPath = (): string => join(folder, `book-${made++}.json`);
+
+function person(username: string, subject: string, issuer = "https://idp.example"): VerifiedIdentity {
+  return makeVerifiedIdentity({ username, issuer, subject });
+}
+
+const isOtherPerson = (error: unknown): boolean =>
+  isGroveError(error, "TOKEN_REJECTED") && error.metadata["claim"] === "sub";
+
+test("an address stays with the first subject that had it, also after a restart (D21)", async () => {
+  const path = newPath();
+  for (const book of [await SubjectBook.open(path), await SubjectBook.open(path)]) {
+    await book.admit(person("a@x", "1"));
+    await book.admit(person("b@x", "2"));
+    await assert.rejects(book.admit(person("a@x", "2")), isOtherPerson);
+    await assert.rejects(book.admit(person("a@x", "1", "https://other.example")), isOtherPerson);
+    await assert.rejects(book.admit(person("a@x", "", "")), isOtherPerson);
+  }
+  const reopened = await SubjectBook.open(path);
+  await assert.rejects(reopened.admit(person("b@x", "1")), isOtherPerson);
+  await reopened.admit(person("b@x", "2", "idp.example")); // Google names itself with and without https://
+  await reopened.forget("b@x");
+  await (await SubjectBook.open(path)).admit(person("b@x", "3"));
+});
+
+test("an identity without a subject passes and is not written down", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  await book.admit(person("mock@x", "", ""));
+  await book.admit(person("mock@x", "7"));
+  await assert.rejects(book.admit(person("mock@x", "8")), isOtherPerson);
+});
+
+test("a hundred at once are all on the disk when they have been let in, in a few writes (A-10)", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, at) => {
+      await book.admit(person(`user${at}@x`, `${at}`));
+      const text = await readFile(path, "utf8");
+      assert.ok(text.includes(`"user${at}@x"`));
+    }),
+  );
+  const reopened = await SubjectBook.open(path);
+  await Promise.all(Array.from({ length: 100 }, (_, at) => reopened.admit(person(`user${at}@x`, `${at}`))));
+  await assert.rejects(reopened.admit(person("user5@x", "6")), isOtherPerson);
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.endsWith(".tmp")),
+    [],
+  );
+});
+
+test("two that come at once with one address: one is let in, the other is not", async () => {
+  const book = await SubjectBook.open(newPath());
+  const outcomes = await Promise.allSettled(["1", "2"].map((subject) => book.admit(person("a@x", subject))));
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected"],
+  );
+});
+
+test("a sign-in whose note cannot be saved is refused and forgotten", async () => {
+  const path = join(folder, "gone", "book.json");
+  await assert.rejects(SubjectBook.open(path));
+  const kept = newPath();
+  const book = await SubjectBook.open(kept);
+  await rm(folder, { recursive: true });
+  await assert.rejects(book.admit(person("a@x", "1")));
+  folder = await mkdtemp(join(tmpdir(), "identity-book-"));
+});
+
+test("a damaged book gives way to the generation before, and without one nothing starts (A-10)", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  await book.admit(person("a@x", "1"));
+  await book.admit(person("b@x", "2"));
+  const whole = await readFile(path, "utf8");
+  for (const damage of [
+    ...Array.from({ length: whole.length }, (_, at) => whole.slice(0, at)),
+    "null",
+    "[]",
+    "{}",
+    '{"schema":1}',
+    "\0".repeat(50),
+    "[".repeat(5_000),
+    '{"schema":1,"subjects":[["a@x","i"]]}',
+    '{"schema":1,"subjects":[["a@x","i",1]]}',
+  ]) {
+    await writeFile(path, damage);
+    await assert.rejects(
+      (await SubjectBook.open(path)).admit(person("a@x", "9")),
+      isOtherPerson,
+      damage.slice(0, 40),
+    );
+  }
+  await rm(path);
+  await assert.rejects((await SubjectBook.open(path)).admit(person("a@x", "9")), isOtherPerson);
+  await writeFile(path, "{");
+  await writeFile(`${path}.previous`, "{");
+  await assert.rejects(SubjectBook.open(path), (error) => isGroveError(error, "CORRUPT"));
+  await writeFile(path, '{"schema":2,"subjects":[]}');
+  await assert.rejects(
+    SubjectBook.open(path),
+    (error) => isGroveError(error, "CORRUPT") && /newer/.test(error.message),
+  );
+});
