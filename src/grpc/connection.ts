@@ -3,7 +3,7 @@ import type { ServerHttp2Session } from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { Peer, PeerCertificate } from "./handler.ts";
+import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { ServerCall } from "./server-call.ts";
 

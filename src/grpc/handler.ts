@@ -1,4 +1,4 @@
-// What a service's code sees: the context of a call, its peer, and the shape of each kind of handler.
+// What a service's code looks like: the shape of each kind of handler, and of the code around them.
 import type {
   DescMessage,
   DescMethod,
@@ -10,61 +10,10 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type { Metadata } from "./metadata.ts";
+import type { CallContext, MaybePromise } from "./call-context.ts";
 import type { SlicedClientStream, SlicedServerStream } from "./sliced.ts";
 
-/** A certificate that a peer showed, and whether it was signed by the authority we trust. */
-export interface PeerCertificate {
-  /** True only when the chain verified against the server's `ca`; a handler decides what follows from false. */
-  readonly authorized: boolean;
-  /** As node:tls prints it; parse entry by entry, never by splitting on commas. */
-  readonly subjectAltName: string | undefined;
-  readonly fingerprint256: string;
-  /** The certificate in DER. */
-  readonly raw: Buffer;
-}
-
-/** The other end of a connection. */
-export interface Peer {
-  /** The address without ::ffff: and without a zone. */
-  readonly address: string;
-  readonly port: number;
-  readonly encrypted: boolean;
-  /** Undefined when the peer showed none, or one without a subject. */
-  readonly certificate: PeerCertificate | undefined;
-}
-
-/** The method that was called. */
-export interface CalledMethod {
-  /** Full name of the service, such as grpc.health.v1.Health. */
-  readonly service: string;
-  readonly name: string;
-  /** The request path: /service/name. */
-  readonly path: string;
-  readonly kind: DescMethod["methodKind"];
-}
-
-/** Everything that a handler and an interceptor know of a call. */
-export interface CallContext {
-  readonly method: CalledMethod;
-  readonly metadata: Metadata;
-  readonly peer: Peer;
-  /** Aborts when the client cancels or goes away, when the deadline passes, and when the call has ended. */
-  readonly signal: AbortSignal;
-  /** Milliseconds that the client gave this call at its start; undefined without a deadline. */
-  readonly timeoutMs: number | undefined;
-  /** Sent before the first message; later additions are lost. */
-  readonly responseHeaders: Metadata;
-  /** Sent with the status. */
-  readonly trailers: Metadata;
-  /** Sends the headers now instead of with the first message; without effect once they are sent. */
-  sendHeaders(): void;
-  /** For interceptors to hand something on. */
-  readonly values: Map<symbol, unknown>;
-}
-
-/** A reply that may be ready at once: a synchronous return spares the hot path a promise. */
-export type MaybePromise<T> = T | Promise<T>;
+export type { CallContext, CalledMethod, MaybePromise, Peer, PeerCertificate } from "./call-context.ts";
 
 export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,

@@ -9,8 +9,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
+import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-context.ts";
 import { compress, frame, type MessageBudget } from "./frames.ts";
-import type { CallContext, CalledMethod, MaybePromise, Peer, ServerInterceptor } from "./handler.ts";
+import type { ServerInterceptor } from "./handler.ts";
 import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";

@@ -13,9 +13,10 @@ import { createServer as createNetServer, type Server as NetServer, type Socket 
 import type { SecureContextOptions } from "node:tls";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
+import type { CalledMethod, Peer } from "./call-context.ts";
 import { Connection, connectionKey } from "./connection.ts";
 import { MessageBudget } from "./frames.ts";
-import type { CalledMethod, Peer, ServerInterceptor, ServiceHandlers } from "./handler.ts";
+import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
 import {
   DEFAULT_SERVER_LIMITS,
   FRAME_BYTES,

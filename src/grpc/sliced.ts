@@ -1,7 +1,7 @@
 // The streaming-bytes form: messages that end in a bytes field, whose payload passes slice by slice, never joined.
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { CallContext, MaybePromise } from "./call-context.ts";
 import { Deframer, WholeBodies } from "./frames.ts";
-import type { CallContext, MaybePromise } from "./handler.ts";
 import { decodeBody, Inbox, type InboxDeps } from "./inbox.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Scan, SlicedField } from "./sliced-field.ts";
