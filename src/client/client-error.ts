@@ -12,7 +12,6 @@ export const CLIENT_ERROR_CODES = [
   "LOCAL_DENIED",
   "SERVER_BROKEN",
   "SERVER_DENIED",
-  "PARTIAL",
 ] as const;
 
 /** One way in which the client itself fails. */

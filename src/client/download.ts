@@ -148,16 +148,17 @@ class Receiver {
   }
 }
 
-/** Reads a whole file of at most 4,000,000 bytes in one call, checked like a download. */
+/** Reads a whole file in one call, checked like a download; undefined when it has more bytes than one call carries. */
 export async function readWholeFile(
   server: Server,
   source: RemotePath,
-): Promise<{ attr: Attr; data: Uint8Array }> {
+): Promise<{ attr: Attr; data: Uint8Array } | undefined> {
   const { attr, data } = await server.files.readFile(
     { root: source.root, path: source.path, offset: 0n, length: CHUNK_BYTES },
     server.unary,
   );
   const receiver = `${source.path}: the server`;
+  if (attr !== undefined && attr.size > CHUNK_BYTES && data.length === CHUNK_BYTES) return undefined;
   if (attr === undefined || attr.kind !== Kind.FILE || attr.size !== BigInt(data.length)) {
     throw new ClientError("SERVER_BROKEN", `${receiver} sent more or less than the file has`);
   }

@@ -113,7 +113,6 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   LOCAL_DENIED: "Check the permissions of the file and of its folder.",
   SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
   SERVER_DENIED: "Ask an administrator of the cluster.",
-  PARTIAL: "The lines above say which and why.",
 };
 
 /** "quota 16 GiB, 12.1 GiB in files, 3.9 GiB in trash; this needs 200 MiB more", as far as the numbers are there. */

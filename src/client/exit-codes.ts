@@ -75,7 +75,6 @@ export const EXIT_OF_CLIENT_ERROR: Readonly<Record<ClientErrorCode, ExitCode>> =
   LOCAL_DENIED: EXIT.denied,
   SERVER_BROKEN: EXIT.usage,
   SERVER_DENIED: EXIT.denied,
-  PARTIAL: EXIT.usage,
 };
 
 /** The exit code that an error ends the program with; 1 for what is neither a refusal nor a failure that we know. */

@@ -81,10 +81,11 @@ export class LocalFileWriter {
   readonly #path: string;
   readonly #temporary: string;
   readonly #descriptor: number;
+  #isOpen = true;
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
-  #failure: unknown;
+  #failure: Error | undefined;
 
   private constructor(path: string, temporary: string, descriptor: number) {
     this.#path = path;
@@ -122,7 +123,7 @@ export class LocalFileWriter {
     await this.#flushed();
     try {
       await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
-      await closeFile(this.#descriptor);
+      await this.#close();
       renameSync(this.#temporary, this.#path);
     } catch (error) {
       throw localFailure(error, this.#path);
@@ -133,9 +134,16 @@ export class LocalFileWriter {
   /** Removes what has been written; the name stays as it was. */
   async discard(): Promise<void> {
     await this.#writing?.catch(() => undefined);
-    await closeFile(this.#descriptor).catch(() => undefined);
+    await this.#close().catch(() => undefined);
     removeQuietly(this.#temporary);
     unfinished.delete(this.#temporary);
+  }
+
+  /** Closes once: the number of a closed file may be another file's by now. */
+  async #close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await closeFile(this.#descriptor);
   }
 
   async #flushed(): Promise<void> {
@@ -154,7 +162,7 @@ export class LocalFileWriter {
         this.#waitingBytes -= bytes;
       }
     } catch (error) {
-      this.#failure = localFailure(error, this.#path);
+      this.#failure = localFailure(error, this.#path) as Error;
     }
     this.#writing = undefined;
   }

@@ -12,7 +12,8 @@ export interface PoolLimits {
   readonly waiting: number;
 }
 
-const LIMITS: PoolLimits = {
+/** The bounds of a command's transfers. */
+export const POOL_LIMITS: PoolLimits = {
   inFlight: TRANSFERS_IN_FLIGHT,
   largeInFlight: LARGE_TRANSFERS_IN_FLIGHT,
   waiting: SCAN_AHEAD_MAX,
@@ -46,6 +47,7 @@ class Queue {
 /** The transfers of one command. */
 export class TransferPool {
   readonly #limits: PoolLimits;
+  readonly #onFailure: () => void;
   readonly #small = new Queue();
   readonly #large = new Queue();
   #running = 0;
@@ -53,8 +55,15 @@ export class TransferPool {
   #failure: { readonly error: unknown } | undefined;
   #changed: PromiseWithResolvers<void> | undefined;
 
-  constructor(limits: PoolLimits = LIMITS) {
+  /** `onFailure` is called when the first transfer fails, while others still run. */
+  constructor(limits: PoolLimits = POOL_LIMITS, onFailure: () => void = () => undefined) {
     this.#limits = limits;
+    this.#onFailure = onFailure;
+  }
+
+  /** True once a transfer has failed: nothing more is begun. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   /** Adds a transfer; await a promise before the next one. After a failure nothing more is begun, and this throws it. */
@@ -99,7 +108,9 @@ export class TransferPool {
     try {
       await transfer();
     } catch (error) {
+      const isFirst = this.#failure === undefined;
       this.#failure ??= { error };
+      if (isFirst) this.#onFailure();
     }
     ended();
     this.#fill();

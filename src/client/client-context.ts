@@ -1,0 +1,159 @@
+// What the action of a verb works with: settings, the current folder, the cluster, and ways to print.
+import { randomUUID } from "node:crypto";
+import { systemClock } from "#base/clock.ts";
+import { stringify64 } from "#base/json64.ts";
+import { systemRandom } from "#base/random.ts";
+import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
+import type { ClientFlags } from "./client-flags.ts";
+import type { Cluster } from "./cluster.ts";
+import { type ConfigFolder, findConfigFolder } from "./config-folder.ts";
+import { IdentityHolder } from "./identity-holder.ts";
+import { PlaceFile } from "./place.ts";
+import { type Profile, resolveProfile } from "./profile.ts";
+import { parseRemotePath, type TypedPath } from "./remote-path.ts";
+import { SessionCache } from "./session-cache.ts";
+import { note, type Terminal, writeAll } from "./terminal.ts";
+import { terminalJson, terminalText } from "./terminal-text.ts";
+
+/** Parts of a context that the commands of one shell share. */
+export interface SharedParts {
+  readonly config: ConfigFolder;
+  readonly identity: IdentityHolder;
+  readonly sessions: SessionCache;
+  readonly place: PlaceFile;
+  profile: Promise<Profile> | undefined;
+  cluster: Promise<Cluster> | undefined;
+  /** Aborts what runs now; in a shell each command has its own. */
+  signal: AbortSignal;
+}
+
+/** Reads where the client keeps its files and makes what all commands of a run share. */
+export async function makeSharedParts(env: Terminal["env"]): Promise<SharedParts> {
+  const config = await findConfigFolder(env);
+  const sessions = new SessionCache(config.credentials);
+  return {
+    config,
+    sessions,
+    identity: new IdentityHolder(sessions, systemClock),
+    place: new PlaceFile(config.place),
+    profile: undefined,
+    cluster: undefined,
+    signal: new AbortController().signal,
+  };
+}
+
+/** One run of one verb. */
+export class ClientContext {
+  readonly terminal: Terminal;
+  readonly flags: ClientFlags;
+  readonly #shared: SharedParts;
+
+  constructor(terminal: Terminal, flags: ClientFlags, shared: SharedParts) {
+    this.terminal = terminal;
+    this.flags = flags;
+    this.#shared = shared;
+  }
+
+  /** Aborts on Ctrl-C. */
+  get signal(): AbortSignal {
+    return this.#shared.signal;
+  }
+
+  get isJson(): boolean {
+    return this.flags.json === true;
+  }
+
+  get config(): ConfigFolder {
+    return this.#shared.config;
+  }
+
+  get identity(): IdentityHolder {
+    return this.#shared.identity;
+  }
+
+  get sessions(): SessionCache {
+    return this.#shared.sessions;
+  }
+
+  get place(): PlaceFile {
+    return this.#shared.place;
+  }
+
+  /** The settings of the cluster. */
+  profile(): Promise<Profile> {
+    this.#shared.profile ??= resolveProfile(this.config.profile, this.flags, this.terminal.env);
+    return this.#shared.profile;
+  }
+
+  /** Replaces the settings, for `login`, before the cluster is first used. */
+  useProfile(profile: Profile): void {
+    this.#shared.profile = Promise.resolve(profile);
+  }
+
+  /** The connections to the cluster; nothing of them is loaded before they are asked for. */
+  cluster(): Promise<Cluster> {
+    this.#shared.cluster ??= this.#makeCluster();
+    return this.#shared.cluster;
+  }
+
+  /** A typed path, relative ones starting at the current folder. */
+  async resolve(typed: string): Promise<TypedPath> {
+    return parseRemotePath(typed, (await this.place.read()).current);
+  }
+
+  /** Prints lines for people, or for programs that did not ask for JSON: nothing in them drives a terminal. */
+  async print(...lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    await writeAll(this.terminal.output, `${lines.map(terminalText).join("\n")}\n`);
+  }
+
+  /** Prints one JSON document. */
+  async printJson(value: unknown): Promise<void> {
+    await writeAll(this.terminal.output, `${terminalJson(stringify64(value, 2))}\n`);
+  }
+
+  /** Tells people something beside the output; programs that asked for JSON are not told. */
+  note(text: string): void {
+    if (!this.isJson) note(this.terminal, text);
+  }
+
+  async #makeCluster(): Promise<Cluster> {
+    const [{ Cluster }, { Router }, { RouteCache }] = await Promise.all([
+      import("./cluster.ts"),
+      import("./routing.ts"),
+      import("./route-cache.ts"),
+    ]);
+    const shared = this.#shared;
+    const { identity, sessions, config } = shared;
+    const profile = await this.profile();
+    // In a shell the connections outlive the command that made them, and so its signal.
+    const now = {
+      get signal(): AbortSignal {
+        return shared.signal;
+      },
+    };
+    const cache = new RouteCache(config.routes, systemClock);
+    const router = new Router(Object.assign(now, { profile, identity, cache }));
+    return new Cluster(
+      Object.assign(now, {
+        profile,
+        identity,
+        sessions,
+        router,
+        random: systemRandom,
+        installationId: () => installationId(config.installationId),
+        onRetry: (why: string, waitMs: number) =>
+          this.note(`${why} Trying again in ${(waitMs / 1_000).toFixed(1)} s.`),
+      }),
+    );
+  }
+}
+
+/** The id of this installation, made when first needed (decision D23). */
+async function installationId(path: string): Promise<string> {
+  const known = (await readPrivateFile(path))?.trim();
+  if (known !== undefined && /^[0-9a-f-]{36}$/.test(known)) return known;
+  const made = randomUUID();
+  await writePrivateFile(path, `${made}\n`);
+  return made;
+}

@@ -1,0 +1,166 @@
+// The OAuth 2.0 authorization code flow with PKCE: the consent address, and the exchange of the code for an ID token (spec 5.1).
+import type * as OAuth from "oauth4webapi";
+import { IDP_TIMEOUT_MS } from "#base/limits.ts";
+import type { Random } from "#base/random.ts";
+import { createNonce, createPkce, createState, type Pkce } from "#identity/pkce.ts";
+import { ClientError } from "./client-error.ts";
+import { readClaims } from "./id-token.ts";
+import type { IdpProfile } from "./profile.ts";
+
+/** One sign-in that has been started. */
+export interface SignInStart {
+  readonly consentUrl: string;
+  readonly state: string;
+  /** Exchanges the code of the address that the browser came back to for an ID token. Rejects with SIGN_IN_FAILED. */
+  readonly exchange: (callback: URL) => Promise<string>;
+}
+
+/** What a sign-in is started with. */
+export interface SignInDeps {
+  readonly idp: IdpProfile;
+  readonly clientSecret: string | undefined;
+  readonly redirectUri: string;
+  /** PEM of an authority of our own, where the provider's certificate is signed by it. */
+  readonly ca: string | undefined;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+}
+
+interface Flow extends SignInDeps {
+  readonly oauth: typeof OAuth;
+  readonly server: OAuth.AuthorizationServer;
+  readonly client: OAuth.Client;
+  readonly pkce: Pkce;
+  readonly state: string;
+  readonly nonce: string;
+}
+
+/** Makes verifier, state and nonce, and the address to open in the browser. Rejects with SIGN_IN_FAILED. */
+export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
+  const clientId = deps.idp.clientId;
+  if (clientId === undefined) {
+    throw new ClientError(
+      "SIGN_IN_FAILED",
+      "it is not known as which client to sign in at the identity provider",
+      {
+        todo: "Sign in with the cluster's file (grove login --cluster FILE), or set IDP_CLIENT_ID.",
+      },
+    );
+  }
+  const oauth = await import("oauth4webapi");
+  const server = await findServer(oauth, deps);
+  const pkce = createPkce(deps.random);
+  const state = createState(deps.random);
+  const nonce = createNonce(deps.random);
+  const flow: Flow = { ...deps, oauth, server, client: { client_id: clientId }, pkce, state, nonce };
+  const url = new URL(server.authorization_endpoint ?? "");
+  const parameters = {
+    client_id: clientId,
+    redirect_uri: deps.redirectUri,
+    response_type: "code",
+    scope: "openid email profile",
+    code_challenge: pkce.challenge,
+    code_challenge_method: pkce.method,
+    state,
+    nonce,
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return { consentUrl: url.href, state, exchange: (callback) => exchange(flow, callback) };
+}
+
+/** The provider's addresses: those that are configured, else what its issuer publishes. */
+async function findServer(oauth: typeof OAuth, deps: SignInDeps): Promise<OAuth.AuthorizationServer> {
+  const { issuer, authUrl, tokenUrl } = deps.idp;
+  if (authUrl !== undefined && tokenUrl !== undefined) {
+    requireSafe("IDP_AUTH_URL", authUrl);
+    requireSafe("IDP_TOKEN_URL", tokenUrl);
+    return { issuer: issuer ?? "", authorization_endpoint: authUrl, token_endpoint: tokenUrl };
+  }
+  if (issuer === undefined) {
+    throw new ClientError("SIGN_IN_FAILED", "it is not known where to sign in", {
+      todo: "Sign in with the cluster's file (grove login --cluster FILE), or set IDP_ISSUER, or IDP_AUTH_URL and IDP_TOKEN_URL.",
+    });
+  }
+  const url = requireSafe("IDP_ISSUER", issuer);
+  try {
+    const response = await oauth.discoveryRequest(url, requestOptions(oauth, deps, url));
+    const server = await oauth.processDiscoveryResponse(url, response);
+    requireSafe("the provider's authorization_endpoint", server.authorization_endpoint ?? "");
+    requireSafe("the provider's token_endpoint", server.token_endpoint ?? "");
+    return server;
+  } catch (error) {
+    throw failed("the identity provider's addresses could not be had", error);
+  }
+}
+
+async function exchange(flow: Flow, callback: URL): Promise<string> {
+  const { oauth, client, server } = flow;
+  try {
+    const parameters = oauth.validateAuthResponse(server, client, callback, flow.state);
+    const tokenUrl = requireSafe("the token address", server.token_endpoint ?? "");
+    const authentication =
+      flow.clientSecret === undefined ? oauth.None() : oauth.ClientSecretPost(flow.clientSecret);
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      authentication,
+      parameters,
+      flow.redirectUri,
+      flow.pkce.verifier,
+      requestOptions(oauth, flow, tokenUrl),
+    );
+    const checked = server.issuer === "" ? await withIssuerOf(response, server) : server;
+    const tokens = await oauth.processAuthorizationCodeResponse(checked, client, response, {
+      expectedNonce: flow.nonce,
+      requireIdToken: true,
+    });
+    if (tokens.id_token === undefined) throw new Error("the provider sent no ID token");
+    return tokens.id_token;
+  } catch (error) {
+    throw failed("the identity provider did not sign you in", error);
+  }
+}
+
+/**
+ * Where only addresses are configured there is no issuer to compare with: the token's own is taken, and the servers of the cluster
+ * decide whether they accept it.
+ */
+async function withIssuerOf(
+  response: Response,
+  server: OAuth.AuthorizationServer,
+): Promise<OAuth.AuthorizationServer> {
+  const body = (await response.clone().json()) as { id_token?: unknown };
+  const issuer = typeof body.id_token === "string" ? readClaims(body.id_token).issuer : undefined;
+  return { ...server, issuer: issuer ?? "" };
+}
+
+function requestOptions(
+  oauth: typeof OAuth,
+  deps: Pick<SignInDeps, "signal">,
+  url: URL,
+): { signal: AbortSignal } {
+  const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(IDP_TIMEOUT_MS)]);
+  // Plain HTTP only to this machine, which requireSafe has checked: that is the demonstration's provider.
+  return url.protocol === "http:" ? { signal, [oauth.allowInsecureRequests]: true } : { signal };
+}
+
+/** The code, the secret and the tokens travel to these addresses: TLS, or not further than this machine. */
+function requireSafe(name: string, text: string): URL {
+  const url = URL.parse(text);
+  const isLocal = url !== null && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return url;
+  throw new ClientError("SIGN_IN_FAILED", `${name} is not an https address`);
+}
+
+/** The library's messages name what was wrong and never a token. */
+function failed(what: string, error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  const detail = error instanceof Error ? error.message : "";
+  const cause = error as { error?: unknown; error_description?: unknown; cause?: { code?: unknown } };
+  const said = [cause.error, cause.error_description, cause.cause?.code].filter(
+    (text) => typeof text === "string",
+  );
+  return new ClientError("SIGN_IN_FAILED", `${what}: ${said.length > 0 ? said.join(", ") : detail}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,54 @@
+// Reads folders page by page, and single attributes.
+
+import { LIST_PAGE_MAX } from "#base/limits.ts";
+import { type Attr, Kind, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { ClientError } from "./client-error.ts";
+import { type Cluster, type Patience, SHORT } from "./cluster.ts";
+import type { RemotePath } from "./remote-path.ts";
+
+/** Pages of a folder, each at most 1,000 entries, in the order that is asked for. */
+export async function* listPages(
+  cluster: Cluster,
+  folder: RemotePath,
+  options: { readonly patience?: Patience; readonly sort?: Sort } = {},
+): AsyncGenerator<readonly Attr[], void, undefined> {
+  const { patience = SHORT, sort = Sort.NAME } = options;
+  let pageToken = "";
+  do {
+    const token = pageToken;
+    const page = await cluster.run(folder.root, patience, (server) =>
+      server.files.listDir(
+        { root: folder.root, path: folder.path, pageSize: LIST_PAGE_MAX, pageToken: token, sort },
+        server.unary,
+      ),
+    );
+    // A server that sends one token for ever would keep us for ever.
+    if (page.nextPageToken !== "" && (page.nextPageToken === token || page.entries.length === 0)) {
+      throw new ClientError("SERVER_BROKEN", `${folder.path}: the server's listing does not end`);
+    }
+    pageToken = page.nextPageToken;
+    yield page.entries;
+  } while (pageToken !== "");
+}
+
+/** The attributes of a path. */
+export function attrOf(cluster: Cluster, place: RemotePath, patience: Patience = SHORT): Promise<Attr> {
+  return cluster.run(place.root, patience, (server) =>
+    server.files.getAttr({ root: place.root, path: place.path }, server.unary),
+  );
+}
+
+/** The attributes of a path, undefined when there is nothing. */
+export async function attrIfThere(cluster: Cluster, place: RemotePath): Promise<Attr | undefined> {
+  try {
+    return await attrOf(cluster, place);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "NO_SUCH_PATH") return undefined;
+    throw error;
+  }
+}
+
+/** True for a directory. */
+export function isFolder(attr: Attr): boolean {
+  return attr.kind === Kind.DIRECTORY;
+}

@@ -1,0 +1,57 @@
+// Says which process listens on a port of this machine, as far as the system lets us see it.
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** A process that listens on a port. */
+export interface PortOwner {
+  readonly pid: number;
+  readonly name: string;
+}
+
+/** State LISTEN in /proc/net/tcp. */
+const LISTEN = "0A";
+
+/** The process that listens on a TCP port, from /proc; undefined where that does not tell (other systems, other users' processes). */
+export function findPortOwner(port: number, proc = "/proc"): PortOwner | undefined {
+  const sockets = new Set([...listeners(`${proc}/net/tcp`, port), ...listeners(`${proc}/net/tcp6`, port)]);
+  if (sockets.size === 0) return undefined;
+  for (const pid of names(proc)) {
+    if (!/^\d+$/.test(pid)) continue;
+    for (const descriptor of names(`${proc}/${pid}/fd`)) {
+      const target = read(() => readlinkSync(`${proc}/${pid}/fd/${descriptor}`));
+      if (target !== undefined && sockets.has(target)) {
+        return {
+          pid: Number(pid),
+          name: read(() => readFileSync(`${proc}/${pid}/comm`, "utf8").trim()) ?? "?",
+        };
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The sockets that listen on a port, as links in /proc/PID/fd name them. */
+function listeners(table: string, port: number): string[] {
+  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
+  const rows =
+    read(() => readFileSync(table, "utf8"))
+      ?.split("\n")
+      .slice(1) ?? [];
+  return rows.flatMap((row) => {
+    const fields = row.trim().split(/\s+/);
+    const isWanted = fields[1]?.endsWith(`:${wanted}`) === true && fields[3] === LISTEN;
+    return isWanted ? [`socket:[${fields[9]}]`] : [];
+  });
+}
+
+function names(path: string): string[] {
+  return read(() => readdirSync(path)) ?? [];
+}
+
+/** Processes end while we look, and those of others are closed to us. */
+function read<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+// The verb `rm`: deletes files and folders.
+import { Command } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { isGroveError } from "#base/errors.ts";
+import type { ClientContext } from "./client-context.ts";
+import { ClientError } from "./client-error.ts";
+import { type ClientFlags, withClientFlags } from "./client-flags.ts";
+import { ONCE } from "./cluster.ts";
+import { type CommandHost, processHost } from "./command-host.ts";
+import { attrOf, isFolder } from "./listing.ts";
+import { ask } from "./prompt.ts";
+import { formatRemotePath, type TypedPath } from "./remote-path.ts";
+import { isTty } from "./terminal.ts";
+
+interface RmFlags extends ClientFlags {
+  readonly recursive?: boolean;
+  readonly permanent?: boolean;
+  readonly yes?: boolean;
+  readonly force?: boolean;
+}
+
+/** Makes the parser of `grove rm`. */
+export function command(host: CommandHost = processHost()): Command {
+  return withClientFlags(
+    new Command("rm")
+      .description("Delete files and folders: into the trash, or with --permanent for good.")
+      .argument("<path...>", "files or folders on the cluster")
+      .option("-r, --recursive", "folders too, with all that is in them")
+      .option("--permanent", "for good, without the trash; asks first on a terminal")
+      .option("-y, --yes", "do not ask")
+      .option("-f, --force", "what is not there is no error"),
+    [
+      ["grove rm old.txt", "into the trash"],
+      ["grove rm -r --permanent build", "a folder for good, after a question"],
+      ["grove rm --permanent --yes a.tmp b.tmp", "for good, without a question"],
+    ],
+  ).action((paths: string[], flags: RmFlags) =>
+    host.run("rm", flags, async (context) => {
+      for (const typed of paths) {
+        try {
+          await remove(context, await context.resolve(typed), flags);
+        } catch (error) {
+          if (flags.force !== true || !isGroveError(error, "NO_SUCH_PATH")) throw error;
+        }
+      }
+    }),
+  );
+}
+
+async function remove(context: ClientContext, path: TypedPath, flags: RmFlags): Promise<void> {
+  if (path.path === "/") throw new ClientError("USAGE", "a root cannot be deleted");
+  if (flags.permanent === true) await removeForGood(context, path, flags);
+  else await moveToTrash(context, path, flags);
+}
+
+async function moveToTrash(context: ClientContext, path: TypedPath, flags: RmFlags): Promise<void> {
+  const cluster = await context.cluster();
+  if (flags.recursive !== true && isFolder(await attrOf(cluster, path))) throw isAFolder(path);
+  try {
+    const { item } = await cluster.run(path.root, ONCE, (server) =>
+      server.files.trashFile({ root: path.root, path: path.path }, server.unary),
+    );
+    if (context.isJson) await context.printJson({ path: path.path, trash_id: item?.trashId ?? "" });
+  } catch (error) {
+    if (!isGroveError(error, "NOT_IMPLEMENTED")) throw error;
+    const recursive = flags.recursive === true ? "-r " : "";
+    throw new ClientError("USAGE", "this server has no trash yet, so nothing was deleted", {
+      todo: `To delete it for good, type: grove rm ${recursive}--permanent ${formatRemotePath(path)}`,
+      cause: error,
+    });
+  }
+}
+
+async function removeForGood(context: ClientContext, path: TypedPath, flags: RmFlags): Promise<void> {
+  const cluster = await context.cluster();
+  const isAsked = flags.yes !== true && isTty(context.terminal.input);
+  if (isAsked || flags.recursive !== true) {
+    const attr = await attrOf(cluster, path);
+    if (isFolder(attr) && flags.recursive !== true) throw isAFolder(path);
+    const what = isFolder(attr) ? `the folder ${attr.path} with all that is in it` : attr.path;
+    const question = `Delete ${what} (${formatBytes(attr.size)}) for good? [y/N] `;
+    if (isAsked && !/^y(?:es)?$/i.test(await ask(context.terminal, question, context.signal))) {
+      context.note("Nothing was deleted.");
+      return;
+    }
+  }
+  const reply = await cluster.run(path.root, ONCE, (server) =>
+    server.files.deleteFile(
+      { root: path.root, path: path.path, recursive: flags.recursive === true },
+      server.unary,
+    ),
+  );
+  if (context.isJson) {
+    await context.printJson({
+      path: path.path,
+      freed_bytes: reply.freedBytes,
+      inode_count: reply.inodeCount,
+    });
+  }
+}
+
+function isAFolder(path: TypedPath): ClientError {
+  return new ClientError("USAGE", `${path.path} is a folder`, {
+    todo: "Add -r to delete it with all that is in it.",
+  });
+}

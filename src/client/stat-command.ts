@@ -1,0 +1,48 @@
+// The verb `stat`: shows all there is to know about a file or folder.
+import { Command } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import { attrJson, crcText, kindName, timeText } from "./attr-text.ts";
+import { type ClientFlags, withClientFlags } from "./client-flags.ts";
+import { type CommandHost, processHost } from "./command-host.ts";
+import { attrOf, isFolder } from "./listing.ts";
+
+/** Makes the parser of `grove stat`. */
+export function command(host: CommandHost = processHost()): Command {
+  return withClientFlags(
+    new Command("stat")
+      .description("Show all there is to know about files or folders.")
+      .argument("<path...>", "files or folders on the cluster"),
+    [
+      ["grove stat report.pdf", "size, checksum, times, owner, who it is shared with"],
+      ["grove stat . --json", "the current folder, for a program"],
+    ],
+  ).action((paths: string[], flags: ClientFlags) =>
+    host.run("stat", flags, async (context) => {
+      const cluster = await context.cluster();
+      for (const [index, typed] of paths.entries()) {
+        const attr = await attrOf(cluster, await context.resolve(typed));
+        if (context.isJson) await context.printJson(attrJson(attr));
+        else await context.print(...(index > 0 ? [""] : []), ...rows(attr));
+      }
+    }),
+  );
+}
+
+function rows(attr: Attr): string[] {
+  const fields: [string, string][] = [
+    ["path", attr.path],
+    ["kind", kindName(attr)],
+    ["size", `${formatBytes(attr.size)} (${attr.size} bytes)`],
+    ...(isFolder(attr)
+      ? ([["entries", String(attr.childCount)]] as [string, string][])
+      : ([["crc32", crcText(attr)]] as [string, string][])),
+    ["modified", timeText(attr.mtimeMs)],
+    ["changed", timeText(attr.ctimeMs)],
+    ["owner", attr.owner],
+    ["made by", attr.createdBy],
+    ["shared with", attr.shared.length === 0 ? "nobody" : attr.shared.join(", ")],
+    ["etag", attr.etag],
+  ];
+  return fields.map(([name, value]) => `${name.padEnd(12)} ${value}`);
+}

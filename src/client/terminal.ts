@@ -1,0 +1,31 @@
+// The streams that a command reads and writes, with waiting for readers that are slower than we are.
+import { once } from "node:events";
+import { terminalText } from "./terminal-text.ts";
+
+/** Standard input, output and error of a command, and what they are connected to. */
+export interface Terminal {
+  readonly input: NodeJS.ReadStream;
+  readonly output: NodeJS.WriteStream;
+  readonly error: NodeJS.WriteStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The process's own. */
+export function processTerminal(): Terminal {
+  return { input: process.stdin, output: process.stdout, error: process.stderr, env: process.env };
+}
+
+/** True when people look at the stream. */
+export function isTty(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
+  return stream.isTTY;
+}
+
+/** Writes, and waits when the reader is slower: whoever pipes a large listing must not make us hold it. */
+export async function writeAll(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
+  if (!stream.write(data) && stream.writable) await once(stream, "drain");
+}
+
+/** One line for people on standard error. */
+export function note(terminal: Terminal, text: string): void {
+  terminal.error.write(`${terminalText(text)}\n`);
+}

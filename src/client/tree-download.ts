@@ -1,0 +1,178 @@
+// Downloads files and trees: folders are listed ahead, many files come at a time, each failure for itself.
+
+import { FILE_MAX_BYTES } from "#base/limits.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
+import { ClientError } from "./client-error.ts";
+import { type Cluster, LONG, type Server } from "./cluster.ts";
+import { downloadFile, readWholeFile } from "./download.ts";
+import { FOLDER_DEPTH_MAX, LARGE_FILE_BYTES, SMALL_FILE_BYTES } from "./limits.ts";
+import { isFolder, listPages } from "./listing.ts";
+import { LocalFileWriter, writeSmallFile } from "./local-file.ts";
+import { LocalFolder } from "./local-folder.ts";
+import type { ProgressMeter } from "./progress.ts";
+import { childPath, type RemotePath } from "./remote-path.ts";
+import { TransferPool } from "./transfer-pool.ts";
+import { isFinal, type TransferReport } from "./transfer-report.ts";
+import type { OnBytes } from "./upload.ts";
+
+/** One file or folder of the cluster, and where it goes. */
+export interface DownloadSource extends RemotePath {
+  readonly attr: Attr;
+  readonly localFolder: string;
+  readonly localName: string;
+}
+
+/** What a download is made from. */
+export interface TreeDownloadDeps {
+  readonly cluster: Cluster;
+  readonly meter: ProgressMeter;
+  readonly report: TransferReport;
+}
+
+/** A folder of the cluster that is to be listed into one of this machine. */
+interface Visit {
+  readonly remote: RemotePath;
+  readonly local: LocalFolder;
+  readonly depth: number;
+}
+
+/** A file of the cluster and its place on this machine. */
+interface FileJob {
+  readonly remote: RemotePath;
+  readonly folder: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
+/** One download of any number of files and trees. */
+export class TreeDownload {
+  readonly #deps: TreeDownloadDeps;
+  readonly #pool = new TransferPool();
+
+  constructor(deps: TreeDownloadDeps) {
+    this.#deps = deps;
+  }
+
+  /** Downloads everything. Rejects only with what would have met every further file too. */
+  async run(sources: readonly DownloadSource[]): Promise<void> {
+    const { meter, report } = this.#deps;
+    try {
+      for (const source of sources) {
+        const remote = { root: source.root, path: source.path };
+        if (isFolder(source.attr)) {
+          const local = LocalFolder.top(pathIn(source));
+          report.folders++;
+          await this.#addTree({ remote, local, depth: 0 });
+        } else {
+          await this.#addFile({
+            remote,
+            folder: source.localFolder,
+            name: source.localName,
+            sizeBytes: Number(source.attr.size),
+          });
+        }
+      }
+      meter.isTotalKnown = true;
+    } finally {
+      await this.#pool.done();
+    }
+  }
+
+  async #addTree(top: Visit): Promise<void> {
+    const { report } = this.#deps;
+    const waiting: Visit[] = [top];
+    for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
+      try {
+        await this.#addFolder(visit, waiting);
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(visit.remote.path, error);
+      }
+    }
+  }
+
+  async #addFolder(visit: Visit, waiting: Visit[]): Promise<void> {
+    const { cluster, report } = this.#deps;
+    for await (const page of listPages(cluster, visit.remote, { patience: LONG })) {
+      for (const attr of page) {
+        const remote = { root: visit.remote.root, path: childPath(visit.remote.path, attr.name) };
+        try {
+          const file = this.#look(visit, attr, remote, waiting);
+          if (file !== undefined) await this.#addFile(file);
+        } catch (error) {
+          if (isFinal(error) || this.#pool.hasFailed) throw error;
+          report.fail(remote.path, error);
+        }
+      }
+    }
+  }
+
+  /** One entry of a listing: a file to be fetched, or a folder to be visited. */
+  #look(visit: Visit, attr: Attr, remote: RemotePath, waiting: Visit[]): FileJob | undefined {
+    if (attr.kind === Kind.DIRECTORY) {
+      if (visit.depth >= FOLDER_DEPTH_MAX) throw new ClientError("SERVER_BROKEN", "the folders do not end");
+      waiting.push({ remote, local: visit.local.inside(attr.name), depth: visit.depth + 1 });
+      this.#deps.report.folders++;
+      return undefined;
+    }
+    if (attr.kind !== Kind.FILE) throw new ClientError("SERVER_BROKEN", "is neither a file nor a folder");
+    if (attr.size > BigInt(FILE_MAX_BYTES)) {
+      throw new ClientError("SERVER_BROKEN", "the server named an impossible size");
+    }
+    const name = visit.local.claim(attr.name);
+    return { remote, folder: visit.local.path, name, sizeBytes: Number(attr.size) };
+  }
+
+  async #addFile(job: FileJob): Promise<void> {
+    const { cluster, meter, report } = this.#deps;
+    meter.totalFiles++;
+    meter.totalBytes += job.sizeBytes;
+    const onBytes = (bytes: number): void => {
+      meter.doneBytes += bytes;
+    };
+    const transfer = async (): Promise<void> => {
+      try {
+        await cluster.run(job.remote.root, LONG, (server) => fetchFile(server, job, onBytes));
+        meter.doneFiles++;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(job.remote.path, error);
+      }
+    };
+    const added = this.#pool.add(transfer, job.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    if (added !== true) await added;
+  }
+}
+
+/** Fetches one file into its place: a small one in one call, a larger one as a stream. */
+async function fetchFile(server: Server, job: FileJob, onBytes: OnBytes): Promise<void> {
+  if (job.sizeBytes <= SMALL_FILE_BYTES) {
+    const whole = await readWholeFile(server, job.remote);
+    // Undefined when the file has grown beyond one call since it was listed.
+    if (whole !== undefined) {
+      writeSmallFile(job.folder, job.name, whole.data, Number(whole.attr.mtimeMs));
+      onBytes(whole.data.length);
+      return;
+    }
+  }
+  const writer = await LocalFileWriter.create(job.folder, job.name);
+  let received = 0;
+  const count = (bytes: number): void => {
+    received += bytes;
+    onBytes(bytes);
+  };
+  try {
+    const attr = await downloadFile(server, job.remote, (slice) => writer.write(slice), { onBytes: count });
+    await writer.finish(Number(attr.mtimeMs));
+  } catch (error) {
+    // What the download itself has taken back is 0 by now.
+    onBytes(-received);
+    await writer.discard();
+    throw error;
+  }
+}
+
+function pathIn(source: DownloadSource): string {
+  return source.localName === "" ? source.localFolder : `${source.localFolder}/${source.localName}`;
+}

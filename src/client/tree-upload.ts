@@ -1,0 +1,154 @@
+// Uploads files and trees: folders before what is in them, many files at a time, each failure for itself.
+import { lstatSync, realpathSync } from "node:fs";
+import { localFailure } from "./client-error.ts";
+import { type Cluster, LONG } from "./cluster.ts";
+import { makeFolder } from "./folders.ts";
+import { LARGE_FILE_BYTES } from "./limits.ts";
+import { type FileEntry, walkLocalTree } from "./local-tree.ts";
+import type { ProgressMeter } from "./progress.ts";
+import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
+import { isFinal, type TransferReport } from "./transfer-report.ts";
+import { uploadFile } from "./upload.ts";
+
+/** One file or folder of this machine, and where it goes. */
+export interface UploadSource {
+  readonly path: string;
+  readonly isFolder: boolean;
+  readonly remotePath: string;
+}
+
+/** What an upload is made from. */
+export interface TreeUploadDeps {
+  readonly cluster: Cluster;
+  readonly meter: ProgressMeter;
+  readonly report: TransferReport;
+  /** Username of the root that it goes into; empty for one's own. */
+  readonly root: string;
+}
+
+/** A folder on the cluster: resolves to false when it could not be made, which has been told. */
+type Folder = Promise<boolean>;
+
+/** One upload of any number of files and trees. */
+export class TreeUpload {
+  readonly #deps: TreeUploadDeps;
+  readonly #pool: TransferPool;
+  /** Folders that are not made yet, and who waits for them. */
+  readonly #pending = new Set<(isMade: boolean) => void>();
+
+  constructor(deps: TreeUploadDeps) {
+    this.#deps = deps;
+    // Folders that will not be made any more must not keep waiting the large files in them.
+    this.#pool = new TransferPool(POOL_LIMITS, () => {
+      for (const settle of this.#pending) settle(false);
+    });
+  }
+
+  /** Uploads everything. Rejects only with what would have met every further file too. */
+  async run(sources: readonly UploadSource[]): Promise<void> {
+    try {
+      for (const source of sources) {
+        if (source.isFolder) await this.#addTree(source);
+        else await this.#addSingle(source);
+      }
+      this.#deps.meter.isTotalKnown = true;
+    } finally {
+      await this.#pool.done();
+    }
+  }
+
+  async #addTree(source: UploadSource): Promise<void> {
+    const { meter, report } = this.#deps;
+    const folders = new Map<string, Folder>();
+    for await (const entry of walkLocalTree(source.path)) {
+      if (entry.kind === "skipped") {
+        report.skip(entry.localPath, entry.why);
+      } else if (entry.kind === "folder") {
+        await this.#addFolder(source.remotePath, entry.place, folders);
+      } else {
+        meter.totalFiles++;
+        meter.totalBytes += entry.sizeBytes;
+        const folder = folders.get(entry.folder) ?? Promise.resolve(true);
+        await this.#addFile(entry, join(source.remotePath, entry.place), folder);
+      }
+    }
+  }
+
+  async #addSingle(source: UploadSource): Promise<void> {
+    const { meter } = this.#deps;
+    let localPath: string;
+    try {
+      // A file that was named is meant, also through a link.
+      localPath = realpathSync(source.path);
+    } catch (error) {
+      throw localFailure(error, source.path);
+    }
+    const sizeBytes = lstatSync(localPath).size;
+    meter.totalFiles++;
+    meter.totalBytes += sizeBytes;
+    await this.#addFile({ localPath, sizeBytes }, source.remotePath, Promise.resolve(true));
+  }
+
+  async #addFolder(top: string, place: string, folders: Map<string, Folder>): Promise<void> {
+    const { cluster, report, root } = this.#deps;
+    const path = join(top, place);
+    const parent = place === "/" ? Promise.resolve(true) : folders.get(parentOf(place));
+    const made = Promise.withResolvers<boolean>();
+    folders.set(place, made.promise);
+    this.#pending.add(made.resolve);
+    const settle = (isMade: boolean): void => {
+      this.#pending.delete(made.resolve);
+      made.resolve(isMade);
+    };
+    const transfer = async (): Promise<void> => {
+      try {
+        const isParentMade = (await parent) === true;
+        if (isParentMade) await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
+        if (isParentMade) report.folders++;
+        settle(isParentMade);
+      } catch (error) {
+        settle(false);
+        if (isFinal(error)) throw error;
+        report.fail(path, error);
+      }
+    };
+    const added = this.#pool.add(transfer, "small");
+    if (added !== true) await added;
+  }
+
+  async #addFile(
+    file: Pick<FileEntry, "localPath" | "sizeBytes">,
+    path: string,
+    folder: Folder,
+  ): Promise<void> {
+    const { cluster, meter, report, root } = this.#deps;
+    const onBytes = (bytes: number): void => {
+      meter.doneBytes += bytes;
+    };
+    const transfer = async (): Promise<void> => {
+      if (!(await folder)) return report.leaveOut();
+      try {
+        await cluster.run(root, LONG, (server) =>
+          uploadFile(server, file.localPath, { root, path }, onBytes),
+        );
+        meter.doneFiles++;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        report.fail(file.localPath, error);
+      }
+    };
+    const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    if (added !== true) await added;
+  }
+}
+
+/** A place below the top, as a path on the cluster. */
+function join(top: string, place: string): string {
+  if (place === "/") return top;
+  return top === "/" ? place : top + place;
+}
+
+function parentOf(place: string): string {
+  const at = place.lastIndexOf("/");
+  return at === 0 ? "/" : place.slice(0, at);
+}
