@@ -1,0 +1,129 @@
+// Runs `grove metaserver` as a process of its own, from its flags to its end.
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { as, nodeMessage, refused, temporaryFolder } from "./meta-server.fixture.ts";
+
+const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
+const TIMEOUT = { timeout: 30_000 };
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly channel: GrpcChannel;
+  stop(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+async function start(t: TestContext, folder: string, env: NodeJS.ProcessEnv = {}): Promise<Started> {
+  const flags = ["-mock", "-reflection", "-listen", "127.0.0.1:0", "-data", folder];
+  const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, ...env },
+  });
+  t.after(() => child.kill("SIGKILL"));
+  let log = "";
+  for await (const chunk of child.stderr) {
+    log += String(chunk);
+    if (log.includes('"event":"serving"')) break;
+  }
+  const address = /"address":"([^"]+)"/.exec(log)?.[1];
+  assert.ok(address, log);
+  const channel = new GrpcChannel({ addresses: [address] });
+  t.after(() => channel.close());
+  return {
+    child,
+    channel,
+    async stop(signal) {
+      channel.close();
+      const exit = once(child, "exit");
+      child.kill(signal);
+      const [code] = (await exit) as [number | null];
+      return code;
+    },
+  };
+}
+
+test(
+  "it serves, stops with exit code 0 on SIGTERM, and comes back as the same cluster",
+  TIMEOUT,
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await start(t, folder);
+    assert.equal(
+      (await createClient(Health, first.channel).check({ service: MetaServer.typeName })).status,
+      1,
+    );
+    const client = createClient(MetaServer, first.channel);
+    const { clusterId } = await client.registerFileServer(nodeMessage("a"));
+    const route = await client.navigate({}, as("u@example.com"));
+    assert.equal(await first.stop("SIGTERM"), 0);
+    assert.equal((await readFile(join(folder, "cluster_id"), "utf8")).trim(), clusterId);
+
+    const second = await start(t, folder);
+    const again = createClient(MetaServer, second.channel);
+    assert.equal((await again.navigate({}, as("u@example.com"))).rootId, route.rootId);
+    await second.stop("SIGKILL");
+  },
+);
+
+test(
+  "after kill -9 and the loss of its store it waits for the FileServers before it places new roots (D19)",
+  TIMEOUT,
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await start(t, folder);
+    const { clusterId } = await createClient(MetaServer, first.channel).registerFileServer(nodeMessage("a"));
+    await first.stop("SIGKILL");
+    for (const suffix of ["", "-wal", "-shm"])
+      await rm(join(folder, `metadata.db${suffix}`), { force: true });
+
+    const client = createClient(MetaServer, (await start(t, folder)).channel);
+    const roots = [{ owner: "u@example.com", rootId: "R", version: 1n }];
+    assert.equal((await client.heartbeat({ fsId: "a", epoch: 1n })).known, false);
+    assert.equal(
+      (await client.registerFileServer(nodeMessage("a", { clusterId, roots }))).clusterId,
+      clusterId,
+    );
+    assert.equal((await client.navigate({}, as("u@example.com"))).rootId, "R");
+    await refused(client.navigate({}, as("v@example.com")), 14, "STARTING");
+  },
+);
+
+test(
+  "a second one on the same store, and flags that make no sense, end with a sentence (D24)",
+  TIMEOUT,
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    await start(t, folder);
+    const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
+      const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      let text = "";
+      child.stderr.on("data", (chunk: Buffer) => {
+        text += String(chunk);
+      });
+      const [code] = (await once(child, "close")) as [number | null];
+      assert.equal(code, exitCode, text);
+      assert.match(text, sentence);
+    };
+    const data = ["-data", folder];
+    await fails(
+      7,
+      /another process has opened this metadata store/,
+      "-mock",
+      "-listen",
+      "127.0.0.1:0",
+      ...data,
+    );
+    await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
+    await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);
+    await fails(1, /no PostgreSQL metadata store yet/, "-mock", "-meta", "postgres://u:p@h/d", ...data);
+  },
+);

@@ -1,0 +1,116 @@
+// A MetaServer on a real port with a real store, and a client to speak to it, for this room's tests.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { ManualClock } from "#base/clock.ts";
+import type { ErrorCode } from "#base/errors.ts";
+import type { LogFields, Logger } from "#base/log.ts";
+import { silentLogger } from "#base/log.ts";
+import type { Directory } from "#directory/directory.ts";
+import { openDirectory } from "#directory/open-directory.ts";
+import { type Client, createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
+import type { ServerTls } from "#grpc/server.ts";
+import { type Code, StatusError } from "#grpc/status.ts";
+import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { startMetaServer } from "./meta-server.ts";
+
+/** A MetaServer under test. */
+export interface MetaServerUnderTest {
+  readonly clock: ManualClock;
+  readonly directory: Directory;
+  readonly port: number;
+  /** Events that were logged, with their fields. */
+  readonly logged: { event: string; fields: LogFields }[];
+  /** A client over a channel of its own, closed after the test. */
+  connect(tls?: GrpcChannelOptions["tls"]): Client<typeof MetaServer>;
+  channel(tls?: GrpcChannelOptions["tls"]): GrpcChannel;
+}
+
+/** A new folder that is removed after the test. */
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "metaserver-"));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
+/** Starts one; plain and in mock mode unless it is given certificates. */
+export async function startForTest(
+  t: TestContext,
+  options: { readonly tls?: ServerTls; readonly clock?: ManualClock } = {},
+): Promise<MetaServerUnderTest> {
+  const clock = options.clock ?? new ManualClock();
+  const mock = options.tls === undefined;
+  const folder = await temporaryFolder(t);
+  const directory = await openDirectory(`sqlite:${join(folder, "metadata.db")}`, { clock });
+  const logged: MetaServerUnderTest["logged"] = [];
+  const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });
+  const log: Logger = { ...silentLogger, info: keep, warn: keep, error: keep };
+  const server = await startMetaServer({
+    directory,
+    tokenVerifier: createTokenVerifier({ clientId: "grove", mock, clock }),
+    rememberCluster: async () => {},
+    clock,
+    log,
+    listen: { host: "127.0.0.1", port: 0 },
+    tls: options.tls,
+    mock,
+    reflection: true,
+  });
+  const channels: GrpcChannel[] = [];
+  t.after(async () => {
+    for (const channel of channels) channel.close();
+    await server.stop();
+  });
+  const channel = (tls?: GrpcChannelOptions["tls"]): GrpcChannel => {
+    const made = new GrpcChannel({
+      addresses: [`127.0.0.1:${server.address.port}`],
+      ...(tls === undefined ? {} : { tls }),
+    });
+    channels.push(made);
+    return made;
+  };
+  return {
+    clock,
+    directory,
+    port: server.address.port,
+    logged,
+    channel,
+    connect: (tls) => createClient(MetaServer, channel(tls)),
+  };
+}
+
+/** A registration with everything that a test does not care about filled in. */
+export function nodeMessage(
+  fsId: string,
+  facts: MessageInitShape<typeof RegisterFileServerRequestSchema> = {},
+): MessageInitShape<typeof RegisterFileServerRequestSchema> {
+  return {
+    fsId,
+    name: `Node ${fsId}`,
+    grpcAddr: `${fsId}.example.com:50051`,
+    version: "0.1.0",
+    instanceId: `i-${fsId}`,
+    dataId: `d-${fsId}`,
+    diskTotal: 1n << 40n,
+    diskFree: 1n << 39n,
+    ...facts,
+  };
+}
+
+/** Call options with a mock ID token for the user. */
+export function as(email: string): { metadata: { authorization: string } } {
+  return { metadata: { authorization: `Bearer mock-jwt.${email}` } };
+}
+
+/** Asserts that a call ends with this status and reason (D1). */
+export async function refused(call: Promise<unknown>, code: Code, reason: ErrorCode): Promise<void> {
+  await assert.rejects(call, (error) => {
+    assert.ok(error instanceof StatusError, String(error));
+    assert.deepEqual([error.metadata.get("svc-reason"), error.code], [reason, code], error.message);
+    return true;
+  });
+}

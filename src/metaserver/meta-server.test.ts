@@ -1,0 +1,231 @@
+// Shows what users and FileServers get from a MetaServer over a real connection.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import { createClient } from "#grpc/client.ts";
+import { ErrorInfoSchema } from "#grpc/gen/google/rpc/error_details_pb.ts";
+import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
+import { Code, StatusError } from "#grpc/status.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
+
+const TIMEOUT = { timeout: 20_000 };
+
+test(
+  "a user's first Navigate places the root on the node with the most room, for 12 h (D19, T20)",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    await client.registerFileServer(nodeMessage("a"));
+    await client.registerFileServer(nodeMessage("b", { diskFree: (1n << 39n) + 1n }));
+    await client.registerFileServer(nodeMessage("c", { diskFree: 1n << 40n, diskReserve: 1n << 40n }));
+    const route = await client.navigate({}, as("Alice@Example.com"));
+    assert.equal(route.fsId, "b");
+    assert.equal(route.address, "b.example.com:50051");
+    assert.equal(route.ttlSeconds, 43_200);
+    assert.equal(route.path, "/");
+    assert.equal(route.readOnly, false);
+    const again = await client.navigate({ root: "ALICE@example.com", path: "/x/" }, as("alice@example.com"));
+    assert.deepEqual([again.rootId, again.fsId, again.path], [route.rootId, "b", "/x"]);
+    const { roots } = await client.getRoots({}, as("alice@example.com"));
+    assert.deepEqual(
+      roots.map(({ owner, rootId, path, fsId, address }) => [owner, rootId, path, fsId, address]),
+      [["alice@example.com", route.rootId, "/", "b", "b.example.com:50051"]],
+    );
+  },
+);
+
+test("user calls need a valid ID token as bearer metadata (spec 4.5)", TIMEOUT, async (t) => {
+  const { connect, directory } = await startForTest(t);
+  const client = connect();
+  await client.registerFileServer(nodeMessage("a"));
+  for (const authorization of [
+    "",
+    "mock-jwt.a@b.example",
+    "Basic mock-jwt.a@b.example",
+    "Bearer",
+    "Bearer mock-jwt.nonsense",
+  ]) {
+    await refused(
+      client.navigate({}, { metadata: { authorization } }),
+      Code.UNAUTHENTICATED,
+      "TOKEN_REJECTED",
+    );
+    await refused(
+      client.getRoots({}, { metadata: { authorization } }),
+      Code.UNAUTHENTICATED,
+      "TOKEN_REJECTED",
+    );
+  }
+  await refused(client.navigate({}), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+  assert.equal((await directory.nodes())[0]?.rootCount, 0);
+});
+
+test("another user's root answers the same whether or not it exists (D1)", TIMEOUT, async (t) => {
+  const client = (await startForTest(t)).connect();
+  await client.registerFileServer(nodeMessage("a"));
+  await client.navigate({}, as("alice@example.com"));
+  const messages = await Promise.all(
+    ["alice@example.com", "nobody@example.com"].map((root) =>
+      client.navigate({ root }, as("bob@example.com")).then(
+        () => "answered",
+        (error: unknown) => {
+          assert.ok(error instanceof StatusError);
+          return [error.code, error.message, ...error.metadata.entries()].join();
+        },
+      ),
+    ),
+  );
+  assert.equal(messages[0], messages[1]);
+  await refused(
+    client.navigate({ root: "alice@example.com" }, as("bob@example.com")),
+    Code.PERMISSION_DENIED,
+    "NOT_SHARED",
+  );
+  await refused(
+    client.navigate({ root: "no address" }, as("bob@example.com")),
+    Code.INVALID_ARGUMENT,
+    "BAD_ARGUMENT",
+  );
+  await refused(client.navigate({ path: "/../x" }, as("bob@example.com")), Code.INVALID_ARGUMENT, "BAD_NAME");
+});
+
+test(
+  "registration answers cluster, rhythm and epoch; a heartbeat keeps the node alive (D19)",
+  TIMEOUT,
+  async (t) => {
+    const { clock, connect } = await startForTest(t);
+    const client = connect();
+    const lease = await client.registerFileServer(nodeMessage("a"));
+    assert.match(lease.clusterId, /^[0-9A-Z]{26}$/);
+    assert.deepEqual([lease.heartbeatSeconds, lease.epoch], [5, 1n]);
+    clock.advance(NODE_LEASE_MS - 1);
+    const beat = await client.heartbeat({ fsId: "a", epoch: 1n, diskFree: 1n });
+    assert.deepEqual([beat.known, beat.sendFull, beat.nowMs], [true, false, BigInt(clock.wallMs())]);
+    clock.advance(NODE_LEASE_MS - 1);
+    assert.equal((await client.navigate({}, as("u@example.com"))).fsId, "a");
+    clock.advance(1);
+    await refused(client.navigate({}, as("v@example.com")), Code.UNAVAILABLE, "NODE_DRAINING");
+    assert.equal((await client.navigate({}, as("u@example.com"))).fsId, "a");
+    assert.equal((await client.heartbeat({ fsId: "unknown", epoch: 1n })).known, false);
+  },
+);
+
+test(
+  "a clone of a live node, an older epoch and another cluster get their own statuses (D1, D19)",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    await client.registerFileServer(nodeMessage("a"));
+    await refused(
+      client.registerFileServer(nodeMessage("a", { dataId: "clone" })),
+      Code.ALREADY_EXISTS,
+      "NODE_ID_HELD",
+    );
+    assert.equal((await client.registerFileServer(nodeMessage("a", { instanceId: "restart" }))).epoch, 2n);
+    await refused(client.heartbeat({ fsId: "a", epoch: 1n }), Code.FAILED_PRECONDITION, "FENCED");
+    await refused(
+      client.claimRoot({ fsId: "a", epoch: 1n, username: "u@example.com" }),
+      Code.FAILED_PRECONDITION,
+      "FENCED",
+    );
+    await refused(
+      client.registerFileServer(nodeMessage("b", { clusterId: "other" })),
+      Code.FAILED_PRECONDITION,
+      "CLUSTER_MISMATCH",
+    );
+  },
+);
+
+test(
+  "a claim names the node that holds the root, which only the MetaServer assigns (D19)",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    await client.registerFileServer(nodeMessage("a"));
+    await client.registerFileServer(nodeMessage("b", { diskFree: 1n << 30n }));
+    const claims = await Promise.all(
+      ["a", "b"].map((fsId) => client.claimRoot({ fsId, epoch: 1n, username: "U@example.com" })),
+    );
+    assert.deepEqual(
+      claims.map(({ fsId, address }) => [fsId, address]),
+      [
+        ["a", "a.example.com:50051"],
+        ["a", "a.example.com:50051"],
+      ],
+    );
+    assert.equal(claims[0]?.rootId, claims[1]?.rootId);
+    assert.equal((await client.navigate({}, as("u@example.com"))).rootId, claims[0]?.rootId);
+  },
+);
+
+test("a registration that makes no sense is refused whole, field by field", TIMEOUT, async (t) => {
+  const { connect, directory } = await startForTest(t);
+  const client = connect();
+  const root = { owner: "u@example.com", rootId: "R", version: 1n };
+  for (const facts of [
+    { fsId: "" },
+    { fsId: "A" },
+    { fsId: "a.b" },
+    { grpcAddr: "" },
+    { grpcAddr: "host:41000" },
+    { grpcAddr: "http://host:50051" },
+    { name: "a\u001b[31m" },
+    { name: "x".repeat(129) },
+    { instanceId: "" },
+    { dataId: "" },
+    { dataId: "a b" },
+    { clusterId: "ä" },
+    { roots: [{ ...root, owner: "nobody" }] },
+    { roots: [{ ...root, rootId: "" }] },
+    { roots: [{ ...root, version: 1n << 63n }] },
+    { roots: [{ ...root, grants: [{ path: "docs", user: "v@example.com" }] }] },
+  ]) {
+    await refused(client.registerFileServer(nodeMessage("a", facts)), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  }
+  assert.deepEqual(await directory.nodes(), []);
+  await client.registerFileServer(
+    nodeMessage("a", { diskFree: (1n << 64n) - 1n, diskTotal: (1n << 64n) - 1n }),
+  );
+  await refused(client.heartbeat({ fsId: "a", epoch: 1n << 60n }), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+});
+
+test("sharing answers UNIMPLEMENTED until it is built", TIMEOUT, async (t) => {
+  const client = (await startForTest(t)).connect();
+  await refused(client.rootShare({}), Code.UNIMPLEMENTED, "NOT_IMPLEMENTED");
+  await refused(client.rootUnshare({}), Code.UNIMPLEMENTED, "NOT_IMPLEMENTED");
+});
+
+test(
+  "a refusal carries ErrorInfo for machines (D1) and one log line without the token",
+  TIMEOUT,
+  async (t) => {
+    const { connect, logged } = await startForTest(t);
+    const error = await connect()
+      .navigate({}, as("u@example.com"))
+      .catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof StatusError);
+    const [info] = error.details;
+    assert.equal(info?.typeUrl, "type.googleapis.com/google.rpc.ErrorInfo");
+    const { reason, domain } = fromBinary(ErrorInfoSchema, info?.value ?? new Uint8Array());
+    assert.deepEqual([reason, domain], ["NODE_DRAINING", "grove"]);
+    assert.deepEqual(
+      logged.map(({ event, fields }) => [event, fields["reason"]]),
+      [["call_refused", "NODE_DRAINING"]],
+    );
+    assert.doesNotMatch(JSON.stringify(logged), /mock-jwt/);
+  },
+);
+
+test("health answers for the service, and says so when the store is lost", TIMEOUT, async (t) => {
+  const { channel, directory } = await startForTest(t);
+  const health = createClient(Health, channel());
+  for (const service of ["", MetaServer.typeName]) assert.equal((await health.check({ service })).status, 1);
+  await directory.close();
+  await refused(
+    createClient(MetaServer, channel()).registerFileServer(nodeMessage("a")),
+    Code.UNAVAILABLE,
+    "STORE_UNAVAILABLE",
+  );
+});
