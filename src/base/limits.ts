@@ -132,8 +132,6 @@ export const ID_TOKEN_MAX_LENGTH = 16_384;
 export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
 /** How long discovery answers and key sets of an issuer are used before they are fetched again. */
 export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
-/** Shortest time between two fetches of an issuer's keys because of an unknown key id. */
-export const ISSUER_KEYS_REFRESH_MIN_MS = 30_000;
 /** Users whose issuer and subject are remembered beside the address (decision D21). */
 export const SUBJECT_BOOK_ENTRIES = 100_000;
 /** Argon2 verifications at once; each takes tens of milliseconds of a core and tens of megabytes. */
@@ -183,7 +181,9 @@ export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 /** The same for all uploads together. */
 export const UPLOADS_IN_FLIGHT_BYTES = 67_108_864;
 /** Slices of an upload are gathered up to this size while its disk write before is still running. */
-export const UPLOAD_GATHER_BYTES = 1_048_576;
+export const UPLOAD_GATHER_BYTES = 524_288;
+/** Chunks of one upload that may be complete and still wait for their flush before its sender has to wait. */
+export const UPLOAD_CHUNKS_FLUSHING = 4;
 /** Finished chunks of one upload that are handed to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
 /** Writes of one file that may wait for each other; more are answered OVERLOADED. */

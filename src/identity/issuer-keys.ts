@@ -36,23 +36,29 @@ export class IssuerKeys {
       const parsed = await oauth.processGenericTokenEndpointResponse(server, this.#client(), answer);
       claims = oauth.getValidatedIdTokenClaims(parsed);
     } catch (error) {
-      throw refusal(error);
+      throw claimRefusal(error);
     }
     if (claims === undefined) throw rejected("signature", "is missing");
     try {
       await oauth.validateApplicationLevelSignature(server, answer, this.#requestOptions());
     } catch (error) {
-      throw signatureRefusal(error);
+      const refusal = signatureRefusal(error);
+      // The library would keep keys that cannot be used for minutes after the provider has mended them.
+      if (refusal.code === "IDP_UNAVAILABLE" && this.#server === server) this.#server = undefined;
+      throw refusal;
     }
     return { claims, issuer: server.issuer };
   }
 
-  /** The client as the library wants it: its idea of now is our clock's. */
+  /**
+   * The client as the library wants it: its idea of now is our clock's, in whole seconds, so a little more lenient than checkClaims,
+   * which decides.
+   */
   #client(): oauth.Client {
     return {
       client_id: this.#deps.clientId,
       [oauth.clockSkew]: Math.round((this.#deps.clock.wallMs() - Date.now()) / 1000),
-      [oauth.clockTolerance]: TOKEN_CLOCK_LENIENCY_MS / 1000,
+      [oauth.clockTolerance]: TOKEN_CLOCK_LENIENCY_MS / 1000 + 2,
     };
   }
 
@@ -75,7 +81,10 @@ export class IssuerKeys {
     const issuer = new URL(this.#deps.issuer);
     try {
       const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...this.#requestOptions() });
-      this.#server = await oauth.processDiscoveryResponse(issuer, response);
+      const server = await oauth.processDiscoveryResponse(issuer, response);
+      // Remembering an answer without keys would make a provider's short lapse last.
+      if (server.jwks_uri === undefined) throw unavailable("publishes no keys");
+      this.#server = server;
     } catch (error) {
       if (isGroveError(error)) throw error;
       throw unavailable("did not answer discovery as an OpenID provider of this issuer does");
@@ -101,7 +110,7 @@ export class IssuerKeys {
 }
 
 /** The library's errors hold the whole token and its claims: only the claim's name is taken from them. */
-function refusal(error: unknown): GroveError {
+function claimRefusal(error: unknown): GroveError {
   if (isGroveError(error)) return error;
   const { code, cause, message } = error as { code?: string; cause?: { claim?: unknown }; message?: string };
   const claim = typeof cause?.claim === "string" ? cause.claim : /"(\w{1,32})"/.exec(message ?? "")?.[1];
