@@ -1,0 +1,199 @@
+// The chunk files of a data directory as they are made: named, flushed together with their directories, unlinked.
+
+import { close, constants, fdatasync, fsync, open, unlink } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { CHUNKS_PER_DIRECTORY_TURN } from "#base/limits.ts";
+import type { Random } from "#base/random.ts";
+import {
+  CHUNK_NAME_RANDOM_BYTES,
+  CHUNKS_DIRECTORY,
+  chunkPath,
+  directoryOfChunk,
+  nextDirectory,
+} from "./chunk-names.ts";
+import { SlotPool } from "./slot-pool.ts";
+import type { WriteQueue } from "./write-queue.ts";
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const flushData = promisify(fdatasync);
+const flushAll = promisify(fsync);
+const unlinkFile = promisify(unlink);
+
+/** Two of the thread pool's four stay free for reads and writes while flushes wait for the disk. */
+const FLUSHES_AT_ONCE = Math.max(2, Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) - 2);
+
+/** Names, flushes and unlinks chunk files. Any failed flush or close is told to `failed` and is final (A-06). */
+export class ChunkStore {
+  readonly #directory: string;
+  readonly #random: Random;
+  readonly #queue: Pick<WriteQueue, "submit">;
+  readonly #failed: (reason: string) => void;
+  readonly #flushes = new SlotPool(FLUSHES_AT_ONCE);
+  readonly #directoryFlushes = new Map<string, DirectoryFlush>();
+  /** Chunks that were named and are neither committed nor unlinked, by directory. */
+  readonly #unsettled = new Map<string, number>();
+  #current: string;
+  #namedInTurn = 0;
+  #following: { readonly name: string; isOpen: boolean } | undefined;
+
+  constructor(deps: {
+    directory: string;
+    /** Directory below chunks/ that is remembered as open already. */
+    firstDirectory: string;
+    random: Random;
+    queue: Pick<WriteQueue, "submit">;
+    failed: (reason: string) => void;
+  }) {
+    this.#directory = deps.directory;
+    this.#random = deps.random;
+    this.#queue = deps.queue;
+    this.#failed = deps.failed;
+    this.#current = deps.firstDirectory;
+  }
+
+  /** A new name, in the directory in use. Each must be settled once. */
+  takeName(): string {
+    if (++this.#namedInTurn >= CHUNKS_PER_DIRECTORY_TURN) this.#turn();
+    this.#unsettled.set(this.#current, (this.#unsettled.get(this.#current) ?? 0) + 1);
+    return this.#current + this.#random.bytes(CHUNK_NAME_RANDOM_BYTES).toString("hex");
+  }
+
+  /** The named chunks have rows now, or files no more. */
+  settle(names: readonly string[]): void {
+    for (const name of names) {
+      const directory = directoryOfChunk(name);
+      const left = (this.#unsettled.get(directory) ?? 0) - 1;
+      if (left > 0) {
+        this.#unsettled.set(directory, left);
+        continue;
+      }
+      this.#unsettled.delete(directory);
+      if (directory === this.#current) continue;
+      // After a failure this is refused; start-up then sweeps a directory in vain.
+      this.#queue.submit({ op: "closeChunkDirectory", directory }).catch(() => undefined);
+    }
+  }
+
+  /** Says that nothing is left to be swept at the next start, if that is so. */
+  async close(): Promise<void> {
+    if (this.#unsettled.size > 0) return;
+    await this.#queue.submit({ op: "closeChunkDirectory", directory: this.#current }).catch(() => undefined);
+  }
+
+  pathOf(name: string): string {
+    return chunkPath(this.#directory, name);
+  }
+
+  /** Makes the file of a chunk; never one that exists. */
+  create(name: string): Promise<number> {
+    return openFile(this.pathOf(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  }
+
+  /** Puts a chunk's bytes on stable storage and closes it. Throws after telling of the failure; it is never tried again. */
+  async flushAndClose(descriptor: number): Promise<void> {
+    try {
+      await this.#flushes.run(() => flushData(descriptor));
+      await closeFile(descriptor);
+    } catch (error) {
+      this.#failed(`flushing a chunk file failed: ${String(error)}`);
+      throw error;
+    }
+  }
+
+  /** Closes a file that is going to be unlinked. */
+  async discard(descriptor: number): Promise<void> {
+    await closeFile(descriptor).catch(() => undefined);
+  }
+
+  /** Puts the entries of these chunks' directories on stable storage; calls at the same time share a flush. */
+  async flushDirectoriesOf(names: readonly string[]): Promise<void> {
+    const directories = new Set(names.map(directoryOfChunk));
+    await Promise.all([...directories].map((directory) => this.#flushDirectory(directory)));
+  }
+
+  /** Unlinks a chunk's file; one that is gone already is no error. */
+  async unlink(name: string): Promise<void> {
+    try {
+      await unlinkFile(this.pathOf(name));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+
+  /** A flush that runs already may have begun before the caller's file was there: the caller shares the one after it. */
+  #flushDirectory(directory: string): Promise<void> {
+    const running = this.#directoryFlushes.get(directory);
+    if (running === undefined) {
+      const flush: DirectoryFlush = { promise: this.#syncDirectory(directory), next: undefined };
+      this.#directoryFlushes.set(directory, flush);
+      this.#whenDone(directory, flush);
+      return flush.promise;
+    }
+    running.next ??= running.promise.then(() => this.#syncDirectory(directory));
+    return running.next;
+  }
+
+  #whenDone(directory: string, flush: DirectoryFlush): void {
+    const done = (): void => {
+      if (flush.next === undefined) {
+        this.#directoryFlushes.delete(directory);
+        return;
+      }
+      const next: DirectoryFlush = { promise: flush.next, next: undefined };
+      this.#directoryFlushes.set(directory, next);
+      this.#whenDone(directory, next);
+    };
+    flush.promise.then(done, done);
+  }
+
+  async #syncDirectory(directory: string): Promise<void> {
+    try {
+      const descriptor = await openFile(
+        join(this.#directory, CHUNKS_DIRECTORY, directory),
+        constants.O_RDONLY,
+      );
+      try {
+        await this.#flushes.run(() => flushAll(descriptor));
+      } finally {
+        await closeFile(descriptor);
+      }
+    } catch (error) {
+      this.#failed(`flushing a directory of chunk files failed: ${String(error)}`);
+      throw error;
+    }
+  }
+
+  /** Goes on to the next directory as soon as it is remembered as open; until then the present one is used on. */
+  #turn(): void {
+    const following = this.#following;
+    if (following === undefined) {
+      const next = { name: nextDirectory(this.#current), isOpen: false };
+      this.#following = next;
+      const opened = this.#queue.submit({ op: "openChunkDirectory", directory: next.name });
+      opened.then(
+        () => {
+          next.isOpen = true;
+        },
+        () => {
+          this.#following = undefined;
+        },
+      );
+    } else if (following.isOpen) {
+      const left = this.#current;
+      this.#current = following.name;
+      this.#following = undefined;
+      this.#namedInTurn = 0;
+      if (!this.#unsettled.has(left)) {
+        this.#queue.submit({ op: "closeChunkDirectory", directory: left }).catch(() => undefined);
+      }
+    }
+  }
+}
+
+interface DirectoryFlush {
+  readonly promise: Promise<void>;
+  /** The flush after this one, once somebody waits for it. */
+  next: Promise<void> | undefined;
+}

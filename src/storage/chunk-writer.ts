@@ -1,0 +1,105 @@
+// Writes one chunk file while its bytes arrive: several writes in flight, checksums per block, one flush at its end.
+import { writev } from "node:fs";
+import { promisify } from "node:util";
+import type { ChunkStore } from "./chunk-store.ts";
+import type { NewChunk } from "./write-commands.ts";
+
+const writeBuffers = promisify(writev);
+
+/** A chunk file in the making. The first error stays and is given to every later call. */
+export class ChunkWriter {
+  readonly name: string;
+  readonly position: number;
+  readonly #store: ChunkStore;
+  readonly #descriptor: Promise<number>;
+  readonly #writes = new Set<Promise<void>>();
+  #length = 0;
+  #finished: Promise<void> | undefined;
+
+  constructor(store: ChunkStore, position: number) {
+    this.#store = store;
+    this.position = position;
+    this.name = store.takeName();
+    this.#descriptor = store.create(this.name);
+    // Whoever waits for a write or for the end learns of it.
+    this.#descriptor.catch(() => undefined);
+  }
+
+  /** Appends slices, which must not change until the promise is settled. */
+  append(slices: readonly Buffer[], byteCount: number): Promise<void> {
+    const at = this.#length;
+    this.#length += byteCount;
+    const write = this.#write(slices, byteCount, at);
+    this.#writes.add(write);
+    const done = (): boolean => this.#writes.delete(write);
+    write.then(done, done);
+    return write;
+  }
+
+  /** Puts everything on stable storage. Its directory is flushed by whoever commits. */
+  finish(): Promise<void> {
+    this.#finished ??= this.#finish();
+    return this.#finished;
+  }
+
+  /** Closes the file, whatever became of it, and removes it. */
+  async discard(mayUnlink: boolean): Promise<void> {
+    const descriptor = await this.#descriptor.catch(() => undefined);
+    if (descriptor === undefined) return;
+    await Promise.allSettled(this.#writes);
+    // Once a flush has begun it closes the file itself.
+    if (this.#finished === undefined) await this.#store.discard(descriptor);
+    else await this.#finished.catch(() => undefined);
+    if (mayUnlink) await this.#store.unlink(this.name);
+  }
+
+  /** The chunk's row. */
+  record(crc32: number, blockCrcs: readonly number[]): NewChunk {
+    const { position, name } = this;
+    return { position, name, length: this.#length, crc32, blockCrcs: packCrcs(blockCrcs) };
+  }
+
+  async #finish(): Promise<void> {
+    const descriptor = await this.#descriptor;
+    try {
+      await Promise.all(this.#writes);
+    } catch (error) {
+      await this.#store.discard(descriptor);
+      throw error;
+    }
+    await this.#store.flushAndClose(descriptor);
+  }
+
+  async #write(slices: readonly Buffer[], byteCount: number, at: number): Promise<void> {
+    const descriptor = await this.#descriptor;
+    let rest = slices;
+    let written = 0;
+    while (written < byteCount) {
+      const { bytesWritten } = await writeBuffers(descriptor, rest, at + written);
+      // Only a full disk makes short writes; the next one then says so.
+      written += bytesWritten;
+      if (written < byteCount) rest = behind(rest, bytesWritten);
+    }
+  }
+}
+
+/** One little-endian number of four bytes per block. */
+export function packCrcs(crcs: readonly number[]): Uint8Array {
+  const packed = Buffer.allocUnsafeSlow(crcs.length * 4);
+  for (const [index, crc] of crcs.entries()) packed.writeUInt32LE(crc, index * 4);
+  return new Uint8Array(packed.buffer, packed.byteOffset, packed.length);
+}
+
+/** What is left of slices without their first bytes. */
+function behind(slices: readonly Buffer[], byteCount: number): Buffer[] {
+  const rest: Buffer[] = [];
+  let skip = byteCount;
+  for (const slice of slices) {
+    if (skip >= slice.length) skip -= slice.length;
+    else {
+      rest.push(skip === 0 ? slice : slice.subarray(skip));
+      skip = 0;
+    }
+  }
+  return rest;
+}

@@ -1,0 +1,245 @@
+// The changes of content: finished uploads, ranged writes, staged chunks, damage, and the slices in which removed trees go.
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import { GroveError } from "#base/errors.ts";
+import { INLINE_FILE_MAX_BYTES, PURGE_SLICE_ROWS } from "#base/limits.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import { type Ledger, noLongerThere, ROOT_STRIDE } from "./ledger.ts";
+import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
+import { FLAG_DAMAGED } from "./schema.ts";
+import { etagOf, type InodeId } from "./storage.ts";
+import type {
+  ChangeFields,
+  ChangeReply,
+  CommitUploadCommand,
+  MarkDamagedCommand,
+  NewContent,
+  StageChunksCommand,
+  WriteChunksCommand,
+  WriteInlineCommand,
+} from "./write-commands.ts";
+
+/** Commands on content; run one at a time within a transaction. */
+export class ContentCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #nextPurge: StatementSync;
+  readonly #deletePurge: StatementSync;
+
+  constructor(
+    db: DatabaseSync,
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; namespace: NamespaceCommands },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#namespace = rows.namespace;
+    // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
+    this.#nextPurge = db.prepare(
+      "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
+    );
+    this.#deletePurge = db.prepare("DELETE FROM purging WHERE id = ?");
+  }
+
+  commitUpload(command: CommitUploadCommand): ChangeReply {
+    const place = this.#namespace.place(command, command.parentId);
+    const existing = this.#inodes.byName(command.parentId, command.name);
+    if (existing !== undefined) {
+      if (command.onExists === "fail") throw pathExists();
+      if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
+    }
+    checkEtag(existing, command.ifMatch);
+    const contentId = this.#takeContent(place, command.content);
+    return existing === undefined
+      ? this.#commitNew(place, command, contentId)
+      : this.#commitOver(place, command, contentId, existing);
+  }
+
+  #commitNew(place: Place, command: CommitUploadCommand, contentId: number | null): ChangeReply {
+    const { name, nowMs, sizeBytes } = command;
+    const row = this.#namespace.insertFile(place, {
+      name,
+      size: sizeBytes,
+      crc32: command.crc32,
+      mtimeMs: command.mtimeMs === 0 ? nowMs : command.mtimeMs,
+      nowMs,
+      contentId,
+      createdBy: authorOf(command),
+    });
+    if (row === undefined) throw pathExists();
+    if ("inline" in command.content) this.#content.putInline(row.id, command.content.inline);
+    return fileReply(row, place.root, sizeBytes);
+  }
+
+  #commitOver(
+    place: Place,
+    command: CommitUploadCommand,
+    contentId: number | null,
+    old: InodeRow,
+  ): ChangeReply {
+    this.#content.release(old);
+    if ("inline" in command.content) this.#content.putInline(old.id, command.content.inline);
+    const mtimeMs = command.mtimeMs === 0 ? command.nowMs : command.mtimeMs;
+    return this.#updateFile(place, old, {
+      size: command.sizeBytes,
+      crc32: command.crc32,
+      mtimeMs,
+      nowMs: command.nowMs,
+      contentId,
+      flags: old.flags & ~FLAG_DAMAGED,
+    });
+  }
+
+  /** Writes into a small file; undefined when it is not small (any more): the caller then goes the way of chunks. */
+  writeInline(command: WriteInlineCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    checkEtag(row, command.ifMatch);
+    const { offset, data, nowMs } = command;
+    const size = Math.max(row.size, offset + data.length);
+    if (size > INLINE_FILE_MAX_BYTES) return undefined;
+    const old = this.#content.inline(row.id);
+    if (old.length !== row.size || crc32(old) !== row.crc32) {
+      throw new GroveError("CORRUPT", "the stored bytes do not match their checksum");
+    }
+    const bytes = new Uint8Array(size);
+    bytes.set(old);
+    bytes.set(data, offset);
+    this.#content.putInline(row.id, bytes);
+    const update = { size, crc32: crc32(bytes), mtimeMs: nowMs, nowMs, contentId: null, flags: row.flags };
+    return this.#updateFile(place, row, update);
+  }
+
+  /** Replaces chunks of a file; undefined when the file has changed since they were made. */
+  writeChunks(command: WriteChunksCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    if (row.version !== command.expectedVersion) return undefined;
+    let { contentId } = row;
+    if (contentId === null) {
+      this.#content.release(row);
+      contentId = this.#ledger.takeId(place.root);
+    } else {
+      for (const chunk of command.chunks) this.#content.releasePosition(contentId, chunk.position);
+    }
+    this.#content.addChunks(contentId, command.chunks);
+    return this.#updateFile(place, row, {
+      size: command.sizeBytes,
+      crc32: command.crc32,
+      mtimeMs: command.nowMs,
+      nowMs: command.nowMs,
+      contentId,
+      flags: row.flags,
+    });
+  }
+
+  /** Keeps chunks of an upload that is under way; returns the id of their list. */
+  stageChunks({ owner, contentId, chunks }: StageChunksCommand): number {
+    const root = this.#ledger.root(owner);
+    let list = contentId;
+    if (list === undefined) {
+      list = this.#ledger.takeId(root);
+      this.#content.stage(list, root.number);
+    }
+    this.#content.addChunks(list, chunks);
+    return list;
+  }
+
+  dropStaged(contentId: number): void {
+    if (this.#content.unstage(contentId)) this.#content.purgeLater({ contentId });
+  }
+
+  markDamaged({ fileId, version }: MarkDamagedCommand): void {
+    const row = this.#inodes.byId(fileId);
+    if (row === undefined || row.version !== version || (row.flags & FLAG_DAMAGED) !== 0) return;
+    this.#inodes.setFlags(fileId, row.flags | FLAG_DAMAGED);
+  }
+
+  /** Removes a bounded part of what is detached; false when there is nothing left to remove. */
+  purgeSlice(): boolean {
+    const next = this.#nextPurge.get() as
+      | { id: number; inodeId: InodeId | null; contentId: number | null }
+      | undefined;
+    if (next === undefined) return false;
+    if (next.contentId !== null) {
+      if (!this.#content.releaseSlice(next.contentId)) this.#deletePurge.run(next.id);
+    } else if (next.inodeId !== null) {
+      this.#purgeDirectory(next.id, next.inodeId);
+    }
+    return true;
+  }
+
+  #purgeDirectory(purgeId: number, directoryId: InodeId): void {
+    const root = this.#ledger.rootOfId(directoryId);
+    const children = this.#inodes.children(directoryId, PURGE_SLICE_ROWS);
+    let rows = 0;
+    for (const child of children) {
+      if (rows >= PURGE_SLICE_ROWS) return;
+      if (!isDirectory(child)) {
+        rows += this.#inodes.delete(child, root);
+        continue;
+      }
+      const state = this.#ledger.directory(child.id);
+      if (state !== undefined) {
+        this.#ledger.touch(state);
+        state.parentId = null;
+      }
+      this.#inodes.detach(child.id);
+      rows += 2;
+    }
+    if (children.length > 0) return;
+    this.#deletePurge.run(purgeId);
+    const row = this.#inodes.byId(directoryId);
+    if (row !== undefined) this.#inodes.delete(row, root);
+  }
+
+  /** The file to be written, and where it lies. */
+  #file(change: ChangeFields, fileId: InodeId): { place: Place; row: InodeRow } {
+    const root = this.#ledger.root(change.owner, change.accessVersion);
+    const row = Math.floor(fileId / ROOT_STRIDE) === root.number ? this.#inodes.byId(fileId) : undefined;
+    if (row === undefined) throw noLongerThere();
+    if (isDirectory(row)) throw new GroveError("IS_DIRECTORY", "a directory has no content to write");
+    if (row.parentId === null) throw noLongerThere();
+    return { place: { root, chain: this.#ledger.chain(root, row.parentId) }, row };
+  }
+
+  #takeContent({ root }: Place, content: NewContent): number | null {
+    if ("inline" in content) return null;
+    let { contentId } = content;
+    if (contentId === undefined) contentId = this.#ledger.takeId(root);
+    else if (!this.#content.unstage(contentId))
+      throw new GroveError("INTERNAL", "the upload's staged chunks are gone");
+    this.#content.addChunks(contentId, content.chunks);
+    return contentId;
+  }
+
+  #updateFile(
+    { root, chain }: Place,
+    old: InodeRow,
+    file: {
+      size: number;
+      crc32: number;
+      mtimeMs: number;
+      nowMs: number;
+      contentId: number | null;
+      flags: number;
+    },
+  ): ChangeReply {
+    const { nowMs, ...columns } = file;
+    const update = { ...columns, version: old.version + 1, ctimeMs: nowMs };
+    const bytes = file.size - old.size;
+    this.#ledger.addToUsage(root, { bytes, files: 0 });
+    this.#ledger.addToChain(chain, { bytes, inodes: 0, files: 0 });
+    this.#inodes.updateFile(old.id, update);
+    return fileReply({ ...old, ...update }, root, bytes);
+  }
+}
+
+function checkEtag(row: InodeRow | undefined, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return;
+  if (row === undefined || etagOf(row) !== ifMatch) {
+    throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more");
+  }
+}

@@ -1,0 +1,49 @@
+// Tests that joined checksums equal those of the bytes in one piece.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import fc from "fast-check";
+import { crc32Combine, crc32OfZeros, crc32Replace } from "./crc32-combine.ts";
+
+test("the checksum of two ranges is made from those of each, wherever the cut is (D15)", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 5_000 }), fc.nat(5_000), (bytes, at) => {
+      const cut = Math.min(at, bytes.length);
+      const joined = crc32Combine(
+        crc32(bytes.subarray(0, cut)),
+        crc32(bytes.subarray(cut)),
+        bytes.length - cut,
+      );
+      assert.equal(joined, crc32(bytes));
+    }),
+  );
+});
+
+test("the checksum of zeros needs no zeros, up to lengths beyond 2^32 (D15)", () => {
+  for (const length of [0, 1, 7, 65_536, 65_537, 4_000_000]) {
+    assert.equal(crc32OfZeros(length), crc32(Buffer.alloc(length)));
+  }
+  const half = crc32OfZeros(2 ** 40);
+  assert.equal(crc32OfZeros(2 ** 41), crc32Combine(half, half, 2 ** 40));
+});
+
+test("a changed range changes the whole's checksum as its bytes would (D15)", () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 2_000 }),
+      fc.uint8Array({ minLength: 1, maxLength: 500 }),
+      fc.uint8Array({ maxLength: 2_000 }),
+      fc.nat(),
+      (before, range, after, seed) => {
+        const changed = range.map((byte, index) => (byte * 31 + index * seed) & 255);
+        const replaced = crc32Replace(
+          crc32(Buffer.concat([before, range, after])),
+          crc32(range),
+          crc32(changed),
+          after.length,
+        );
+        assert.equal(replaced, crc32(Buffer.concat([before, changed, after])));
+      },
+    ),
+  );
+});

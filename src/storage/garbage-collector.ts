@@ -1,0 +1,109 @@
+// Unlinks chunk files that nothing refers to: rows first, files afterwards, never while somebody reads them.
+import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { ChunkPins } from "./chunk-pins.ts";
+import type { ChunkStore } from "./chunk-store.ts";
+import type { OpenChunkFiles } from "./open-chunk-files.ts";
+import { SlotPool } from "./slot-pool.ts";
+import type { SnapshotReader } from "./snapshot-reader.ts";
+import type { WriteQueue } from "./write-queue.ts";
+
+const UNLINKS_AT_ONCE = 2;
+
+interface Garbage {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** What collecting needs of the store. */
+export interface GarbageCollectorDeps {
+  readonly reader: SnapshotReader;
+  readonly store: ChunkStore;
+  readonly files: OpenChunkFiles;
+  readonly pins: ChunkPins;
+  readonly queue: WriteQueue;
+  readonly logger: Logger;
+}
+
+/** Works through the garbage table in the background, a batch at a time. */
+export class GarbageCollector {
+  readonly #deps: GarbageCollectorDeps;
+  readonly #unlinks = new SlotPool(UNLINKS_AT_ONCE);
+  /** Garbage that was pinned when its turn came; at most what is pinned. */
+  readonly #deferred = new Map<number, Garbage>();
+  #released: Garbage[] = [];
+  #afterSequence = 0;
+  #isWanted = false;
+  #isStopped = false;
+  #running: Promise<void> | undefined;
+
+  constructor(deps: GarbageCollectorDeps) {
+    this.#deps = deps;
+    deps.pins.onReleased((chunkIds) => this.#release(chunkIds));
+  }
+
+  /** There may be garbage: looks through the table from where it last ended. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#isStopped || this.#running !== undefined) return;
+    this.#running = this.#collect().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Ends after the batch in hand; what is left is found at the next start. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  #release(chunkIds: readonly number[]): void {
+    if (this.#deferred.size === 0) return;
+    for (const id of chunkIds) {
+      const garbage = this.#deferred.get(id);
+      if (garbage === undefined) continue;
+      this.#deferred.delete(id);
+      this.#released.push(garbage);
+    }
+    if (this.#released.length > 0) this.wake();
+  }
+
+  async #collect(): Promise<void> {
+    while (this.#isWanted && !this.#isStopped && this.#deps.queue.failure === undefined) {
+      this.#isWanted = false;
+      for (let batch = this.#nextBatch(); batch.length > 0; batch = this.#nextBatch()) {
+        const kept = batch.filter(({ id }) => this.#deps.pins.isPinned(id));
+        for (const garbage of kept) this.#deferred.set(garbage.id, garbage);
+        const free = batch.filter(({ id }) => !this.#deps.pins.isPinned(id));
+        if (free.length > 0) await this.#unlink(free);
+        if (this.#isStopped || this.#deps.queue.failure !== undefined) return;
+      }
+    }
+  }
+
+  #nextBatch(): Garbage[] {
+    if (this.#released.length > 0) return this.#released.splice(0, GARBAGE_BATCH_CHUNKS);
+    const rows = this.#deps.reader.garbage(this.#afterSequence, GARBAGE_BATCH_CHUNKS);
+    this.#afterSequence = rows.at(-1)?.sequence ?? this.#afterSequence;
+    return rows;
+  }
+
+  async #unlink(garbage: readonly Garbage[]): Promise<void> {
+    const { store, files, queue, logger } = this.#deps;
+    try {
+      await Promise.all(
+        garbage.map(({ name }) =>
+          this.#unlinks.run(() => {
+            files.forget(name);
+            return store.unlink(name);
+          }),
+        ),
+      );
+      // A row must not go before its file, or a crash would leave a file that nobody knows.
+      await store.flushDirectoriesOf(garbage.map(({ name }) => name));
+      await queue.submit({ op: "dropGarbage", chunkIds: garbage.map(({ id }) => id) });
+    } catch (error) {
+      logger.warn("storage.garbage_kept", { chunks: garbage.length, error: errorText(error) });
+    }
+  }
+}

@@ -1,0 +1,261 @@
+// Storage on one machine: joins the reader, the writer's queue, chunk files and the garbage collector.
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { ChunkPins } from "./chunk-pins.ts";
+import { ChunkStore } from "./chunk-store.ts";
+import type { DataDirectory } from "./data-directory.ts";
+import { GarbageCollector } from "./garbage-collector.ts";
+import { OpenChunkFiles } from "./open-chunk-files.ts";
+import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
+import { RangeWriter } from "./range-writer.ts";
+import { SnapshotReader } from "./snapshot-reader.ts";
+import type {
+  Change,
+  ChangeContext,
+  FileContent,
+  Inode,
+  InodeId,
+  ListPage,
+  ListSort,
+  Removal,
+  Resolution,
+  RootRecord,
+  Storage,
+  StorageFacts,
+  UploadSink,
+} from "./storage.ts";
+import { UploadBudget } from "./upload-budget.ts";
+import { StagedUpload } from "./upload-sink.ts";
+import type { ChangeReply } from "./write-commands.ts";
+import { WriteQueue } from "./write-queue.ts";
+
+/** What LocalStorage is made of. */
+export interface LocalStorageDeps {
+  readonly data: DataDirectory;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly firstDirectory: string;
+  readonly slackPath: string;
+  readonly slackBytes: number;
+}
+
+/** See Storage. Made by openStorage. */
+export class LocalStorage implements Storage {
+  readonly dataId: string;
+  readonly #data: DataDirectory;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #queue: WriteQueue;
+  readonly #reader: SnapshotReader;
+  readonly #store: ChunkStore;
+  readonly #files: OpenChunkFiles;
+  readonly #garbage: GarbageCollector;
+  readonly #ranges: RangeWriter;
+  readonly #content: ContentDeps;
+  readonly #budget = new UploadBudget();
+  readonly #failureCallbacks: ((reason: string) => void)[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(deps: LocalStorageDeps) {
+    const { data, random, logger, firstDirectory, slackPath, slackBytes } = deps;
+    this.#data = data;
+    this.dataId = data.dataId;
+    this.#clock = deps.clock;
+    this.#logger = logger;
+    const failed = (reason: string): void => this.#queue.fail(reason);
+    this.#reader = new SnapshotReader(data.databasePath, (error) => failed(errorText(error)));
+    this.#queue = new WriteQueue(
+      { databasePath: data.databasePath, slackPath, slackBytes },
+      {
+        committed: () => this.#reader.renew(),
+        garbage: () => this.#garbage.wake(),
+        failed: (reason) => this.#tellFailure(reason),
+      },
+    );
+    const queue = this.#queue;
+    const store = new ChunkStore({ directory: data.path, firstDirectory, random, queue, failed });
+    this.#store = store;
+    this.#files = new OpenChunkFiles((name) => store.pathOf(name));
+    const pins = new ChunkPins();
+    const common = { reader: this.#reader, files: this.#files, pins };
+    this.#garbage = new GarbageCollector({ ...common, store, queue, logger });
+    this.#content = { ...common, damaged: (inode, what) => this.#markDamaged(inode, what) };
+    const nowMs = (): number => this.#nowMs();
+    this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
+  }
+
+  /** Resolves when the writer serves; rejects with STORAGE_FAILED after letting go of everything. */
+  async ready(): Promise<void> {
+    try {
+      await this.#queue.ready;
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  get failure(): string | undefined {
+    return this.#queue.failure;
+  }
+
+  onFailure(callback: (reason: string) => void): void {
+    this.#failureCallbacks.push(callback);
+  }
+
+  facts(): StorageFacts {
+    return this.#queue.facts;
+  }
+
+  root(owner: string): RootRecord | undefined {
+    return this.#open().root(owner);
+  }
+
+  roots(): RootRecord[] {
+    return this.#open().roots();
+  }
+
+  resolve(owner: string, names: readonly string[]): Resolution {
+    return this.#open().resolve(owner, names);
+  }
+
+  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
+    return this.#open().list(directoryId, page);
+  }
+
+  openFile(fileId: InodeId): FileContent {
+    return new PinnedContent(this.#content, this.#open().file(fileId));
+  }
+
+  createRoot({ owner, rootId }: { owner: string; rootId: string }): Promise<RootRecord> {
+    return this.#queue.submit({ op: "createRoot", owner, rootId, nowMs: this.#nowMs() });
+  }
+
+  async createDirectory(change: ChangeContext & { parentId: InodeId; name: string }): Promise<Change> {
+    const { parentId, name } = change;
+    const command = { op: "createDirectory", ...this.#fields(change), parentId, name } as const;
+    return toChange(change, await this.#queue.submit(command));
+  }
+
+  async createFile(
+    change: ChangeContext & { parentId: InodeId; name: string; data: Uint8Array; mtimeMs: number },
+  ): Promise<Change> {
+    const { parentId, name, data } = change;
+    const mtimeMs = wholeMs(change.mtimeMs);
+    const command = { op: "createFile", ...this.#fields(change), parentId, name, data, mtimeMs } as const;
+    return toChange(change, await this.#queue.submit(command));
+  }
+
+  beginUpload({ owner, sizeBytes }: { owner: string; sizeBytes: number | undefined }): UploadSink {
+    const queue = this.#queue;
+    return new StagedUpload(
+      {
+        store: this.#store,
+        budget: this.#budget,
+        failure: () => queue.failure,
+        failed: (reason) => queue.fail(reason),
+        stage: (contentId, chunks) => queue.submit({ op: "stageChunks", owner, contentId, chunks }),
+        dropStaged: (contentId) => queue.submit({ op: "dropStaged", contentId }),
+        commit: async (target, uploaded) => {
+          const { parentId, name, onExists, ifMatch } = target;
+          const place = { parentId, name, onExists, ifMatch, mtimeMs: wholeMs(target.mtimeMs) };
+          const command = { op: "commitUpload", ...this.#fields(target), ...place, ...uploaded } as const;
+          return toChange(target, await queue.submit(command));
+        },
+      },
+      sizeBytes,
+    );
+  }
+
+  async writeRange(
+    change: ChangeContext & {
+      fileId: InodeId;
+      offset: number;
+      data: Uint8Array;
+      ifMatch: string | undefined;
+    },
+  ): Promise<Change> {
+    this.#open();
+    return toChange(change, await this.#ranges.write(change));
+  }
+
+  async rename(
+    change: ChangeContext & {
+      inodeId: InodeId;
+      parentId: InodeId;
+      name: string;
+      onConflict: "fail" | "rename" | "replace";
+    },
+  ): Promise<Change> {
+    const { inodeId, parentId, name, onConflict } = change;
+    const command = { op: "rename", ...this.#fields(change), inodeId, parentId, name, onConflict } as const;
+    return toChange(change, await this.#queue.submit(command));
+  }
+
+  remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal> {
+    const { inodeId, recursive } = change;
+    return this.#queue.submit({ op: "remove", ...this.#fields(change), inodeId, recursive });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#garbage.stop();
+    await this.#store.close();
+    // Before the writer, so that the writer's close is the last one and can empty the log.
+    this.#reader.close();
+    this.#files.closeAll();
+    await this.#queue.close();
+    this.#data.release();
+  }
+
+  /** The reader, as long as it is open. */
+  #open(): SnapshotReader {
+    if (this.#closing !== undefined) throw new GroveError("STORAGE_FAILED", "the store is closed");
+    return this.#reader;
+  }
+
+  #fields(change: ChangeContext): ChangeContext & { nowMs: number } {
+    const { owner, accessVersion, by } = change;
+    return { owner, accessVersion, by, nowMs: this.#nowMs() };
+  }
+
+  #nowMs(): number {
+    return Math.trunc(this.#clock.wallMs());
+  }
+
+  #tellFailure(reason: string): void {
+    this.#logger.error("storage.failed", { reason });
+    for (const callback of this.#failureCallbacks) callback(reason);
+  }
+
+  #markDamaged(inode: Inode, what: string): void {
+    this.#logger.error("storage.corrupt", { inode: inode.id, what });
+    // Without the mark the next read finds the same.
+    this.#queue
+      .submit({ op: "markDamaged", fileId: inode.id, version: inode.version })
+      .catch(() => undefined);
+  }
+}
+
+/** Times are stored in whole milliseconds. Throws BAD_ARGUMENT for what is no time. */
+function wholeMs(timeMs: number): number {
+  const whole = Math.trunc(timeMs);
+  if (!Number.isSafeInteger(whole))
+    throw new GroveError("BAD_ARGUMENT", "a time is a number of milliseconds");
+  return whole;
+}
+
+function toChange(context: ChangeContext, { inode, usage, usedDeltaBytes }: ChangeReply): Change {
+  const { parentId, createdBy, ...rest } = inode;
+  return {
+    inode: { ...rest, parentId: parentId ?? undefined, createdBy: createdBy ?? context.owner },
+    usage,
+    usedDeltaBytes,
+  };
+}

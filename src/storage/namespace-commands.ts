@@ -1,0 +1,336 @@
+// The changes of the namespace: make, move and remove, each with the sizes of every directory above it.
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import { GroveError } from "#base/errors.ts";
+import { DIRECTORY_DEPTH_MAX, INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { freeName } from "./free-name.ts";
+import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import {
+  type DirectoryState,
+  type Ledger,
+  noLongerThere,
+  ROOT_STRIDE,
+  type RootState,
+  usageOf,
+} from "./ledger.ts";
+import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import type { InodeId } from "./storage.ts";
+import type {
+  ChangeFields,
+  ChangeReply,
+  CreateDirectoryCommand,
+  CreateFileCommand,
+  CreateRootCommand,
+  RemovalReply,
+  RemoveCommand,
+  RenameCommand,
+  RootReply,
+} from "./write-commands.ts";
+
+/** Where a new entry goes: its root and the directories above it. */
+export interface Place {
+  readonly root: RootState;
+  readonly chain: readonly [DirectoryState, ...DirectoryState[]];
+}
+
+/** Commands on names; run one at a time within a transaction. */
+export class NamespaceCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #insertRoot: StatementSync;
+  readonly #lastRoot: StatementSync;
+  readonly #rootById: StatementSync;
+
+  constructor(db: DatabaseSync, ledger: Ledger, inodes: InodeRows, content: ContentRows) {
+    this.#ledger = ledger;
+    this.#inodes = inodes;
+    this.#content = content;
+    this.#insertRoot = db.prepare(
+      `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
+         next_id, grant_count)
+       VALUES (?, ?, ?, ?, 1, 0, 0, 0, 0, 2, 0)`,
+    );
+    this.#lastRoot = db.prepare("SELECT max(number) AS number FROM root");
+    this.#rootById = db.prepare("SELECT owner FROM root WHERE root_id = ?");
+  }
+
+  /** Makes a root, or finds it when the same call was made before. */
+  createRoot({ owner, rootId, nowMs }: CreateRootCommand): RootReply {
+    const present = this.#ledger.findRoot(owner);
+    if (present?.rootId === rootId) return rootReply(present);
+    if (present !== undefined || this.#rootById.get(rootId) !== undefined) {
+      throw new GroveError(
+        "PATH_EXISTS",
+        "this user's root, or a root with this id, is on this node already",
+      );
+    }
+    const { number: last } = this.#lastRoot.get() as { number: number | null };
+    const number = (last ?? 0) + 1;
+    if (number > ROOTS_PER_DATA_DIRECTORY) {
+      throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`);
+    }
+    const directoryId = number * ROOT_STRIDE + 1;
+    this.#inodes.insert({
+      id: directoryId,
+      parentId: null,
+      name: "",
+      kind: KIND_DIRECTORY,
+      size: 0,
+      crc32: 0,
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+      contentId: null,
+      createdBy: null,
+    });
+    this.#insertRoot.run(number, owner, rootId, directoryId);
+    return rootReply(this.#ledger.root(owner));
+  }
+
+  createDirectory(command: CreateDirectoryCommand): ChangeReply {
+    const { root, chain } = this.place(command, command.parentId);
+    const { name, nowMs } = command;
+    const id = this.#ledger.takeId(root);
+    const parentId = chain[0].id;
+    const createdBy = authorOf(command);
+    const inode = {
+      id,
+      parentId,
+      name,
+      kind: KIND_DIRECTORY,
+      size: 0,
+      crc32: 0,
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+    };
+    if (!this.#inodes.insert({ ...inode, contentId: null, createdBy })) throw pathExists();
+    const state: DirectoryState = {
+      id,
+      parentId,
+      name,
+      size: 0,
+      childCount: 0,
+      treeInodes: 0,
+      treeFiles: 0,
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+      version: 1,
+      flags: 0,
+      createdBy,
+      savedFor: 0,
+    };
+    this.#ledger.addDirectory(state);
+    this.#ledger.addToChain(chain, { bytes: 0, inodes: 1, files: 0 });
+    this.enter(chain[0], 1, nowMs);
+    return directoryReply(state, root, 0);
+  }
+
+  createFile(command: CreateFileCommand): ChangeReply {
+    const { data, name, nowMs } = command;
+    if (data.length > INLINE_FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `content above ${INLINE_FILE_MAX_BYTES} bytes is uploaded`);
+    }
+    const place = this.place(command, command.parentId);
+    const row = this.insertFile(place, {
+      name,
+      size: data.length,
+      crc32: crc32(data),
+      mtimeMs: command.mtimeMs === 0 ? nowMs : command.mtimeMs,
+      nowMs,
+      contentId: null,
+      createdBy: authorOf(command),
+    });
+    if (row === undefined) throw pathExists();
+    this.#content.putInline(row.id, data);
+    return fileReply(row, place.root, data.length);
+  }
+
+  /** Inserts a file and counts it; undefined when the name is taken. */
+  insertFile(
+    { root, chain }: Place,
+    file: {
+      name: string;
+      size: number;
+      crc32: number;
+      mtimeMs: number;
+      nowMs: number;
+      contentId: number | null;
+      createdBy: string | null;
+    },
+  ): InodeRow | undefined {
+    const { nowMs, ...columns } = file;
+    const id = this.#ledger.takeId(root);
+    const row = { ...columns, id, parentId: chain[0].id, kind: KIND_FILE, ctimeMs: nowMs };
+    if (!this.#inodes.insert(row)) return undefined;
+    this.#ledger.addToUsage(root, { bytes: file.size, files: 1 });
+    this.#ledger.addToChain(chain, { bytes: file.size, inodes: 1, files: 1 });
+    this.enter(chain[0], 1, nowMs);
+    return { ...row, version: 1, flags: 0 };
+  }
+
+  remove(command: RemoveCommand): RemovalReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const row = this.#entry(root, command.inodeId);
+    const chain = this.#ledger.chain(root, row.parentId);
+    const removed = this.#removeEntry({ root, chain }, row, command.recursive);
+    this.enter(chain[0], -1, command.nowMs);
+    return {
+      freedBytes: removed.bytes,
+      inodeCount: removed.inodes,
+      usage: usageOf(root),
+      usedDeltaBytes: removed.bytes === 0 ? 0 : -removed.bytes,
+    };
+  }
+
+  rename(command: RenameCommand): ChangeReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const row = this.#entry(root, command.inodeId);
+    const moved = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const from = this.#ledger.chain(root, row.parentId);
+    const { chain: to } = this.place(command, command.parentId);
+    if (to.some((state) => state.id === row.id)) {
+      throw new GroveError("BAD_ARGUMENT", "a directory cannot be moved into itself");
+    }
+    const parentId = to[0].id;
+    let { name } = command;
+    let freedBytes = 0;
+    const target = this.#inodes.byName(parentId, name);
+    if (target?.id === row.id) {
+      return moved === undefined ? fileReply(row, root, 0) : directoryReply(moved, root, 0);
+    }
+    if (target !== undefined) {
+      if (command.onConflict === "fail") throw pathExists();
+      if (command.onConflict === "rename") {
+        name = freeName(name, (candidate) => this.#inodes.byName(parentId, candidate) !== undefined);
+      } else {
+        freedBytes = this.#replace({ root, chain: to }, target, row);
+      }
+    }
+    this.#move({ root, row, moved, from, to, name, nowMs: command.nowMs });
+    const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
+    if (moved !== undefined) return directoryReply(moved, root, usedDeltaBytes);
+    const { nowMs } = command;
+    return fileReply(
+      { ...row, parentId, name, ctimeMs: nowMs, version: row.version + 1 },
+      root,
+      usedDeltaBytes,
+    );
+  }
+
+  /** Checks a change's root and the directory that it adds to. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_ARGUMENT when it is too deep. */
+  place(change: ChangeFields, parentId: InodeId): Place {
+    const root = this.#ledger.root(change.owner, change.accessVersion);
+    if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
+    const chain = this.#ledger.chain(root, parentId);
+    if (chain.length > DIRECTORY_DEPTH_MAX) {
+      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`);
+    }
+    return { root, chain };
+  }
+
+  /** A name has come into a directory (1), gone out of it (-1) or been exchanged (0): its own times and version move. */
+  enter(directory: DirectoryState, entries: number, nowMs: number): void {
+    this.#ledger.touch(directory);
+    directory.childCount += entries;
+    directory.mtimeMs = nowMs;
+    directory.ctimeMs = nowMs;
+    directory.version++;
+  }
+
+  /** The inode to move or remove. Throws NO_SUCH_PATH, and BAD_ARGUMENT for the root's own directory. */
+  #entry(root: RootState, id: InodeId): InodeRow & { parentId: InodeId } {
+    if (id === root.directoryId) {
+      throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be moved or removed");
+    }
+    const row = Math.floor(id / ROOT_STRIDE) === root.number ? this.#inodes.byId(id) : undefined;
+    if (row === undefined || row.parentId === null) throw noLongerThere();
+    return { ...row, parentId: row.parentId };
+  }
+
+  #removeEntry({ root, chain }: Place, row: InodeRow, recursive: boolean): { bytes: number; inodes: number } {
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    if (state !== undefined && state.childCount > 0 && !recursive) {
+      throw new GroveError("NOT_EMPTY", "the directory is not empty");
+    }
+    const bytes = state?.size ?? row.size;
+    const inodes = 1 + (state?.treeInodes ?? 0);
+    const files = state === undefined ? 1 : state.treeFiles;
+    if (state !== undefined && state.childCount > 0) {
+      this.#ledger.touch(state);
+      state.parentId = null;
+      this.#inodes.detach(row.id);
+    } else {
+      this.#inodes.delete(row, root);
+    }
+    this.#ledger.count({ inodes: -inodes });
+    this.#ledger.addToUsage(root, { bytes: -bytes, files: -files });
+    this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
+    return { bytes, inodes };
+  }
+
+  /** Removes the target of a replacing move; returns the bytes that this freed. */
+  #replace(place: Place, target: InodeRow, source: InodeRow): number {
+    if (isDirectory(target) && !isDirectory(source)) {
+      throw new GroveError("IS_DIRECTORY", "a file cannot replace a directory");
+    }
+    if (!isDirectory(target) && isDirectory(source)) {
+      throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
+    }
+    const { bytes } = this.#removeEntry(place, target, false);
+    this.#ledger.touch(place.chain[0]);
+    place.chain[0].childCount--;
+    return bytes;
+  }
+
+  #move(move: {
+    root: RootState;
+    row: InodeRow;
+    moved: DirectoryState | undefined;
+    from: readonly [DirectoryState, ...DirectoryState[]];
+    to: readonly [DirectoryState, ...DirectoryState[]];
+    name: string;
+    nowMs: number;
+  }): void {
+    const { root, row, moved, from, to, name, nowMs } = move;
+    const parentId = to[0].id;
+    const version = (moved?.version ?? row.version) + 1;
+    this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
+    if (moved !== undefined) {
+      this.#ledger.touch(moved);
+      Object.assign(moved, { parentId, name, ctimeMs: nowMs, version });
+    }
+    if (from[0].id === parentId) {
+      this.enter(from[0], 0, nowMs);
+      return;
+    }
+    const bytes = moved?.size ?? row.size;
+    const inodes = 1 + (moved?.treeInodes ?? 0);
+    const files = moved === undefined ? 1 : moved.treeFiles;
+    this.#ledger.addToChain(from, { bytes: -bytes, inodes: -inodes, files: -files });
+    this.#ledger.addToChain(to, { bytes, inodes, files });
+    this.enter(from[0], -1, nowMs);
+    this.enter(to[0], 1, nowMs);
+    // Without any grant below the root only its owner reaches anything, wherever it lies.
+    if (root.grantCount > 0) {
+      this.#ledger.touchRoot(root);
+      root.accessVersion++;
+    }
+  }
+}
+
+/** Who made something, or null when it was the owner. */
+export function authorOf(change: ChangeFields): string | null {
+  return change.by === change.owner ? null : change.by;
+}
+
+/** The refusal of a name that is taken. */
+export function pathExists(): GroveError {
+  return new GroveError("PATH_EXISTS", "the name is taken already");
+}
+
+function rootReply(root: RootState): RootReply {
+  const { owner, rootId, directoryId, accessVersion } = root;
+  return { owner, rootId, directoryId, accessVersion, usage: usageOf(root) };
+}

@@ -1,0 +1,50 @@
+// Opens a data directory as Storage: SQLite and chunk files behind one writer, synchronous reads, and a failure that is final.
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { STORAGE_SLACK_BYTES } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import { openDataDirectory } from "./data-directory.ts";
+import { LocalStorage } from "./local-storage.ts";
+import { recover } from "./start-recovery.ts";
+import type { Storage } from "./storage.ts";
+
+/** What storage is opened with. */
+export interface OpenStorageOptions {
+  /** The data directory; made with mode 0700 when it is missing. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Space kept back for removals on a full disk; default STORAGE_SLACK_BYTES, 0 for none. */
+  readonly slackBytes?: number;
+}
+
+/**
+ * Locks the data directory, recovers what a crash left, and serves it. Throws STORAGE_FAILED with a text that says what to do when the
+ * directory is in use, damaged, or of another version (A-19, A-20).
+ */
+export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
+  const { directory, logger } = options;
+  const data = await openDataDirectory(directory, options);
+  try {
+    const recovery = recover(directory, data.databasePath);
+    const { sweptChunkFiles, droppedUploads } = recovery;
+    if (sweptChunkFiles > 0 || droppedUploads > 0) {
+      logger.info("storage.swept_leftovers", { chunkFiles: sweptChunkFiles, uploads: droppedUploads });
+    }
+    const storage = new LocalStorage({
+      ...options,
+      data,
+      firstDirectory: recovery.firstDirectory,
+      slackPath: join(directory, "slack"),
+      slackBytes: options.slackBytes ?? STORAGE_SLACK_BYTES,
+    });
+    await storage.ready();
+    return storage;
+  } catch (error) {
+    data.release();
+    logger.error("storage.not_opened", { error: errorText(error) });
+    throw error;
+  }
+}

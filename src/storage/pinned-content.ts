@@ -1,0 +1,233 @@
+// Reads one version of a file block by block; what does not match its checksum is never given out.
+import { read } from "node:fs";
+import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
+import { GroveError } from "#base/errors.ts";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import type { ChunkPins, PinnedList } from "./chunk-pins.ts";
+import { crc32Combine, crc32OfZeros } from "./crc32-combine.ts";
+import type { OpenChunkFiles } from "./open-chunk-files.ts";
+import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
+import { harmlessFileError } from "./sqlite-errors.ts";
+import type { FileContent, Inode } from "./storage.ts";
+
+const readBytes = promisify(read);
+
+/** What reading needs of the store. */
+export interface ContentDeps {
+  readonly reader: SnapshotReader;
+  readonly files: OpenChunkFiles;
+  readonly pins: ChunkPins;
+  /** Told when stored bytes do not match their checksum. */
+  readonly damaged: (inode: Inode, what: string) => void;
+}
+
+/** A range of the content: one block of one chunk, or of a hole. */
+interface Block {
+  readonly chunk: ChunkRecord | undefined;
+  /** Of the block within the chunk. */
+  readonly start: number;
+  readonly length: number;
+  /** How much of it is stored; the rest is zeros. */
+  readonly storedLength: number;
+  readonly storedCrc: number;
+}
+
+/** See FileContent. */
+export class PinnedContent implements FileContent {
+  readonly inode: Inode;
+  readonly #deps: ContentDeps;
+  readonly #pinned: PinnedList | undefined;
+  #inline: Buffer | undefined;
+  #isInlineChecked = false;
+  #isClosed = false;
+  #isReported = false;
+  #lastChunk: ChunkRecord | undefined;
+
+  constructor(deps: ContentDeps, { inode, contentId }: ContentRecord) {
+    this.inode = inode;
+    this.#deps = deps;
+    if (contentId === undefined) {
+      const bytes = inode.sizeBytes === 0 ? new Uint8Array(0) : deps.reader.inline(inode.id);
+      this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      return;
+    }
+    const chunkCount = Math.ceil(inode.sizeBytes / CHUNK_BYTES);
+    // The version, since a ranged write changes a list in place.
+    const key = `${contentId}-${inode.version}`;
+    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkIds(contentId, chunkCount));
+  }
+
+  async readBlock(offset: number): Promise<Buffer> {
+    this.#refuseOutside(offset, 0);
+    if (offset >= this.inode.sizeBytes)
+      throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
+    if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
+    const block = this.#blockAt(offset);
+    const bytes = await this.#read(block);
+    return bytes.subarray((offset % CHUNK_BYTES) - block.start);
+  }
+
+  rangeCrc32(offset: number, length: number): number | Promise<number> {
+    this.#refuseOutside(offset, length);
+    if (this.#inline !== undefined) {
+      const bytes = this.#checkedInline();
+      return length === bytes.length ? this.inode.crc32 : crc32(bytes.subarray(offset, offset + length));
+    }
+    if (offset === 0 && length === this.inode.sizeBytes) return this.inode.crc32;
+    let crc: number | Promise<number> = 0;
+    for (let at = offset; at < offset + length; ) {
+      const part = this.#crcFrom(at, offset + length);
+      crc = joinCrcs(crc, part.crc, part.length);
+      at += part.length;
+    }
+    return crc;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#inline = undefined;
+    this.#lastChunk = undefined;
+    if (this.#pinned !== undefined) this.#deps.pins.unpin(this.#pinned);
+  }
+
+  /** Stored bytes of a chunk and its checksum as it is, without the zeros behind; nothing for a hole. For whoever rewrites it. */
+  storedChunk(position: number): ChunkRecord | undefined {
+    return this.#chunkAt(position);
+  }
+
+  /** CRC-32 from an offset on, up to the end of its chunk or block or of the range. */
+  #crcFrom(offset: number, end: number): { crc: number | Promise<number>; length: number } {
+    const within = offset % CHUNK_BYTES;
+    const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - (offset - within));
+    if (within === 0 && end - offset >= chunkLength) {
+      const chunk = this.#chunkAt(Math.floor(offset / CHUNK_BYTES));
+      return {
+        crc: crcWithZeros(chunk?.crc32 ?? 0, chunkLength - (chunk?.length ?? 0)),
+        length: chunkLength,
+      };
+    }
+    const block = this.#blockAt(offset);
+    const from = within - block.start;
+    const length = Math.min(block.length - from, end - offset);
+    if (length === block.length) {
+      return { crc: crcWithZeros(block.storedCrc, block.length - block.storedLength), length };
+    }
+    const crc = this.#read(block).then((bytes) => crc32(bytes.subarray(from, from + length)));
+    return { crc, length };
+  }
+
+  #blockAt(offset: number): Block {
+    const position = Math.floor(offset / CHUNK_BYTES);
+    const within = offset - position * CHUNK_BYTES;
+    const index = Math.floor(within / BLOCK_BYTES);
+    const start = index * BLOCK_BYTES;
+    const chunkLength = Math.min(CHUNK_BYTES, this.inode.sizeBytes - position * CHUNK_BYTES);
+    const length = Math.min(BLOCK_BYTES, chunkLength - start);
+    const chunk = this.#chunkAt(position);
+    const storedLength = Math.max(0, Math.min(length, (chunk?.length ?? 0) - start));
+    return {
+      chunk,
+      start,
+      length,
+      storedLength,
+      storedCrc: storedLength === 0 ? 0 : this.#blockCrc(chunk, index),
+    };
+  }
+
+  #chunkAt(position: number): ChunkRecord | undefined {
+    if (this.#isClosed) throw new GroveError("BAD_ARGUMENT", "the content was closed");
+    const id = this.#pinned?.chunkIds[position] ?? 0;
+    if (id === 0) return undefined;
+    if (this.#lastChunk?.id === id) return this.#lastChunk;
+    const chunk = this.#deps.reader.chunk(id);
+    if (chunk === undefined) throw this.#corrupt("a chunk has no row");
+    this.#lastChunk = chunk;
+    return chunk;
+  }
+
+  #blockCrc(chunk: ChunkRecord | undefined, index: number): number {
+    const crcs = chunk?.blockCrcs;
+    if (crcs === undefined || crcs.byteLength < (index + 1) * 4) throw this.#corrupt("a checksum is missing");
+    return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
+  }
+
+  async #read(block: Block): Promise<Buffer> {
+    const { chunk, storedLength } = block;
+    if (chunk === undefined || storedLength === 0) return Buffer.alloc(block.length);
+    const bytes =
+      storedLength === block.length ? Buffer.allocUnsafeSlow(block.length) : Buffer.alloc(block.length);
+    let got: number;
+    try {
+      got = await this.#deps.files.use(chunk.name, (descriptor) =>
+        readFully(descriptor, bytes, storedLength, block.start),
+      );
+    } catch (error) {
+      throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", error);
+    }
+    if (got < storedLength) throw this.#corrupt("a chunk file is too short");
+    const stored = storedLength === block.length ? bytes : bytes.subarray(0, storedLength);
+    if (crc32(stored) !== block.storedCrc) throw this.#corrupt("a block does not match its checksum");
+    return bytes;
+  }
+
+  #checkedInline(): Buffer {
+    const bytes = this.#inline;
+    if (bytes === undefined) throw new GroveError("BAD_ARGUMENT", "the content was closed");
+    if (!this.#isInlineChecked) {
+      if (bytes.length !== this.inode.sizeBytes || crc32(bytes) !== this.inode.crc32) {
+        throw this.#corrupt("a small file does not match its checksum");
+      }
+      this.#isInlineChecked = true;
+    }
+    return bytes;
+  }
+
+  #refuseOutside(offset: number, length: number): void {
+    const isInside = offset >= 0 && length >= 0 && offset + length <= this.inode.sizeBytes;
+    if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || !isInside) {
+      throw new GroveError("BAD_ARGUMENT", "the range is not within the file");
+    }
+  }
+
+  #corrupt(what: string, cause?: unknown): GroveError {
+    if (!this.#isReported) {
+      this.#isReported = true;
+      this.#deps.damaged(this.inode, what);
+    }
+    return new GroveError("CORRUPT", "the stored bytes do not match their checksum", {
+      cause: cause ?? new Error(what),
+    });
+  }
+}
+
+/** CRC-32 of a range followed by zeros. */
+export function crcWithZeros(crc: number, zeroBytes: number): number {
+  return crc32Combine(crc, crc32OfZeros(zeroBytes), zeroBytes);
+}
+
+function joinCrcs(
+  first: number | Promise<number>,
+  second: number | Promise<number>,
+  secondLength: number,
+): number | Promise<number> {
+  if (typeof first === "number" && typeof second === "number")
+    return crc32Combine(first, second, secondLength);
+  return Promise.all([first, second]).then(([before, after]) => crc32Combine(before, after, secondLength));
+}
+
+async function readFully(
+  descriptor: number,
+  bytes: Buffer,
+  length: number,
+  position: number,
+): Promise<number> {
+  let got = 0;
+  while (got < length) {
+    const { bytesRead } = await readBytes(descriptor, bytes, got, length - got, position + got);
+    if (bytesRead === 0) break;
+    got += bytesRead;
+  }
+  return got;
+}

@@ -1,0 +1,215 @@
+// Writes a range of a file by copy: chunks that it touches are made anew, so that a crash leaves the old bytes (D15).
+import { GroveError } from "#base/errors.ts";
+import {
+  CHUNK_BYTES,
+  FILE_MAX_BYTES,
+  INLINE_FILE_MAX_BYTES,
+  RANGE_WRITES_WAITING,
+  STALE_ACCESS_RETRIES,
+} from "#base/limits.ts";
+import type { ChunkStore } from "./chunk-store.ts";
+import { ChunkWriter } from "./chunk-writer.ts";
+import { ContentChecksums } from "./content-checksums.ts";
+import { crc32Replace } from "./crc32-combine.ts";
+import { type ContentDeps, crcWithZeros, PinnedContent } from "./pinned-content.ts";
+import { SlotPool } from "./slot-pool.ts";
+import type { ContentRecord } from "./snapshot-reader.ts";
+import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
+import { type ChangeContext, etagOf, type InodeId } from "./storage.ts";
+import type { ChangeReply, NewChunk } from "./write-commands.ts";
+import type { WriteQueue } from "./write-queue.ts";
+
+/** Each holds up to three chunks in memory. */
+const RANGE_WRITES_AT_ONCE = 4;
+
+/** One ranged write. */
+export interface RangeWrite extends ChangeContext {
+  readonly fileId: InodeId;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  readonly ifMatch: string | undefined;
+}
+
+/** What ranged writes need of the store. */
+export interface RangeWriterDeps {
+  readonly content: ContentDeps;
+  readonly store: ChunkStore;
+  readonly queue: WriteQueue;
+  /** Ends all writing. */
+  readonly failed: (reason: string) => void;
+  readonly nowMs: () => number;
+}
+
+interface NewContentOfRange {
+  readonly chunks: readonly NewChunk[];
+  readonly sizeBytes: number;
+  readonly crc32: number;
+}
+
+/** Ranged writes of one file run one after the other, those of several files side by side. */
+export class RangeWriter {
+  readonly #deps: RangeWriterDeps;
+  readonly #slots = new SlotPool(RANGE_WRITES_AT_ONCE);
+  readonly #lines = new Map<InodeId, Promise<unknown>>();
+  #waiting = 0;
+
+  constructor(deps: RangeWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws what Storage.writeRange throws. */
+  async write(write: RangeWrite): Promise<ChangeReply> {
+    const { offset, data, fileId } = write;
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + data.length > FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+    }
+    if (this.#waiting >= RANGE_WRITES_WAITING) {
+      throw new GroveError("OVERLOADED", "too many writes wait; try again");
+    }
+    this.#waiting++;
+    const before = this.#lines.get(fileId) ?? Promise.resolve();
+    const turn = before.then(() => this.#writeInTurn(write));
+    const settled = turn.catch(() => undefined);
+    this.#lines.set(fileId, settled);
+    try {
+      return await turn;
+    } finally {
+      this.#waiting--;
+      if (this.#lines.get(fileId) === settled) this.#lines.delete(fileId);
+    }
+  }
+
+  async #writeInTurn(write: RangeWrite): Promise<ChangeReply> {
+    const { fileId, offset, data, ifMatch, owner, accessVersion, by } = write;
+    const { queue, content } = this.#deps;
+    for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
+      const nowMs = this.#deps.nowMs();
+      const change = { owner, accessVersion, by, nowMs, fileId };
+      const record = content.reader.file(fileId);
+      const endsSmall = Math.max(record.inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
+      const reply = endsSmall
+        ? await queue.submit({ op: "writeInline", ...change, offset, data, ifMatch })
+        : await this.#slots.run(() => this.#writeChunks(write, record, nowMs));
+      if (reply !== undefined) return reply;
+      // Somebody replaced the file meanwhile: the same write applies to what is there now.
+    }
+    throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
+  }
+
+  async #writeChunks(
+    write: RangeWrite,
+    record: ContentRecord,
+    nowMs: number,
+  ): Promise<ChangeReply | undefined> {
+    const { owner, accessVersion, by, fileId, ifMatch } = write;
+    const { store, queue, content: deps } = this.#deps;
+    if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
+      throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more");
+    }
+    const content = new PinnedContent(deps, record);
+    const writers: ChunkWriter[] = [];
+    let isCommitted = false;
+    try {
+      const made = await this.#makeChunks(write, content, writers);
+      const expectedVersion = record.inode.version;
+      const change = { owner, accessVersion, by, nowMs, fileId, expectedVersion };
+      const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
+      isCommitted = reply !== undefined;
+      return reply;
+    } finally {
+      content.close();
+      await this.#settle(writers, isCommitted, store);
+    }
+  }
+
+  async #makeChunks(
+    { offset, data }: RangeWrite,
+    content: PinnedContent,
+    writers: ChunkWriter[],
+  ): Promise<NewContentOfRange> {
+    const oldSize = content.inode.sizeBytes;
+    const sizeBytes = Math.max(oldSize, offset + data.length);
+    let crc = crcWithZeros(content.inode.crc32, sizeBytes - oldSize);
+    const chunks: NewChunk[] = [];
+    for (const position of touchedPositions(offset, data.length, oldSize)) {
+      const start = position * CHUNK_BYTES;
+      const bytes = await mergedChunk(content, position, offset, data);
+      const checksums = new ContentChecksums();
+      checksums.update(bytes);
+      const { crc32, blockCrcs } = checksums.endChunk();
+      const span = Math.min(CHUNK_BYTES, sizeBytes - start);
+      const old = storedPart(content, position);
+      crc = crc32Replace(
+        crc,
+        crcWithZeros(old.crc32, span - old.length),
+        crcWithZeros(crc32, span - bytes.length),
+        sizeBytes - start - span,
+      );
+      const writer = new ChunkWriter(this.#deps.store, position);
+      writers.push(writer);
+      writer.append([bytes], bytes.length).catch(() => undefined);
+      chunks.push(writer.record(crc32, blockCrcs));
+    }
+    try {
+      await Promise.all(writers.map((writer) => writer.finish()));
+      if (writers.length > 0) await this.#deps.store.flushDirectoriesOf(writers.map(({ name }) => name));
+    } catch (error) {
+      throw this.#fileError(error);
+    }
+    return { chunks, sizeBytes, crc32: crc };
+  }
+
+  #fileError(error: unknown): GroveError {
+    const harmless = harmlessFileError(error);
+    if (harmless === undefined) this.#deps.failed(`writing a chunk file failed: ${String(error)}`);
+    return harmless ?? storageFailed(this.#deps.queue.failure ?? String(error));
+  }
+
+  async #settle(writers: readonly ChunkWriter[], isCommitted: boolean, store: ChunkStore): Promise<void> {
+    if (!isCommitted) {
+      // What was handed to a writer that failed may be found committed at the next start.
+      const mayUnlink = this.#deps.queue.failure === undefined;
+      const results = await Promise.allSettled(writers.map((writer) => writer.discard(mayUnlink)));
+      if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
+    }
+    store.settle(writers.map(({ name }) => name));
+  }
+}
+
+/** Chunks that a write touches, and the first one when a small file becomes a large one. */
+function touchedPositions(offset: number, length: number, oldSize: number): number[] {
+  const positions: number[] = [];
+  const first = Math.floor(offset / CHUNK_BYTES);
+  if (oldSize > 0 && oldSize <= INLINE_FILE_MAX_BYTES && (first > 0 || length === 0)) positions.push(0);
+  for (let position = first; position * CHUNK_BYTES < offset + length; position++) positions.push(position);
+  return positions;
+}
+
+/** What is stored of a chunk's span. */
+function storedPart(content: PinnedContent, position: number): { length: number; crc32: number } {
+  const { sizeBytes, crc32 } = content.inode;
+  if (sizeBytes <= INLINE_FILE_MAX_BYTES)
+    return position === 0 ? { length: sizeBytes, crc32 } : { length: 0, crc32: 0 };
+  return content.storedChunk(position) ?? { length: 0, crc32: 0 };
+}
+
+/** The chunk's bytes after the write, verified where they are old; as short as the last byte that is not a trailing hole. */
+async function mergedChunk(
+  content: PinnedContent,
+  position: number,
+  offset: number,
+  data: Uint8Array,
+): Promise<Buffer> {
+  const start = position * CHUNK_BYTES;
+  const from = Math.max(offset, start);
+  const to = Math.min(offset + data.length, start + CHUNK_BYTES);
+  const old = storedPart(content, position);
+  const bytes = Buffer.alloc(Math.max(old.length, to - start));
+  const isCovered = from === start && to - start >= old.length;
+  for (let at = 0; at < old.length && !isCovered; ) {
+    const block = await content.readBlock(start + at);
+    at += block.copy(bytes, at, 0, Math.min(block.length, old.length - at));
+  }
+  if (to > from) bytes.set(data.subarray(from - offset, to - offset), from - start);
+  return bytes;
+}

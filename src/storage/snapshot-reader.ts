@@ -1,0 +1,324 @@
+// Reads of the namespace on the main thread: synchronous, from one snapshot per turn of the event loop.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX } from "#base/limits.ts";
+import { ROOT_STRIDE } from "./ledger.ts";
+import { pageToken, readPageToken } from "./page-token.ts";
+import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, openReader } from "./schema.ts";
+import { isBrokenDatabase } from "./sqlite-errors.ts";
+import type { Inode, InodeId, ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
+
+/** An inode, and where its content is. */
+export interface ContentRecord {
+  readonly inode: Inode;
+  readonly contentId: number | undefined;
+}
+
+/** A chunk's row. */
+export interface ChunkRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly length: number;
+  readonly crc32: number;
+  readonly blockCrcs: Uint8Array;
+}
+
+/** Columns in the order in which `toInode` reads them; rows come as arrays, which costs half of what objects do. */
+const COLUMNS =
+  "id, parent_id, name, kind, size, child_count, mtime_ms, ctime_ms, version, crc32, created_by, flags, content_id";
+type Row = [
+  number,
+  number | null,
+  string,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  string | null,
+  number,
+  number | null,
+];
+type RootRow = [string, string, number, number, number, number, number, number, number];
+
+const SORT_COLUMNS = { size: "size", mtime: "mtime_ms" } as const;
+
+/** Owner of the connection that reads. A broken database is told to `broken` once it is met, and read on as far as it goes. */
+export class SnapshotReader {
+  readonly #db: DatabaseSync;
+  readonly #broken: (error: unknown) => void;
+  readonly #begin: StatementSync;
+  readonly #end: StatementSync;
+  readonly #child: StatementSync;
+  readonly #inode: StatementSync;
+  readonly #root: StatementSync;
+  readonly #roots: StatementSync;
+  readonly #grants: StatementSync;
+  readonly #inline: StatementSync;
+  readonly #positions: StatementSync;
+  readonly #chunk: StatementSync;
+  readonly #garbage: StatementSync;
+  readonly #listings = new Map<string, StatementSync>();
+  /** Owners by root number; roots never change hands. */
+  readonly #owners = new Map<number, string>();
+  #isHeld = false;
+
+  constructor(path: string, broken: (error: unknown) => void) {
+    this.#db = openReader(path);
+    this.#broken = broken;
+    this.#begin = this.#db.prepare("BEGIN");
+    this.#end = this.#db.prepare("COMMIT");
+    this.#child = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
+    this.#inode = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
+    const root = `SELECT owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count, number
+      FROM root`;
+    this.#root = this.#prepare(`${root} WHERE owner = ?`);
+    this.#roots = this.#prepare(`${root} ORDER BY number`);
+    this.#grants = this.#prepare("SELECT username FROM share_grant WHERE inode_id = ?");
+    this.#inline = this.#prepare("SELECT data FROM inline_content WHERE inode_id = ?");
+    this.#positions = this.#prepare(
+      "SELECT position, chunk_id FROM file_chunk WHERE content_id = ? ORDER BY position",
+    );
+    this.#chunk = this.#prepare("SELECT id, name, length, crc32, block_crcs FROM chunk WHERE id = ?");
+    this.#garbage = this.#prepare(
+      `SELECT garbage.sequence, chunk.id, chunk.name FROM garbage JOIN chunk ON chunk.id = garbage.chunk_id
+       WHERE garbage.sequence > ? ORDER BY garbage.sequence LIMIT ?`,
+    );
+  }
+
+  /** Ends the held snapshot, so that the next read sees what was committed since. */
+  renew(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#end.run();
+  }
+
+  close(): void {
+    this.renew();
+    this.#db.close();
+  }
+
+  root(owner: string): RootRecord | undefined {
+    return this.#read(() => {
+      const row = this.#root.get(owner) as RootRow | undefined;
+      return row === undefined ? undefined : this.#toRoot(row);
+    });
+  }
+
+  roots(): RootRecord[] {
+    return this.#read(() => (this.#roots.all() as unknown as RootRow[]).map((row) => this.#toRoot(row)));
+  }
+
+  resolve(owner: string, names: readonly string[]): Resolution {
+    return this.#read(() => {
+      const rootRow = this.#root.get(owner) as RootRow | undefined;
+      if (rootRow === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such root on this node");
+      const root = this.#toRoot(rootRow);
+      let row = this.#inode.get(root.directoryId) as unknown as Row;
+      const chain: [Inode, ...Inode[]] = [toInode(row, owner)];
+      const granted = hasGrants(row) ? [row[0]] : [];
+      let depth = 0;
+      for (; depth < names.length && row[3] === KIND_DIRECTORY; depth++) {
+        const child = this.#child.get(row[0], names[depth] ?? "") as Row | undefined;
+        if (child === undefined) break;
+        row = child;
+        chain.push(toInode(row, owner));
+        if (hasGrants(row)) granted.push(row[0]);
+      }
+      return { root, chain, missing: names.slice(depth), shared: this.#usernames(granted) };
+    });
+  }
+
+  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
+    return this.#read(() => {
+      const { sort } = page;
+      const owner = this.#reachable(directoryId);
+      const directory = this.#inode.get(directoryId) as unknown as Row;
+      if (directory[3] !== KIND_DIRECTORY) throw new GroveError("NOT_DIRECTORY", "not a directory");
+      const [by, isDescending] = sortOf(sort);
+      if (by !== "name" && directory[5] > LIST_SORTED_ENTRIES_MAX) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `a directory with more than ${LIST_SORTED_ENTRIES_MAX} entries is listed by name only`,
+        );
+      }
+      const limit = Math.min(Math.max(1, Math.trunc(page.limit)), LIST_PAGE_MAX);
+      const after = readPageToken(page.pageToken, directoryId, sort);
+      const statement = this.#listing(by, isDescending, after !== undefined);
+      const from =
+        after === undefined ? [] : by === "name" ? [after.name] : [after.value, after.value, after.name];
+      const rows = statement.all(directoryId, ...from, limit + 1) as unknown as Row[];
+      const entries = rows.slice(0, limit).map((row) => toInode(row, owner));
+      const last = rows.length > limit ? entries.at(-1) : undefined;
+      if (last === undefined) return { entries, nextPageToken: undefined };
+      const value = by === "name" ? 0 : by === "size" ? last.sizeBytes : last.mtimeMs;
+      return { entries, nextPageToken: pageToken(directoryId, sort, { name: last.name, value }) };
+    });
+  }
+
+  /** A file that can be reached from its root. Throws NO_SUCH_PATH and IS_DIRECTORY. */
+  file(fileId: InodeId): ContentRecord {
+    return this.#read(() => {
+      const owner = this.#reachable(fileId);
+      const row = this.#inode.get(fileId) as unknown as Row;
+      if (row[3] === KIND_DIRECTORY) throw new GroveError("IS_DIRECTORY", "a directory has no content");
+      return { inode: toInode(row, owner), contentId: row[12] ?? undefined };
+    });
+  }
+
+  inline(fileId: InodeId): Uint8Array {
+    return this.#read(() => {
+      const row = this.#inline.get(fileId) as [Uint8Array] | undefined;
+      return row?.[0] ?? new Uint8Array(0);
+    });
+  }
+
+  /** Chunk ids by position; 0 where there is a hole. */
+  chunkIds(contentId: number, chunkCount: number): Float64Array {
+    return this.#read(() => {
+      const ids = new Float64Array(chunkCount);
+      for (const [position, id] of this.#positions.all(contentId) as unknown as [number, number][])
+        ids[position] = id;
+      return ids;
+    });
+  }
+
+  chunk(id: number): ChunkRecord | undefined {
+    return this.#read(() => {
+      const row = this.#chunk.get(id) as [number, string, number, number, Uint8Array] | undefined;
+      if (row === undefined) return undefined;
+      return { id: row[0], name: row[1], length: row[2], crc32: row[3], blockCrcs: row[4] };
+    });
+  }
+
+  /** The next chunks whose files are to be unlinked, in order of their sequence numbers. */
+  garbage(afterSequence: number, limit: number): { sequence: number; id: number; name: string }[] {
+    return this.#read(() =>
+      (this.#garbage.all(afterSequence, limit) as unknown as [number, number, string][]).map(
+        ([sequence, id, name]) => ({
+          sequence,
+          id,
+          name,
+        }),
+      ),
+    );
+  }
+
+  /** Runs reads within the snapshot of this turn of the event loop. */
+  #read<T>(read: () => T): T {
+    try {
+      if (!this.#isHeld) {
+        this.#begin.run();
+        this.#isHeld = true;
+        // Not longer than this turn: a held snapshot keeps the log from being emptied.
+        setImmediate(() => this.renew());
+      }
+      return read();
+    } catch (error) {
+      if (!isBrokenDatabase(error)) throw error;
+      this.#broken(error);
+      throw new GroveError("CORRUPT", "the database of this node is damaged", { cause: error });
+    }
+  }
+
+  /** Owner of an inode that can be reached from its root. Throws NO_SUCH_PATH for what is gone or detached. */
+  #reachable(id: InodeId): string {
+    const owner = this.#ownerOf(id);
+    let row = this.#inode.get(id) as Row | undefined;
+    while (row !== undefined && row[1] !== null) row = this.#inode.get(row[1]) as Row | undefined;
+    // Of all inodes without a parent only a root's own directory has no name.
+    if (owner === undefined || row === undefined || row[2] !== "") {
+      throw new GroveError("NO_SUCH_PATH", "no such file or directory");
+    }
+    return owner;
+  }
+
+  #ownerOf(id: InodeId): string | undefined {
+    const number = Math.floor(id / ROOT_STRIDE);
+    if (!this.#owners.has(number)) this.roots();
+    return this.#owners.get(number);
+  }
+
+  #toRoot(row: RootRow): RootRecord {
+    const [
+      owner,
+      rootId,
+      directoryId,
+      accessVersion,
+      liveBytes,
+      trashBytes,
+      stagingBytes,
+      fileCount,
+      number,
+    ] = row;
+    this.#owners.set(number, owner);
+    return {
+      owner,
+      rootId,
+      directoryId,
+      accessVersion,
+      usage: { liveBytes, trashBytes, stagingBytes, fileCount },
+    };
+  }
+
+  #usernames(inodeIds: readonly InodeId[]): readonly string[] {
+    if (inodeIds.length === 0) return [];
+    const names = inodeIds.flatMap((id) =>
+      (this.#grants.all(id) as unknown as [string][]).map(([username]) => username),
+    );
+    return [...new Set(names)].toSorted();
+  }
+
+  #listing(by: "name" | "size" | "mtime", isDescending: boolean, isContinued: boolean): StatementSync {
+    const key = `${by} ${isDescending} ${isContinued}`;
+    const known = this.#listings.get(key);
+    if (known !== undefined) return known;
+    const order = isDescending ? "DESC" : "ASC";
+    const compare = isDescending ? "<" : ">";
+    const column = by === "name" ? undefined : SORT_COLUMNS[by];
+    const after =
+      column === undefined
+        ? `AND name ${compare} ?`
+        : `AND (${column} ${compare} ? OR (${column} = ? AND name > ?))`;
+    const statement = this.#prepare(
+      `SELECT ${COLUMNS} FROM inode WHERE parent_id = ? ${isContinued ? after : ""}
+       ORDER BY ${column === undefined ? `name ${order}` : `${column} ${order}, name`} LIMIT ?`,
+    );
+    this.#listings.set(key, statement);
+    return statement;
+  }
+
+  #prepare(sql: string): StatementSync {
+    const statement = this.#db.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+}
+
+function toInode(row: Row, owner: string): Inode {
+  return {
+    id: row[0],
+    parentId: row[1] ?? undefined,
+    name: row[2],
+    kind: row[3] === KIND_DIRECTORY ? "directory" : "file",
+    sizeBytes: row[4],
+    childCount: row[5],
+    mtimeMs: row[6],
+    ctimeMs: row[7],
+    version: row[8],
+    crc32: row[9],
+    createdBy: row[10] ?? owner,
+    damaged: (row[11] & FLAG_DAMAGED) !== 0,
+  };
+}
+
+function hasGrants(row: Row): boolean {
+  return (row[11] & FLAG_HAS_GRANTS) !== 0;
+}
+
+function sortOf(sort: ListSort): ["name" | "size" | "mtime", boolean] {
+  const [by, direction] = sort.split("-") as ["name" | "size" | "mtime", string | undefined];
+  return [by, direction === "desc"];
+}

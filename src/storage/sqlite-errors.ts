@@ -1,0 +1,63 @@
+// Which errors of SQLite and of the filesystem end all writing, and which refuse one change.
+import { GroveError } from "#base/errors.ts";
+
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+const SQLITE_NOMEM = 7;
+const SQLITE_FULL = 13;
+const SQLITE_TOOBIG = 18;
+const SQLITE_CONSTRAINT = 19;
+/** Refusals of one statement after which the database is as it was; every other error of SQLite is taken for a broken store. */
+const HARMLESS: ReadonlySet<number> = new Set([
+  SQLITE_BUSY,
+  SQLITE_LOCKED,
+  SQLITE_NOMEM,
+  SQLITE_FULL,
+  SQLITE_TOOBIG,
+  SQLITE_CONSTRAINT,
+]);
+const NO_SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+const NO_DESCRIPTORS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
+
+/** Primary result code of an error of SQLite; undefined for any other error. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error)) return undefined;
+  return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+}
+
+/** True when an error of SQLite says that the store itself is broken: SQLITE_IOERR, CORRUPT, READONLY and their like (A-06). */
+export function isBrokenDatabase(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && !HARMLESS.has(code);
+}
+
+/** True when SQLite found no space on the disk (A-07). */
+export function isDatabaseFull(error: unknown): boolean {
+  return sqliteCode(error) === SQLITE_FULL;
+}
+
+/** True when another process holds a lock on the database for too long (A-12). */
+export function isDatabaseBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+/** The refusal of a change for which the disk has no space. */
+export function diskFull(cause?: unknown): GroveError {
+  return new GroveError("DISK_RESERVE", "the disk is full; nothing was changed", { cause });
+}
+
+/** The refusal of every change once a flush has failed (A-06). */
+export function storageFailed(reason: string): GroveError {
+  return new GroveError("STORAGE_FAILED", `the store takes no more changes until it is restarted: ${reason}`);
+}
+
+/** The refusal for a failed open or write of a chunk file after which the store can go on; undefined when it cannot. */
+export function harmlessFileError(error: unknown): GroveError | undefined {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (NO_SPACE.has(code)) return diskFull(error);
+  if (NO_DESCRIPTORS.has(code)) {
+    return new GroveError("OVERLOADED", "too many open files", { cause: error });
+  }
+  return undefined;
+}

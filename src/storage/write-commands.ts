@@ -1,0 +1,236 @@
+// What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
+import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import type { InodeId, InodeKind, StorageFacts, Usage } from "./storage.ts";
+import { StaleAccessError } from "./storage.ts";
+
+/** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
+export interface ChangeFields {
+  readonly owner: string;
+  readonly accessVersion: number;
+  readonly by: string;
+  readonly nowMs: number;
+}
+
+/** A chunk file that lies complete on stable storage and has no row yet. */
+export interface NewChunk {
+  readonly position: number;
+  readonly name: string;
+  readonly length: number;
+  readonly crc32: number;
+  readonly blockCrcs: Uint8Array;
+}
+
+/** Content of a file as a change brings it: within the database, or a list of chunks of which the first may be staged already. */
+export type NewContent =
+  | { readonly inline: Uint8Array }
+  | { readonly contentId: number | undefined; readonly chunks: readonly NewChunk[] };
+
+/** Puts a finished upload into the namespace. */
+export interface CommitUploadCommand extends ChangeFields {
+  readonly op: "commitUpload";
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onExists: "replace" | "fail";
+  readonly ifMatch: string | undefined;
+  readonly mtimeMs: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  readonly content: NewContent;
+}
+
+/** Makes a small file. */
+export interface CreateFileCommand extends ChangeFields {
+  readonly op: "createFile";
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly data: Uint8Array;
+  readonly mtimeMs: number;
+}
+
+/** Makes a directory. */
+export interface CreateDirectoryCommand extends ChangeFields {
+  readonly op: "createDirectory";
+  readonly parentId: InodeId;
+  readonly name: string;
+}
+
+/** Writes into a file that is small before and after. */
+export interface WriteInlineCommand extends ChangeFields {
+  readonly op: "writeInline";
+  readonly fileId: InodeId;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  readonly ifMatch: string | undefined;
+}
+
+/** Replaces chunks of a file that is still at the version for which they were made. */
+export interface WriteChunksCommand extends ChangeFields {
+  readonly op: "writeChunks";
+  readonly fileId: InodeId;
+  readonly expectedVersion: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  readonly chunks: readonly NewChunk[];
+}
+
+/** Moves or renames. */
+export interface RenameCommand extends ChangeFields {
+  readonly op: "rename";
+  readonly inodeId: InodeId;
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Removes for good. */
+export interface RemoveCommand extends ChangeFields {
+  readonly op: "remove";
+  readonly inodeId: InodeId;
+  readonly recursive: boolean;
+}
+
+/** Makes a root. */
+export interface CreateRootCommand {
+  readonly op: "createRoot";
+  readonly owner: string;
+  readonly rootId: string;
+  readonly nowMs: number;
+}
+
+/** Hands over chunks of an upload before its commit. */
+export interface StageChunksCommand {
+  readonly op: "stageChunks";
+  readonly owner: string;
+  readonly contentId: number | undefined;
+  readonly chunks: readonly NewChunk[];
+}
+
+/** Drops what an aborted upload staged. */
+export interface DropStagedCommand {
+  readonly op: "dropStaged";
+  readonly contentId: number;
+}
+
+/** Forgets garbage whose files are gone. */
+export interface DropGarbageCommand {
+  readonly op: "dropGarbage";
+  readonly chunkIds: readonly number[];
+}
+
+/** Remembers that files in a directory below chunks/ may lack rows after a crash. */
+export interface OpenChunkDirectoryCommand {
+  readonly op: "openChunkDirectory";
+  readonly directory: string;
+}
+
+/** Remembers that none do any more. */
+export interface CloseChunkDirectoryCommand {
+  readonly op: "closeChunkDirectory";
+  readonly directory: string;
+}
+
+/** Marks a file as damaged when it still is at the version that was read. */
+export interface MarkDamagedCommand {
+  readonly op: "markDamaged";
+  readonly fileId: InodeId;
+  readonly version: number;
+}
+
+/** Everything that changes the database. */
+export type Command =
+  | CloseChunkDirectoryCommand
+  | CommitUploadCommand
+  | CreateDirectoryCommand
+  | CreateFileCommand
+  | CreateRootCommand
+  | DropGarbageCommand
+  | DropStagedCommand
+  | MarkDamagedCommand
+  | OpenChunkDirectoryCommand
+  | RemoveCommand
+  | RenameCommand
+  | StageChunksCommand
+  | WriteChunksCommand
+  | WriteInlineCommand;
+
+/** An inode as the writer tells of it; createdBy is null when it was the owner. */
+export interface InodeFields {
+  readonly id: InodeId;
+  readonly parentId: InodeId | null;
+  readonly name: string;
+  readonly kind: InodeKind;
+  readonly sizeBytes: number;
+  readonly childCount: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  readonly version: number;
+  readonly crc32: number;
+  readonly createdBy: string | null;
+  readonly damaged: boolean;
+}
+
+/** What a change of the namespace did. */
+export interface ChangeReply {
+  readonly inode: InodeFields;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** What a removal did. */
+export interface RemovalReply {
+  readonly freedBytes: number;
+  readonly inodeCount: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** A root as the writer tells of it. */
+export interface RootReply {
+  readonly owner: string;
+  readonly rootId: string;
+  readonly directoryId: InodeId;
+  readonly accessVersion: number;
+  readonly usage: Usage;
+}
+
+/** A refusal on its way between threads. */
+export interface RefusedReply {
+  readonly refused:
+    | { readonly code: ErrorCode; readonly message: string; readonly metadata: ErrorMetadata }
+    | "stale";
+}
+
+/** Answer to one command, by the number it came with. */
+export type Reply = readonly [
+  number,
+  ChangeReply | RemovalReply | RootReply | RefusedReply | number | undefined,
+];
+
+/** From the main thread: commands with their numbers, or the wish to end. */
+export type WriterRequest =
+  | { readonly commands: readonly (readonly [number, Command])[] }
+  | { readonly close: "checkpoint" | "leave" };
+
+/** From the writer: answers of one transaction, the reason for which it stopped, or that it has closed. */
+export interface WriterAnswer {
+  readonly replies: readonly Reply[];
+  readonly facts: StorageFacts | undefined;
+  /** True when rows were added to the garbage table. */
+  readonly hasGarbage: boolean;
+  readonly failure: string | undefined;
+  readonly closed: boolean;
+}
+
+/** Turns a refusal into plain values; undefined for what is no refusal. */
+export function packRefusal(error: unknown): RefusedReply | undefined {
+  if (error instanceof StaleAccessError) return { refused: "stale" };
+  if (!(error instanceof GroveError)) return undefined;
+  return { refused: { code: error.code, message: error.message, metadata: error.metadata } };
+}
+
+/** Makes the error again. */
+export function unpackRefusal({ refused }: RefusedReply): Error {
+  if (refused === "stale")
+    return new StaleAccessError("who may reach what has changed; check again and repeat");
+  return new GroveError(refused.code, refused.message, { metadata: refused.metadata });
+}

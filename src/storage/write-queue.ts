@@ -1,0 +1,203 @@
+// The main thread's side of the writer: one message per turn of the event loop each way, bounded, and final in failure.
+import { extname } from "node:path";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { GroveError } from "#base/errors.ts";
+import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { storageFailed } from "./sqlite-errors.ts";
+import type { StorageFacts } from "./storage.ts";
+import {
+  type ChangeReply,
+  type Command,
+  type RefusedReply,
+  type RemovalReply,
+  type Reply,
+  type RootReply,
+  unpackRefusal,
+  type WriterAnswer,
+  type WriterRequest,
+} from "./write-commands.ts";
+import type { WriterData } from "./write-worker.ts";
+
+/** What each command is answered with. */
+export type ReplyOf<Op extends Command["op"]> = Op extends "remove"
+  ? RemovalReply
+  : Op extends "createRoot"
+    ? RootReply
+    : Op extends "stageChunks"
+      ? number
+      : Op extends "writeInline" | "writeChunks"
+        ? ChangeReply | undefined
+        : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
+          ? ChangeReply
+          : undefined;
+
+interface Pending {
+  readonly bytes: number;
+  readonly resolve: (value: Reply[1]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** How the queue tells of what comes back. */
+export interface WriteQueueEvents {
+  /** Something was committed: whoever reads must look again. Called before any promise of it resolves. */
+  committed(): void;
+  /** There are chunk files to unlink. */
+  garbage(): void;
+  /** Nothing is written any more; called once. */
+  failed(reason: string): void;
+}
+
+/** Hands commands to the writer's thread. */
+export class WriteQueue {
+  readonly #worker: Worker;
+  readonly #port: MessagePort;
+  readonly #events: WriteQueueEvents;
+  readonly #pending = new Map<number, Pending>();
+  #outgoing: [number, Command][] = [];
+  #queuedBytes = 0;
+  #nextNumber = 1;
+  #isScheduled = false;
+  #failure: string | undefined;
+  #isClosing = false;
+  #closed: (() => void) | undefined;
+  #facts: StorageFacts = { chunkCount: 0, inodeCount: 0, trashBytes: 0, stagingBytes: 0 };
+  readonly #ready = Promise.withResolvers<void>();
+
+  constructor(data: Omit<WriterData, "port">, events: WriteQueueEvents) {
+    this.#events = events;
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    this.#port.on("message", (answer: WriterAnswer) => this.#take(answer));
+    // Beside this file in the sources, and beside the bundle that holds it.
+    const url = new URL(`./write-worker${extname(import.meta.url)}`, import.meta.url);
+    this.#worker = new Worker(url, {
+      workerData: { ...data, port: port2 } satisfies WriterData,
+      transferList: [port2],
+      name: "grove-storage-writer",
+    });
+    this.#worker.on("error", (error) => this.fail(`the writer's thread died: ${errorText(error)}`));
+    this.#worker.on("exit", () => {
+      if (!this.#isClosing) this.fail("the writer's thread ended");
+      this.#closed?.();
+    });
+  }
+
+  /** Resolves when the thread has opened the database. Rejects with STORAGE_FAILED when it cannot. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Why every change is refused. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  get facts(): StorageFacts {
+    return this.#facts;
+  }
+
+  /**
+   * Runs a command. Its bytes are copied before this returns. Rejects with the command's refusal, OVERLOADED when too much waits, and
+   * STORAGE_FAILED after a failure and after close.
+   */
+  submit<Op extends Command["op"]>(command: Extract<Command, { op: Op }>): Promise<ReplyOf<Op>> {
+    if (this.#failure !== undefined) return Promise.reject(storageFailed(this.#failure));
+    if (this.#isClosing) return Promise.reject(storageFailed("it is being closed"));
+    const bytes = bytesOf(command)?.length ?? 0;
+    if (this.#pending.size >= STORAGE_QUEUE_COMMANDS || this.#queuedBytes + bytes > STORAGE_QUEUE_BYTES) {
+      return Promise.reject(new GroveError("OVERLOADED", "too many changes wait for the disk; try again"));
+    }
+    this.#queuedBytes += bytes;
+    const number = this.#nextNumber++;
+    this.#outgoing.push([number, withOwnBytes(command)]);
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#send());
+    }
+    return new Promise((resolve, reject) => {
+      this.#pending.set(number, { bytes, resolve: resolve as Pending["resolve"], reject });
+    });
+  }
+
+  /** Ends all writing: what waits and what comes is refused with STORAGE_FAILED. */
+  fail(reason: string): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = reason;
+    this.#ready.reject(storageFailed(reason));
+    this.#ready.promise.catch(() => undefined);
+    this.#outgoing = [];
+    const error = storageFailed(reason);
+    for (const pending of this.#pending.values()) pending.reject(error);
+    this.#pending.clear();
+    this.#queuedBytes = 0;
+    this.#events.failed(reason);
+  }
+
+  /** Lets running commands end, brings the log into the database unless something failed, and ends the thread. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#send();
+    const closed = new Promise<void>((resolve) => {
+      this.#closed = resolve;
+    });
+    this.#port.postMessage({
+      close: this.#failure === undefined ? "checkpoint" : "leave",
+    } satisfies WriterRequest);
+    await closed;
+    this.#port.close();
+    await this.#worker.terminate();
+  }
+
+  #send(): void {
+    this.#isScheduled = false;
+    if (this.#outgoing.length === 0) return;
+    const commands = this.#outgoing;
+    this.#outgoing = [];
+    const buffers: ArrayBuffer[] = [];
+    for (const [, command] of commands) {
+      // Copied when it was taken in, so it can move instead of being copied once more.
+      const bytes = bytesOf(command);
+      if (bytes !== undefined) buffers.push(bytes.buffer as ArrayBuffer);
+    }
+    this.#port.postMessage({ commands } satisfies WriterRequest, buffers);
+  }
+
+  #take(answer: WriterAnswer): void {
+    if (answer.facts !== undefined) this.#facts = answer.facts;
+    this.#events.committed();
+    for (const [number, value] of answer.replies) this.#settle(number, value);
+    if (answer.failure !== undefined) this.fail(answer.failure);
+    else if (answer.hasGarbage && !this.#isClosing) this.#events.garbage();
+    this.#ready.resolve();
+    if (answer.closed) this.#closed?.();
+  }
+
+  #settle(number: number, value: Reply[1]): void {
+    const pending = this.#pending.get(number);
+    // Refused already, when the failure was found on this side.
+    if (pending === undefined) return;
+    this.#pending.delete(number);
+    this.#queuedBytes -= pending.bytes;
+    if (isRefused(value)) pending.reject(unpackRefusal(value));
+    else pending.resolve(value);
+  }
+}
+
+/** Content of a small file that comes with a command. */
+function bytesOf(command: Command): Uint8Array | undefined {
+  if ("data" in command) return command.data;
+  return command.op === "commitUpload" && "inline" in command.content ? command.content.inline : undefined;
+}
+
+/** A slice of a 64 KiB read buffer would be cloned with all of its buffer. */
+function withOwnBytes(command: Command): Command {
+  if ("data" in command) return { ...command, data: new Uint8Array(command.data) };
+  if (command.op !== "commitUpload" || !("inline" in command.content)) return command;
+  return { ...command, content: { inline: new Uint8Array(command.content.inline) } };
+}
+
+function isRefused(value: Reply[1]): value is RefusedReply {
+  return typeof value === "object" && "refused" in value;
+}

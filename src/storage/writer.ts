@@ -1,0 +1,272 @@
+// Runs commands in transactions: many per commit, each in a savepoint, none answered before the commit is on stable storage.
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { ContentCommands } from "./content-commands.ts";
+import { ContentRows } from "./content-rows.ts";
+import { InodeRows } from "./inode-rows.ts";
+import { Ledger } from "./ledger.ts";
+import { NamespaceCommands } from "./namespace-commands.ts";
+import { openWriter } from "./schema.ts";
+import {
+  diskFull,
+  isBrokenDatabase,
+  isDatabaseBusy,
+  isDatabaseFull,
+  storageFailed,
+} from "./sqlite-errors.ts";
+import type { StorageFacts } from "./storage.ts";
+import { type Command, packRefusal, type Reply } from "./write-commands.ts";
+
+/** Commands with their numbers. */
+export type NumberedCommands = readonly (readonly [number, Command])[];
+
+/** These free space, so they may use up what is kept for a full disk. */
+const FREEING: ReadonlySet<Command["op"]> = new Set([
+  "closeChunkDirectory",
+  "dropGarbage",
+  "dropStaged",
+  "remove",
+]);
+/** A frame of the write-ahead log: a page of 4 KiB and its header. */
+const WAL_FRAME_BYTES = 4_120;
+
+/** Owner of the only connection that writes. A broken store makes it refuse everything from then on (`failure`). */
+export class Writer {
+  readonly #db: DatabaseSync;
+  readonly #ledger: Ledger;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #contents: ContentCommands;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #release: StatementSync;
+  readonly #walSize: StatementSync;
+  readonly #openDirectory: StatementSync;
+  readonly #closeDirectory: StatementSync;
+  readonly #slack: { readonly path: string; readonly bytes: number };
+  #failure: string | undefined;
+  /** Frames in the log right after a checkpoint that could not do everything, 0 after one that could. */
+  #framesLeft = 0;
+
+  constructor(options: { databasePath: string; slackPath: string; slackBytes: number }) {
+    const db = openWriter(options.databasePath);
+    this.#db = db;
+    this.#slack = { path: options.slackPath, bytes: options.slackBytes };
+    this.#ledger = new Ledger(db);
+    this.#content = new ContentRows(db, this.#ledger);
+    const inodes = new InodeRows(db, this.#ledger, this.#content);
+    this.#namespace = new NamespaceCommands(db, this.#ledger, inodes, this.#content);
+    const rows = { ledger: this.#ledger, inodes, content: this.#content, namespace: this.#namespace };
+    this.#contents = new ContentCommands(db, rows);
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#commit = db.prepare("COMMIT");
+    this.#savepoint = db.prepare("SAVEPOINT command");
+    this.#release = db.prepare("RELEASE command");
+    this.#walSize = db.prepare("PRAGMA wal_checkpoint(NOOP)");
+    this.#openDirectory = db.prepare(
+      "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
+    );
+    this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
+    this.keepSlack();
+  }
+
+  /** Why nothing is written any more. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  get facts(): StorageFacts {
+    return this.#ledger.facts();
+  }
+
+  /** Chunks whose files wait to be unlinked. */
+  get garbageCount(): number {
+    return this.#ledger.garbageCount;
+  }
+
+  /** Runs the commands in one transaction and returns their answers once it is durable. */
+  run(commands: NumberedCommands): Reply[] {
+    if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
+    try {
+      return this.#transaction(commands);
+    } catch (error) {
+      this.#undo(error);
+      if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
+      if (isDatabaseFull(error)) return this.#runOnFullDisk(commands);
+      if (isDatabaseBusy(error)) {
+        const busy = new GroveError("STORE_UNAVAILABLE", "another program holds the database; try again");
+        return refuseAll(commands, busy);
+      }
+      return refuseAll(commands, internal(error));
+    }
+  }
+
+  /** Removes a bounded part of what is detached; false when there is nothing left, or when it cannot be done now. */
+  purgeSlice(): boolean {
+    if (this.#failure !== undefined) return false;
+    try {
+      this.#begin.run();
+      this.#ledger.begin();
+      const goesOn = this.#contents.purgeSlice();
+      this.#ledger.flush();
+      this.#commit.run();
+      this.#ledger.committed();
+      return goesOn;
+    } catch (error) {
+      this.#undo(error);
+      return false;
+    }
+  }
+
+  /** Brings the write-ahead log into the database once it is long, or at any length when idle. */
+  checkpoint(when: "long" | "idle"): void {
+    if (this.#failure !== undefined) return;
+    try {
+      const { log } = this.#walSize.get() as { log: number };
+      const threshold = when === "idle" ? 1 : WAL_CHECKPOINT_BYTES / WAL_FRAME_BYTES + this.#framesLeft;
+      if (log < threshold) return;
+      // Beyond four times the limit some reader must have stood in the way: then wait for it.
+      const isOverdue = log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES;
+      const done = this.#db.prepare(`PRAGMA wal_checkpoint(${isOverdue ? "RESTART" : "PASSIVE"})`).get() as {
+        log: number;
+        checkpointed: number;
+      };
+      this.#framesLeft = done.checkpointed < done.log ? done.log : 0;
+    } catch (error) {
+      if (isBrokenDatabase(error)) this.fail(errorText(error));
+    }
+  }
+
+  /** Makes the file whose space is given up on a full disk, unless it is there. */
+  keepSlack(): void {
+    const { path, bytes } = this.#slack;
+    if (bytes === 0) return;
+    try {
+      const present = statSync(path, { throwIfNoEntry: false });
+      if (present?.size === bytes) return;
+      writeFileSync(path, new Uint8Array(bytes), { mode: 0o600 });
+    } catch {
+      // No space for it now: what is left belongs to the users.
+      rmSync(path, { force: true });
+    }
+  }
+
+  /** Ends all writing. */
+  fail(reason: string): void {
+    this.#failure ??= reason;
+  }
+
+  /** Closes; with everything brought into the database when asked for and possible. */
+  close(how: "checkpoint" | "leave"): void {
+    if (how === "leave" || this.#failure !== undefined) return;
+    try {
+      this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      this.#db.close();
+    } catch (error) {
+      this.fail(errorText(error));
+    }
+  }
+
+  #transaction(commands: NumberedCommands): Reply[] {
+    this.#begin.run();
+    const replies: Reply[] = [];
+    for (const [number, command] of commands) {
+      this.#savepoint.run();
+      this.#ledger.begin();
+      try {
+        replies.push([number, this.#apply(command)]);
+      } catch (error) {
+        // A full or broken database has ended the whole transaction.
+        if (isBrokenDatabase(error) || isDatabaseFull(error) || !this.#db.isTransaction) throw error;
+        this.#db.exec("ROLLBACK TO command");
+        this.#ledger.rollback();
+        replies.push([number, packRefusal(error) ?? refusal(internal(error))]);
+      }
+      this.#release.run();
+    }
+    this.#ledger.flush();
+    this.#commit.run();
+    this.#ledger.committed();
+    return replies;
+  }
+
+  #apply(command: Command): Reply[1] {
+    switch (command.op) {
+      case "createFile":
+        return this.#namespace.createFile(command);
+      case "createDirectory":
+        return this.#namespace.createDirectory(command);
+      case "createRoot":
+        return this.#namespace.createRoot(command);
+      case "rename":
+        return this.#namespace.rename(command);
+      case "remove":
+        return this.#namespace.remove(command);
+      case "commitUpload":
+        return this.#contents.commitUpload(command);
+      case "writeInline":
+        return this.#contents.writeInline(command);
+      case "writeChunks":
+        return this.#contents.writeChunks(command);
+      case "stageChunks":
+        return this.#contents.stageChunks(command);
+      case "dropStaged":
+        return void this.#contents.dropStaged(command.contentId);
+      case "dropGarbage":
+        return void this.#content.dropGarbage(command.chunkIds);
+      case "markDamaged":
+        return void this.#contents.markDamaged(command);
+      case "openChunkDirectory":
+        return void this.#openDirectory.run(command.directory);
+      case "closeChunkDirectory":
+        return void this.#closeDirectory.run(command.directory);
+    }
+  }
+
+  /** On a full disk what frees space is done with the space kept for it; the rest is refused (A-07). */
+  #runOnFullDisk(commands: NumberedCommands): Reply[] {
+    rmSync(this.#slack.path, { force: true });
+    const freeing = commands.filter(([, command]) => FREEING.has(command.op));
+    const others = commands.filter(([, command]) => !FREEING.has(command.op));
+    const refused = refuseAll(others, diskFull());
+    if (freeing.length === 0) return refused;
+    try {
+      return [...refused, ...this.#transaction(freeing)];
+    } catch (error) {
+      this.#undo(error);
+      if (this.#failure !== undefined)
+        return [...refused, ...refuseAll(freeing, storageFailed(this.#failure))];
+      return [...refused, ...refuseAll(freeing, isDatabaseFull(error) ? diskFull() : internal(error))];
+    }
+  }
+
+  /** After an error that ended a transaction: back to what is committed, and never on after a broken store. */
+  #undo(error: unknown): void {
+    if (isBrokenDatabase(error)) {
+      this.fail(errorText(error));
+      return;
+    }
+    try {
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      this.#ledger.discard();
+    } catch (rollbackError) {
+      this.fail(errorText(rollbackError));
+    }
+  }
+}
+
+function refuseAll(commands: NumberedCommands, error: GroveError): Reply[] {
+  return commands.map(([number]) => [number, refusal(error)] as const);
+}
+
+function refusal(error: GroveError): Reply[1] {
+  return { refused: { code: error.code, message: error.message, metadata: error.metadata } };
+}
+
+function internal(error: unknown): GroveError {
+  return new GroveError("INTERNAL", `a change failed: ${errorText(error)}`);
+}
