@@ -15,7 +15,7 @@ import { createLogger } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { isLoopbackAddress } from "./quota-operations.ts";
-import { readTlsMaterial } from "./tls-material.ts";
+import { readPem, readTlsMaterial } from "./tls-material.ts";
 
 interface Flags {
   readonly data: string;
@@ -28,6 +28,7 @@ interface Flags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
+  readonly idpCa?: string;
   readonly reflection: boolean;
   readonly passwordPath: boolean;
   readonly insecure: boolean;
@@ -91,6 +92,10 @@ export function command(): Command {
     .option("--tls-cert <file>", "certificate of this node, PEM")
     .option("--tls-key <file>", "its private key, PEM")
     .option("--tls-ca <file>", "certificate of the cluster's authority, PEM")
+    .option(
+      "--idp-ca <file>",
+      "authority of the identity provider's certificate when it is not a public one, PEM",
+    )
     .option("--reflection", "let clients ask for the protocol (grpcurl and others)", false)
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
     .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
@@ -174,6 +179,7 @@ async function optionsOf(
     reflection: flags.reflection,
     passwordPath: flags.passwordPath,
     identity,
+    idpCa: flags.idpCa === undefined ? undefined : await readPem(flags.idpCa),
     metricsToken: metricsToken === "" ? undefined : metricsToken,
     limits: { registerPerMinutePerAddress: flags.registerPerMinute, streamsPerUser: flags.streamsPerUser },
   };

@@ -53,6 +53,8 @@ export interface FileServerOptions {
   readonly reflection: boolean;
   readonly passwordPath: boolean;
   readonly identity: IdentitySettings;
+  /** PEM of the authority behind the identity provider's certificate; undefined for the public ones. */
+  readonly idpCa?: string | undefined;
   /** SVC_METRICS_TOKEN (T8). */
   readonly metricsToken: string | undefined;
   readonly limits?: Partial<ServiceLimits>;
@@ -73,6 +75,7 @@ export interface RunningFileServer {
   readonly metricsPort: number;
   readonly service: FileService;
   readonly storage: Storage;
+  readonly telemetry: NodeTelemetry;
   readonly state: ServingState;
   /** Refuses new calls, lets running ones finish for graceMs, closes everything. */
   stop(graceMs?: number): Promise<void>;
@@ -128,7 +131,7 @@ async function assemble(
       ...options.identity,
       clock,
       onSecurityEvent,
-      ca: options.tls?.ca,
+      ca: options.idpCa,
     }),
     admit: (identity) => subjects.admit(identity),
     claimRoot: options.metaservers.length === 0 ? undefined : (username) => claim(link, username),
@@ -198,7 +201,7 @@ async function assemble(
     );
   }
   state.serve();
-  return running({ grpc, metrics, service, storage, state, link, grpcPort: bound.port }, closers);
+  return running({ grpc, metrics, service, storage, telemetry, state, link, grpcPort: bound.port }, closers);
 }
 
 function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLink["claimRoot"]> {
@@ -301,18 +304,20 @@ interface Running {
   readonly metrics: MetricsListener;
   readonly service: FileService;
   readonly storage: Storage;
+  readonly telemetry: NodeTelemetry;
   readonly state: ServingState;
   readonly link: MetaLink | undefined;
   readonly grpcPort: number;
 }
 
 function running(parts: Running, closers: (() => Promise<void> | void)[]): RunningFileServer {
-  const { grpc, metrics, service, storage, state, link, grpcPort } = parts;
+  const { grpc, metrics, service, storage, telemetry, state, link, grpcPort } = parts;
   return {
     grpcPort,
     metricsPort: metrics.port,
     service,
     storage,
+    telemetry,
     state,
     async stop(graceMs = STOP_GRACE_MS * 0.75): Promise<void> {
       state.drain();

@@ -57,7 +57,7 @@ export class SessionOperations {
     if (credential.idToken === undefined) {
       throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
     }
-    const { identity } = await verifier.verify(credential.idToken);
+    const { identity } = await verifier.verify(credential.idToken, credential.address);
     await this.#deps.admit(identity);
     const rootId = await roots.ensure(identity.username);
     const created = sessions.create(identity, {

@@ -30,7 +30,8 @@ export async function readTlsMaterial(files: TlsFiles): Promise<TlsMaterial | un
   return { cert, key, ca };
 }
 
-async function readPem(path: string): Promise<string> {
+/** Reads a file of PEM text. Throws BAD_ARGUMENT. */
+export async function readPem(path: string): Promise<string> {
   try {
     const text = await readFile(path, "utf8");
     if (text.includes("-----BEGIN ")) return text;
