@@ -85,6 +85,11 @@ export class ClientContext {
     return this.#shared.profile;
   }
 
+  /** The settings as the last `login` left them, whatever this command was told. */
+  storedProfile(): Promise<Profile> {
+    return resolveProfile(this.config.profile, {}, {});
+  }
+
   /** Replaces the settings, for `login`, before the cluster is first used. */
   useProfile(profile: Profile): void {
     this.#shared.profile = Promise.resolve(profile);

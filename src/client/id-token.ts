@@ -1,6 +1,4 @@
 // What an ID token says of itself. Nothing here is verified: the servers do that; the client only shows it and keeps it as long.
-import type { Clock } from "#base/clock.ts";
-import { SESSION_LIFETIME_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { ClientError } from "./client-error.ts";
 import { PASTE_MAX_LENGTH } from "./limits.ts";
@@ -31,11 +29,6 @@ export function readClaims(token: string): TokenClaims {
   const fields = parts.length === 3 ? decode(parts[1] ?? "") : undefined;
   if (fields === undefined) throw notAToken();
   return claimsOf(fields);
-}
-
-/** When a token that names no `exp` is to be forgotten: with the longest session that it can open. */
-export function defaultExpiryMs(clock: Pick<Clock, "wallMs">): number {
-  return clock.wallMs() + SESSION_LIFETIME_MS;
 }
 
 function mockClaims(rest: string): TokenClaims {

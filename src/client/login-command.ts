@@ -1,0 +1,147 @@
+// The verb `login`: signs in at the identity provider and opens a session with the server that holds one's root.
+import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { ClientContext } from "./client-context.ts";
+import { ClientError, isClientError } from "./client-error.ts";
+import { type ClientFlags, withClientFlags } from "./client-flags.ts";
+import { type CommandHost, processHost } from "./command-host.ts";
+import type { OpenSession } from "./file-server-link.ts";
+import { mockToken, readClaims } from "./id-token.ts";
+import { type Profile, parseAddresses, readClusterFile, resolveProfile, writeProfile } from "./profile.ts";
+import { readFirstLine } from "./prompt.ts";
+import { endSessions } from "./sign-out.ts";
+
+interface LoginFlags extends ClientFlags {
+  readonly cluster?: string;
+  readonly browser: boolean;
+  readonly tokenStdin?: boolean;
+  readonly mock?: string | true;
+  readonly rememberIdToken?: string | boolean;
+}
+
+/** Makes the parser of `grove login`. */
+export function command(host: CommandHost = processHost()): Command {
+  return withClientFlags(
+    new Command("login")
+      .description("Sign in with your identity provider. Later commands use the session until it ends.")
+      .option("--cluster <file>", "take the cluster's settings from the cluster.json of 'grove up'")
+      .option("--no-browser", "print the address and paste what comes of it, without showing it")
+      .option("--token-stdin", "read an ID token from standard input")
+      .option("--mock <email>", "sign in as anybody, where the cluster runs in mock mode")
+      .option(
+        "--remember-id-token [boolean]",
+        "keep the ID token until it expires (true by default): without it a lost session needs a new sign-in",
+      )
+      .option("--no-remember-id-token", "the same as --remember-id-token=false"),
+    [
+      ["grove login --cluster data/cluster.json", "the first time, at a cluster of 'grove up'"],
+      ["grove login", "again, at the same cluster"],
+      ["grove login --no-browser", "on a machine without a browser"],
+      ["grove login --mock alice@example.com", "at a cluster in mock mode"],
+    ],
+  ).action((flags: LoginFlags) => host.run("login", flags, (context) => login(context, flags)));
+}
+
+async function login(context: ClientContext, flags: LoginFlags): Promise<void> {
+  const profile = await chooseProfile(context, flags);
+  context.useProfile(profile);
+  const token = await obtainToken(context, profile, flags);
+  const claims = readClaims(token);
+  await forgetBefore(context);
+  context.identity.hold({
+    username: claims.email ?? "",
+    idToken: token,
+    expiresAtMs: claims.expiresAtMs,
+  });
+  const cluster = await context.cluster();
+  const route = await cluster.router.find("");
+  const session = await signInAt(context, route.address);
+  await context.sessions.writeIdentity({
+    username: session.username,
+    idToken: isRemembered(flags) ? token : undefined,
+    expiresAtMs: claims.expiresAtMs,
+  });
+  await writeProfile(context.config.profile, profile);
+  await tell(context, session);
+}
+
+/** The cluster's settings: from the file that is named, else as every verb finds them. */
+async function chooseProfile(context: ClientContext, flags: LoginFlags): Promise<Profile> {
+  if (flags.cluster === undefined) {
+    const profile = await resolveProfile(context.config.profile, flags, context.terminal.env);
+    // `--mock` at a server that was only named: there is nothing else that could say so.
+    return flags.mock === undefined ? profile : { ...profile, mock: true };
+  }
+  const profile = await readClusterFile(flags.cluster);
+  const { metaserver, fileserver } = flags;
+  return {
+    ...profile,
+    ...(metaserver === undefined ? {} : { metaservers: parseAddresses(metaserver) }),
+    ...(fileserver === undefined ? {} : { fileserver }),
+  };
+}
+
+async function obtainToken(context: ClientContext, profile: Profile, flags: LoginFlags): Promise<string> {
+  if (flags.mock !== undefined) return mockToken(mockUser(flags.mock));
+  const { pastedToken, signInByPaste, signInWithBrowser } = await import("./sign-in.ts");
+  if (flags.tokenStdin === true) {
+    return pastedToken(await readFirstLine(context.terminal.input, context.signal));
+  }
+  if (profile.mock && profile.idp === undefined) {
+    throw new ClientError("USAGE", "this cluster runs in mock mode and has no identity provider", {
+      todo: "Say who you are: grove login --mock alice@example.com",
+    });
+  }
+  return flags.browser ? signInWithBrowser(context, profile) : signInByPaste(context, profile);
+}
+
+function mockUser(given: string | true): string {
+  if (given === true) throw new ClientError("USAGE", "--mock needs an e-mail address");
+  return canonicalUsername(given);
+}
+
+/** Ends what an earlier sign-in left: its sessions may be another user's, or another cluster's. */
+async function forgetBefore(context: ClientContext): Promise<void> {
+  await endSessions(context);
+  const { RouteCache } = await import("./route-cache.ts");
+  await new RouteCache(context.config.routes, systemClock).clear();
+  await context.sessions.clear();
+  await context.place.clear();
+}
+
+/** Opens the session; where the first answer leads to another server, there. */
+async function signInAt(context: ClientContext, address: string): Promise<OpenSession> {
+  const cluster = await context.cluster();
+  try {
+    return await cluster.link(address).signIn();
+  } catch (error) {
+    if (!isClientError(error, "NETWORK")) throw error;
+    // A server that is just starting is given the time that every verb gives it.
+    await cluster.run("", { isRepeatable: true, attempts: 4 }, async () => undefined);
+    return cluster.link((await cluster.router.find("")).address).open();
+  }
+}
+
+function isRemembered(flags: LoginFlags): boolean {
+  const { rememberIdToken } = flags;
+  if (rememberIdToken === undefined || rememberIdToken === true || rememberIdToken === "true") return true;
+  if (rememberIdToken === false || rememberIdToken === "false") return false;
+  throw new ClientError("USAGE", "--remember-id-token is true or false");
+}
+
+async function tell(context: ClientContext, session: OpenSession): Promise<void> {
+  if (context.isJson) {
+    await context.printJson({
+      username: session.username,
+      fileserver: session.address,
+      root_id: session.rootId,
+      expires_at: new Date(session.expiresAtMs).toISOString(),
+    });
+    return;
+  }
+  await context.print(
+    `Signed in as ${session.username}.`,
+    `Your files are on ${session.address}; the session lasts until ${new Date(session.expiresAtMs).toLocaleString()}.`,
+  );
+}
