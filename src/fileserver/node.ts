@@ -111,7 +111,7 @@ async function assemble(
   const securityEvents = new SecurityEvents({ clock, random });
   const onSecurityEvent = securityEventSink(securityEvents, log);
 
-  const storage = await openStorage({ dataFolder: options.dataFolder, clock, random, log });
+  const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
   closers.push(() => storage.close());
   const quotas = await QuotaBook.open({
     dataFolder: options.dataFolder,
