@@ -38,7 +38,7 @@ export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): Cert
     return refused("no client certificate");
   }
   // Without this the chain was not verified, and nothing in the certificate means anything.
-  if (!peer.authorized) return refused("not signed by the cluster's authority, or not in date");
+  if (!peer.authorized) return refused("not verified: another authority, not in date, or not for clients");
   let certificate: X509Certificate;
   try {
     certificate =
