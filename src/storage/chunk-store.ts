@@ -136,7 +136,7 @@ export class ChunkStore {
   }
 
   #whenDone(directory: string, flush: DirectoryFlush): void {
-    const done = (): void => {
+    const goOn = (): void => {
       if (flush.next === undefined) {
         this.#directoryFlushes.delete(directory);
         return;
@@ -145,7 +145,7 @@ export class ChunkStore {
       this.#directoryFlushes.set(directory, next);
       this.#whenDone(directory, next);
     };
-    flush.promise.then(done, done);
+    flush.promise.then(goOn, goOn);
   }
 
   async #syncDirectory(directory: string): Promise<void> {

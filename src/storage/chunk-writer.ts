@@ -31,8 +31,8 @@ export class ChunkWriter {
     this.#length += byteCount;
     const write = this.#write(slices, byteCount, at);
     this.#writes.add(write);
-    const done = (): boolean => this.#writes.delete(write);
-    write.then(done, done);
+    const landed = (): boolean => this.#writes.delete(write);
+    write.then(landed, landed);
     return write;
   }
 

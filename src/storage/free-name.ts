@@ -23,7 +23,7 @@ export function numberedName(name: string, number: number): string {
   const extension = dot > 0 && name.length - dot <= 16 ? name.slice(dot) : "";
   const suffix = ` (${number})${extension}`;
   const room = NAME_MAX_BYTES - Buffer.byteLength(suffix);
-  const characters = [...name.slice(0, name.length - extension.length)];
+  const characters = Array.from(name.slice(0, name.length - extension.length));
   while (Buffer.byteLength(characters.join("")) > room) characters.pop();
   return `${characters.join("")}${suffix}`.normalize("NFC");
 }

@@ -206,7 +206,8 @@ async function mergedChunk(
   const old = storedPart(content, position);
   const bytes = Buffer.alloc(Math.max(old.length, to - start));
   const isCovered = from === start && to - start >= old.length;
-  for (let at = 0; at < old.length && !isCovered; ) {
+  const keptLength = isCovered ? 0 : old.length;
+  for (let at = 0; at < keptLength; ) {
     const block = await content.readBlock(start + at);
     at += block.copy(bytes, at, 0, Math.min(block.length, old.length - at));
   }

@@ -190,15 +190,15 @@ export class StagedUpload implements UploadSink {
     this.#bytesInFlight += byteCount;
     this.#writesInFlight++;
     this.#deps.budget.take(byteCount);
-    const done = (): void => {
+    const landed = (): void => {
       this.#bytesInFlight -= byteCount;
       this.#writesInFlight--;
       this.#deps.budget.give(byteCount);
       this.#wake();
     };
-    write.then(done, (error: unknown) => {
+    write.then(landed, (error: unknown) => {
       this.#fail(error);
-      done();
+      landed();
     });
   }
 
@@ -211,13 +211,13 @@ export class StagedUpload implements UploadSink {
     const durable = writer.finish();
     this.#finished.push({ writer, record: writer.record(crc32, blockCrcs), durable });
     this.#chunksFlushing++;
-    const done = (): void => {
+    const landed = (): void => {
       this.#chunksFlushing--;
       this.#wake();
     };
-    durable.then(done, (error: unknown) => {
+    durable.then(landed, (error: unknown) => {
       this.#fail(error);
-      done();
+      landed();
     });
     if (this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
   }

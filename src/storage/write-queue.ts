@@ -142,9 +142,8 @@ export class WriteQueue {
     const closed = new Promise<void>((resolve) => {
       this.#closed = resolve;
     });
-    this.#port.postMessage({
-      close: this.#failure === undefined ? "checkpoint" : "leave",
-    } satisfies WriterRequest);
+    const how = this.#failure === undefined ? "checkpoint" : "leave";
+    this.#port.postMessage({ close: how } satisfies WriterRequest, []);
     await closed;
     this.#port.close();
     await this.#worker.terminate();

@@ -23,6 +23,8 @@ import { type Command, packRefusal, type Reply } from "./write-commands.ts";
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
 
+type SilentOp = "closeChunkDirectory" | "dropGarbage" | "dropStaged" | "markDamaged" | "openChunkDirectory";
+
 /** These free space, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
   "closeChunkDirectory",
@@ -214,16 +216,30 @@ export class Writer {
         return this.#contents.writeChunks(command);
       case "stageChunks":
         return this.#contents.stageChunks(command);
+      default:
+        this.#applySilent(command);
+        return undefined;
+    }
+  }
+
+  /** The commands that are answered with nothing. */
+  #applySilent(command: Extract<Command, { op: SilentOp }>): void {
+    switch (command.op) {
       case "dropStaged":
-        return void this.#contents.dropStaged(command.contentId);
+        this.#contents.dropStaged(command.contentId);
+        break;
       case "dropGarbage":
-        return void this.#content.dropGarbage(command.chunkIds);
+        this.#content.dropGarbage(command.chunkIds);
+        break;
       case "markDamaged":
-        return void this.#contents.markDamaged(command);
+        this.#contents.markDamaged(command);
+        break;
       case "openChunkDirectory":
-        return void this.#openDirectory.run(command.directory);
+        this.#openDirectory.run(command.directory);
+        break;
       case "closeChunkDirectory":
-        return void this.#closeDirectory.run(command.directory);
+        this.#closeDirectory.run(command.directory);
+        break;
     }
   }
 
