@@ -46,17 +46,18 @@ export async function makeSharedParts(env: Terminal["env"]): Promise<SharedParts
 export class ClientContext {
   readonly terminal: Terminal;
   readonly flags: ClientFlags;
-  readonly #shared: SharedParts;
+  /** What the commands of one shell share. */
+  readonly shared: SharedParts;
 
   constructor(terminal: Terminal, flags: ClientFlags, shared: SharedParts) {
     this.terminal = terminal;
     this.flags = flags;
-    this.#shared = shared;
+    this.shared = shared;
   }
 
   /** Aborts on Ctrl-C. */
   get signal(): AbortSignal {
-    return this.#shared.signal;
+    return this.shared.signal;
   }
 
   get isJson(): boolean {
@@ -64,25 +65,25 @@ export class ClientContext {
   }
 
   get config(): ConfigFolder {
-    return this.#shared.config;
+    return this.shared.config;
   }
 
   get identity(): IdentityHolder {
-    return this.#shared.identity;
+    return this.shared.identity;
   }
 
   get sessions(): SessionCache {
-    return this.#shared.sessions;
+    return this.shared.sessions;
   }
 
   get place(): PlaceFile {
-    return this.#shared.place;
+    return this.shared.place;
   }
 
   /** The settings of the cluster. */
   profile(): Promise<Profile> {
-    this.#shared.profile ??= resolveProfile(this.config.profile, this.flags, this.terminal.env);
-    return this.#shared.profile;
+    this.shared.profile ??= resolveProfile(this.config.profile, this.flags, this.terminal.env);
+    return this.shared.profile;
   }
 
   /** The settings as the last `login` left them, whatever this command was told. */
@@ -92,13 +93,13 @@ export class ClientContext {
 
   /** Replaces the settings, for `login`, before the cluster is first used. */
   useProfile(profile: Profile): void {
-    this.#shared.profile = Promise.resolve(profile);
+    this.shared.profile = Promise.resolve(profile);
   }
 
   /** The connections to the cluster; nothing of them is loaded before they are asked for. */
   cluster(): Promise<Cluster> {
-    this.#shared.cluster ??= this.#makeCluster();
-    return this.#shared.cluster;
+    this.shared.cluster ??= this.#makeCluster();
+    return this.shared.cluster;
   }
 
   /** A typed path, relative ones starting at the current folder. */
@@ -128,7 +129,7 @@ export class ClientContext {
       import("./routing.ts"),
       import("./route-cache.ts"),
     ]);
-    const shared = this.#shared;
+    const shared = this.shared;
     const { identity, sessions, config } = shared;
     const profile = await this.profile();
     // In a shell the connections outlive the command that made them, and so its signal.
