@@ -62,9 +62,6 @@ async function refused(promise: Promise<unknown>, code: ErrorCode, claim?: strin
   return caught;
 }
 
-const mockOf = (value: object): string =>
-  `mock-jwt.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
-
 test("a token that the provider vouches for is an identity, lower-cased, until its exp (spec 5.2)", async () => {
   answer(json(claims({ iss: "https://idp.example" })));
   const { identity, expiresAtWallMs } = await verifier().verify("a.b.c");
@@ -101,7 +98,7 @@ test("outside mock mode every form of a mock token is refused before anything is
     "Mock-Jwt.eyJ9",
     " mock-jwt.a@x.de",
     "\tmock-jwt.x",
-    mockOf(claims()),
+    "mock-jwt.eyJlbWFpbCI6ImFAeC5kZSJ9",
     `mock-jwt.${"a".repeat(100_000)}`,
   ];
   for (const token of forms) {
@@ -113,44 +110,6 @@ test("outside mock mode every form of a mock token is refused before anything is
   assert.equal(events.length, 2 * forms.length);
   assert.deepEqual(events[0], { type: "mock_token", fatal: true, ipSeen: "10.0.0.9" });
   assert.deepEqual(events[1], { type: "mock_token", fatal: true });
-});
-
-test("in mock mode an e-mail address or claims in base64url are an identity, with or without a client id (spec 5.7)", async () => {
-  for (const clientId of [CLIENT_ID, undefined]) {
-    const mock = verifier({ mock: true, clientId });
-    const plain = await mock.verify("mock-jwt.Bob@Example.com");
-    assert.deepEqual({ ...plain.identity }, { username: "bob@example.com", issuer: "", subject: "" });
-    assert.equal(plain.expiresAtWallMs, clock.wallMs() + HOUR_MS);
-    const made = await mock.verify(mockOf({ email: "C@x.de", sub: "7", iss: "test", exp: 1_790_000_007 }));
-    assert.deepEqual({ ...made.identity }, { username: "c@x.de", issuer: "test", subject: "7" });
-    assert.equal(made.expiresAtWallMs, 1_790_000_007_000);
-  }
-  assert.deepEqual([provider.requests, events], [[], []]);
-});
-
-test("mock claims are held to the same rules, and each refusal names the claim (spec 5.2, 5.7)", async () => {
-  const mock = verifier({ mock: true });
-  await refused(
-    mock.verify(mockOf({ email: "a@x", email_verified: false })),
-    "TOKEN_REJECTED",
-    "email_verified",
-  );
-  await refused(mock.verify(mockOf({ email: "a@x", aud: "other" })), "TOKEN_REJECTED", "aud");
-  await refused(mock.verify(mockOf({ email: "a@x", exp: 1 })), "TOKEN_REJECTED", "exp");
-  await refused(mock.verify(mockOf({ sub: "1" })), "TOKEN_REJECTED", "email");
-  for (const wrong of [
-    "mock-jwt.",
-    "mock-jwt.@",
-    "mock-jwt.a b@x",
-    "mock-jwt.%%%",
-    "mock-jwt.bm8ganNvbg",
-    "MOCK-JWT.a@x.de",
-    " mock-jwt.a@x.de",
-    mockOf([]),
-    `${mockOf({ email: "a@x" })}=`,
-  ]) {
-    await refused(mock.verify(wrong), "TOKEN_REJECTED");
-  }
 });
 
 test("a real token in mock mode still goes to the provider", async () => {
