@@ -2,7 +2,7 @@
 import { createServer, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { type CallOptions, Code, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
+import { type CallOptions, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type EchoRequest, EchoService } from "#grpc/gen/echo_pb.ts";
 import type { Outcome, PeerKind, PeerOptions, Reply } from "./peer.ts";

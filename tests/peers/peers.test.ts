@@ -5,16 +5,28 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { connectNode } from "./connect-node.ts";
 import { grpcJs } from "./grpc-js.ts";
+import { findPython, servePython } from "./grpcio.ts";
 import { type PeerClient, type PeerKind, type PeerServer, plain, type Request } from "./peer.ts";
 import { room } from "./room.ts";
 
-const PAIRS: readonly (readonly [client: PeerKind, server: PeerKind])[] = [
+const PAIRS: (readonly [client: PeerKind, server: PeerKind])[] = [
   [room, room],
   [grpcJs, room],
   [room, grpcJs],
   [connectNode, room],
   [room, connectNode],
 ];
+const python = findPython();
+if (python !== undefined) {
+  const grpcio: PeerKind = {
+    name: "Python's grpcio",
+    serve: () => servePython(python),
+    connect: room.connect,
+  };
+  PAIRS.push([room, grpcio]);
+} else {
+  test("the room calls Python's grpcio", { skip: "needs python3-grpcio and python3-protobuf" });
+}
 const TIMEOUT = { timeout: 20_000 };
 const NAMES = {
   "x-text": "a value, with commas; and = signs",
