@@ -1,0 +1,258 @@
+// Compares chunk lists, chunk rows and chunk files with one another, and on request every stored byte with its checksum.
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { crc32 } from "node:zlib";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import type { Findings } from "./check-report.ts";
+import { describeInode } from "./check-tree.ts";
+import {
+  CHUNK_DIRECTORIES,
+  CHUNKS_DIRECTORY,
+  chunkPath,
+  directoryOfChunk,
+  isChunkName,
+} from "./chunk-names.ts";
+import { crcOfBlocks } from "./content-checksums.ts";
+import { crc32Combine } from "./crc32-combine.ts";
+import { syncDirectoryNow } from "./data-directory.ts";
+import { crcWithZeros } from "./pinned-content.ts";
+import { FLAG_DAMAGED, KIND_FILE } from "./schema.ts";
+
+const LOST_AND_FOUND = "lost+found";
+
+/** What a check of content works on. A transaction must be open when it repairs. */
+export interface ContentCheck {
+  readonly db: DatabaseSync;
+  readonly directory: string;
+  readonly findings: Findings;
+  readonly repair: boolean;
+  readonly deep: boolean;
+}
+
+interface ChunkRow {
+  readonly id: number;
+  readonly name: string;
+  readonly length: number;
+  readonly crc32: number;
+  readonly blockCrcs: Uint8Array;
+  readonly refs: number;
+  readonly uses: number;
+  readonly isGarbage: number;
+}
+
+/** Checks all content; returns how many bytes were verified against their checksums. */
+export function checkContent(check: ContentCheck): number {
+  checkLists(check);
+  let verifiedBytes = checkChunks(check);
+  checkOrphanFiles(check);
+  checkFileChecksums(check);
+  if (check.deep) verifiedBytes += checkInline(check);
+  return verifiedBytes;
+}
+
+/** Every list belongs to one file, upload or purge, and no chunk lies behind its file's end. */
+function checkLists({ db, findings }: ContentCheck): void {
+  const orphans = db.prepare(
+    `SELECT DISTINCT content_id AS id FROM file_chunk
+     WHERE content_id NOT IN (SELECT content_id FROM inode WHERE content_id IS NOT NULL UNION ALL SELECT content_id FROM staging
+       UNION ALL SELECT content_id FROM purging WHERE content_id IS NOT NULL)`,
+  );
+  for (const { id } of orphans.all() as { id: number }[])
+    findings.difference(`chunk list ${id} belongs to nothing`);
+  const shared = db.prepare(
+    "SELECT content_id AS id FROM inode WHERE content_id IS NOT NULL GROUP BY content_id HAVING count(*) > 1",
+  );
+  for (const { id } of shared.all() as { id: number }[])
+    findings.difference(`chunk list ${id} belongs to two files`);
+  const tooLong = db.prepare(
+    `SELECT DISTINCT inode.id FROM inode JOIN file_chunk USING (content_id) JOIN chunk ON chunk.id = chunk_id
+     WHERE position < 0 OR length > ${CHUNK_BYTES} OR position * ${CHUNK_BYTES} + length > size`,
+  );
+  for (const { id } of tooLong.all() as { id: number }[]) {
+    findings.difference(`${describeInode(db, id)}: its chunks reach behind its end`);
+  }
+}
+
+function checkChunks(check: ContentCheck): number {
+  const { db, findings, repair } = check;
+  const rows = db.prepare(
+    `SELECT id, name, length, crc32, block_crcs AS blockCrcs, refs,
+       (SELECT count(*) FROM file_chunk WHERE chunk_id = chunk.id) AS uses,
+       EXISTS (SELECT 1 FROM garbage WHERE chunk_id = chunk.id) AS isGarbage
+     FROM chunk ORDER BY id`,
+  );
+  const setRefs = db.prepare("UPDATE chunk SET refs = ? WHERE id = ?");
+  const keep = db.prepare("DELETE FROM garbage WHERE chunk_id = ?");
+  const drop = db.prepare("DELETE FROM chunk WHERE id = ?");
+  let verifiedBytes = 0;
+  for (const chunk of rows.all() as unknown as ChunkRow[]) {
+    if (chunk.refs !== chunk.uses) {
+      if (repair) setRefs.run(chunk.uses, chunk.id);
+      findings.difference(`chunk ${chunk.name} says ${chunk.refs} uses; there are ${chunk.uses}`, repair);
+    }
+    if (chunk.uses > 0 && chunk.isGarbage === 1) {
+      if (repair) keep.run(chunk.id);
+      findings.difference(`chunk ${chunk.name} is in use and marked for removal`, repair);
+    }
+    if (chunk.uses === 0 && chunk.isGarbage === 0) {
+      if (repair) {
+        setAside(check, chunk.name);
+        drop.run(chunk.id);
+      }
+      findings.difference(`chunk ${chunk.name} is used by no file`, repair);
+    }
+    if (chunk.uses === 0) continue;
+    const problem = chunkProblem(check, chunk);
+    if (problem === undefined) {
+      if (check.deep) verifiedBytes += chunk.length;
+      continue;
+    }
+    const files = db.prepare(
+      "SELECT DISTINCT inode.id, flags FROM inode JOIN file_chunk USING (content_id) WHERE chunk_id = ?",
+    );
+    for (const { id, flags } of files.all(chunk.id) as { id: number; flags: number }[]) {
+      markDamaged(check, id, flags);
+      findings.difference(`${describeInode(db, id)}: chunk ${chunk.name} ${problem}`);
+    }
+  }
+  return verifiedBytes;
+}
+
+/** What is wrong with a chunk's file or checksums, in words. */
+function chunkProblem({ directory, deep }: ContentCheck, chunk: ChunkRow): string | undefined {
+  const { blockCrcs, length } = chunk;
+  if (blockCrcs.byteLength !== Math.ceil(length / BLOCK_BYTES) * 4) return "has not one checksum per block";
+  const view = new DataView(blockCrcs.buffer, blockCrcs.byteOffset, blockCrcs.byteLength);
+  const crcs = Array.from({ length: blockCrcs.byteLength / 4 }, (_, index) =>
+    view.getUint32(index * 4, true),
+  );
+  if (crcOfBlocks(crcs, length) !== chunk.crc32) return "has checksums that do not fit together";
+  const path = chunkPath(directory, chunk.name);
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return "has no file";
+  if (file.size !== length) return `has a file of ${file.size} bytes instead of ${length}`;
+  return deep ? wrongBlock(path, crcs) : undefined;
+}
+
+function wrongBlock(path: string, crcs: readonly number[]): string | undefined {
+  const descriptor = openSync(path, "r");
+  try {
+    const block = Buffer.allocUnsafe(BLOCK_BYTES);
+    for (const [index, crc] of crcs.entries()) {
+      const got = readSync(descriptor, block, 0, BLOCK_BYTES, index * BLOCK_BYTES);
+      if (crc32(block.subarray(0, got)) !== crc) return `does not match its checksum in block ${index}`;
+    }
+    return undefined;
+  } catch (error) {
+    return `cannot be read: ${String(error)}`;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Files without rows: what a crash left in the directories that the next start sweeps, or what should not be there. */
+function checkOrphanFiles(check: ContentCheck): void {
+  const { db, directory, findings, repair } = check;
+  const open = new Set(
+    (db.prepare("SELECT name FROM open_directory").all() as { name: string }[]).map(({ name }) => name),
+  );
+  const known = db.prepare("SELECT 1 FROM chunk WHERE name = ?");
+  let leftovers = 0;
+  const chunks = join(directory, CHUNKS_DIRECTORY);
+  for (const entry of readdirSync(chunks, { withFileTypes: true })) {
+    if (!CHUNK_DIRECTORIES.includes(entry.name)) {
+      findings.difference(`${join(chunks, entry.name)} does not belong there`);
+      continue;
+    }
+    for (const name of readdirSync(join(chunks, entry.name))) {
+      const isOurs = isChunkName(name) && directoryOfChunk(name) === entry.name;
+      if (isOurs && known.get(name) !== undefined) continue;
+      if (isOurs && open.has(entry.name)) {
+        leftovers++;
+        continue;
+      }
+      if (repair) setAside(check, join(entry.name, name));
+      findings.difference(`${join(chunks, entry.name, name)} belongs to no file`, repair);
+    }
+  }
+  if (leftovers > 0)
+    findings.note(`${leftovers} chunk files of interrupted uploads; the next start removes them`);
+}
+
+/** The checksum of each large file must follow from those of its chunks and holes. */
+function checkFileChecksums({ db, findings }: ContentCheck): void {
+  const files = db.prepare(
+    `SELECT id, size, crc32, content_id AS contentId FROM inode WHERE kind = ${KIND_FILE} AND content_id IS NOT NULL`,
+  );
+  const positions = db.prepare(
+    "SELECT position, length, crc32 FROM file_chunk JOIN chunk ON chunk.id = chunk_id WHERE content_id = ? ORDER BY position",
+  );
+  for (const file of files.iterate() as Iterable<{
+    id: number;
+    size: number;
+    crc32: number;
+    contentId: number;
+  }>) {
+    let crc = 0;
+    let end = 0;
+    for (const chunk of positions.iterate(file.contentId) as Iterable<{
+      position: number;
+      length: number;
+      crc32: number;
+    }>) {
+      const start = chunk.position * CHUNK_BYTES;
+      crc = crc32Combine(crcWithZeros(crc, start - end), chunk.crc32, chunk.length);
+      end = start + chunk.length;
+    }
+    if (end > file.size) continue;
+    if (crcWithZeros(crc, file.size - end) === file.crc32) continue;
+    findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
+  }
+}
+
+function checkInline(check: ContentCheck): number {
+  const { db, findings } = check;
+  const rows = db.prepare(
+    "SELECT id, crc32, flags, data FROM inode JOIN inline_content ON inode_id = inode.id",
+  );
+  let verifiedBytes = 0;
+  const damaged: { id: number; flags: number }[] = [];
+  for (const row of rows.iterate() as Iterable<{
+    id: number;
+    crc32: number;
+    flags: number;
+    data: Uint8Array;
+  }>) {
+    if (crc32(row.data) === row.crc32) verifiedBytes += row.data.length;
+    else damaged.push(row);
+  }
+  for (const { id, flags } of damaged) {
+    markDamaged(check, id, flags);
+    findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
+  }
+  return verifiedBytes;
+}
+
+function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): void {
+  if (repair) db.prepare("UPDATE inode SET flags = ? WHERE id = ?").run(flags | FLAG_DAMAGED, id);
+}
+
+/** Moves a file out of chunks/ and keeps it: a check never destroys what may be somebody's bytes. */
+function setAside({ directory }: ContentCheck, name: string): void {
+  const path = isChunkName(name) ? chunkPath(directory, name) : join(directory, CHUNKS_DIRECTORY, name);
+  if (!existsSync(path)) return;
+  const target = join(directory, LOST_AND_FOUND);
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  renameSync(path, join(target, name.replaceAll("/", "-")));
+  syncDirectoryNow(target);
+}
