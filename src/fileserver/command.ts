@@ -9,6 +9,7 @@ import {
   REGISTER_PER_MINUTE_PER_ADDRESS,
   STREAMS_PER_USER,
 } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
 import { type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
 import { run } from "#os/exit-signals.ts";
 import { createLogger } from "#os/logger.ts";
@@ -24,7 +25,7 @@ interface Flags {
   readonly listen?: Listen;
   readonly advertise?: string;
   readonly metaserver?: string[];
-  readonly reserve: bigint;
+  readonly reserve?: bigint;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
@@ -87,7 +88,6 @@ export function command(): Command {
       "--reserve <bytes>",
       `free space that no write may consume (default: ${DISK_RESERVE_BYTES}, 20 GiB)`,
       parseReserve,
-      DISK_RESERVE_BYTES,
     )
     .option("--tls-cert <file>", "certificate of this node, PEM")
     .option("--tls-key <file>", "its private key, PEM")
@@ -128,7 +128,7 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
     fields: { role: "fileserver", node: options.id },
   });
   for (const warning of identity.warnings) log.warn("setting", { warning });
-  warnOfDeviations(options, flags, log.warn);
+  warnOfDeviations(options, flags, log);
   try {
     await run(
       async () => {
@@ -174,7 +174,7 @@ async function optionsOf(
     metricsPort: metricsPortOf(listen.port),
     advertise: flags.advertise,
     metaservers: flags.metaserver ?? [],
-    reserveBytes: flags.reserve,
+    reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
     tls,
     reflection: flags.reflection,
     passwordPath: flags.passwordPath,
@@ -206,14 +206,10 @@ function requireSafe(
   }
 }
 
-function warnOfDeviations(
-  options: FileServerOptions,
-  flags: Flags,
-  warn: (event: string, fields: Readonly<Record<string, string | number | bigint>>) => void,
-): void {
-  if (options.identity.mock) warn("auth_mock", { warning: "mock sign-in is on: anybody can be anybody" });
+function warnOfDeviations(options: FileServerOptions, flags: Flags, log: Logger): void {
+  if (options.identity.mock) log.warn("auth_mock", { warning: "mock sign-in is on: anybody can be anybody" });
   if (options.reserveBytes !== DISK_RESERVE_BYTES) {
-    warn("reserve", {
+    log.warn("reserve", {
       reserve_bytes: options.reserveBytes,
       warning: `the disk reserve is ${formatBytes(options.reserveBytes)}, not 20 GiB`,
     });
@@ -222,7 +218,10 @@ function warnOfDeviations(
     flags.registerPerMinute !== REGISTER_PER_MINUTE_PER_ADDRESS ||
     flags.streamsPerUser !== STREAMS_PER_USER
   ) {
-    warn("limits", { register_per_minute: flags.registerPerMinute, streams_per_user: flags.streamsPerUser });
+    log.warn("limits", {
+      register_per_minute: flags.registerPerMinute,
+      streams_per_user: flags.streamsPerUser,
+    });
   }
 }
 

@@ -243,8 +243,8 @@ test("a listing has every entry once, in the wanted order, over pages of any siz
   );
   for (const [sort, wanted] of [
     [Sort.NAME, names],
-    [Sort.NAME_DESC, [...names].reverse()],
-    [Sort.SIZE, [...names].reverse()],
+    [Sort.NAME_DESC, names.toReversed()],
+    [Sort.SIZE, names.toReversed()],
     [Sort.SIZE_DESC, names],
   ] as const) {
     for (const pageSize of [0, 1, 7, 25]) {

@@ -1,17 +1,13 @@
 // Builds a FileServer from its settings, opens what it needs in order, and takes it down in reverse.
 import { statfsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
-import { errorText, type Logger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
-import type { SecurityEventFacts } from "#base/security-event.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { HealthService } from "#grpc/health.ts";
-import { addReflection } from "#grpc/reflection.ts";
-import { GrpcServer } from "#grpc/server.ts";
 import { createAdminPassword } from "#identity/admin-password.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
@@ -24,14 +20,12 @@ import { openStorage } from "#storage/open-storage.ts";
 import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
-import { sessionInterceptor } from "./caller.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
 import { createFileService, type FileService, type ServiceLimits } from "./file-service.ts";
-import { mapError } from "./map-error.ts";
+import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
-import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
+import { startMetricsListener } from "./metrics-listener.ts";
 import { nodeMetrics } from "./node-metrics.ts";
-import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
 import { ServingState } from "./serving-state.ts";
 import type { TlsMaterial } from "./tls-material.ts";
 
@@ -81,7 +75,10 @@ export interface RunningFileServer {
   stop(graceMs?: number): Promise<void>;
 }
 
-const GRPC_SERVICE = FileServer.typeName;
+/** Running calls have this long to finish; what is left of the grace time is for closing. */
+const DRAIN_MS = STOP_GRACE_MS * 0.75;
+/** A node is missed after 30 s, so that the link must be back well before. */
+const LINK_BACKOFF_MAX_MS = 2_000;
 
 /** Opens the data folder and serves. What was opened is closed again when a later step fails. */
 export async function startFileServer(
@@ -89,95 +86,70 @@ export async function startFileServer(
   world: FileServerWorld,
 ): Promise<RunningFileServer> {
   requireServable(options.identity);
-  const closers: (() => Promise<void> | void)[] = [];
+  const closers: Closers = [];
   try {
     return await assemble(options, world, closers);
   } catch (error) {
-    for (const close of closers.reverse()) await close();
+    for (const close of closers.toReversed()) await close();
     throw error;
   }
+}
+
+type Closers = (() => Promise<void> | void)[];
+
+/** What the data folder holds, opened, and what is kept in memory beside it. */
+interface Opened {
+  readonly storage: Storage;
+  readonly quotas: QuotaBook;
+  readonly subjects: SubjectBook;
+  readonly sessions: SessionTable;
+  readonly telemetry: NodeTelemetry;
+  readonly securityEvents: SecurityEvents;
+  readonly onSecurityEvent: SecurityEventSink;
+  readonly state: ServingState;
+  readonly diskSpace: () => DiskSpace;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
 }
 
 async function assemble(
   options: FileServerOptions,
   world: FileServerWorld,
-  closers: (() => Promise<void> | void)[],
+  closers: Closers,
 ): Promise<RunningFileServer> {
-  const { log, clock = systemClock, random = systemRandom } = world;
-  await mkdir(options.dataFolder, { recursive: true, mode: 0o700 });
-  const diskSpace = world.diskSpace ?? (() => diskSpaceOf(options.dataFolder));
-  const state = new ServingState();
-  const telemetry = new NodeTelemetry({ clock });
-  const securityEvents = new SecurityEvents({ clock, random });
-  const onSecurityEvent = securityEventSink(securityEvents, log);
-
-  const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
-  closers.push(() => storage.close());
-  const quotas = await QuotaBook.open({
-    dataFolder: options.dataFolder,
-    onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
-  });
-  const subjects = await SubjectBook.open(join(options.dataFolder, "subjects.json"));
-  const sessions = new SessionTable({ clock, random, onSecurityEvent });
-  closers.push(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
-
+  const opened = await openParts(options, world, closers);
+  const { storage, sessions, telemetry, state, log } = opened;
   let link: MetaLink | undefined;
-  const service = createFileService({
-    storage,
-    quotas,
-    sessions,
-    state,
-    verifier: createTokenVerifier({
-      ...options.identity,
-      clock,
-      onSecurityEvent,
-      ca: options.idpCa,
-    }),
-    admit: (identity) => subjects.admit(identity),
-    claimRoot: options.metaservers.length === 0 ? undefined : (username) => claim(link, username),
-    adminUsername: options.identity.adminEmail,
-    adminPassword: options.passwordPath
-      ? createAdminPassword({
-          ADMIN_PASSWORD_HASH: options.identity.adminPasswordHash,
-          ADMIN_PASSWORD: options.identity.adminPassword,
-        })
-      : undefined,
-    telemetry,
-    freeBytes: () => diskSpace().freeBytes,
-    reserveBytes: options.reserveBytes,
-    clock,
-    random,
-    log,
-    onSecurityEvent,
-    onRootMade: (owner) => {
-      log.info("root_made", { user: owner });
-      link?.beatSoon();
-    },
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
-  });
+  const service = serviceOver(options, opened, () => link);
   closers.push(() => service.stop());
 
-  const grpc = createGrpc(options, { service, sessions, state, log });
+  const grpc = createGrpcFront({
+    tls: options.tls,
+    reflection: options.reflection,
+    service,
+    sessions,
+    state,
+    log,
+  });
   const bound = await grpc.server.listen(options.listen);
   closers.push(() => grpc.server.close());
-  grpc.follow(state);
-
+  storage.onFailure((reason) => {
+    log.error("storage_failed", { reason });
+    grpc.health.setServing(FileServer.typeName, false);
+  });
   const metrics = await startMetricsListener(
     {
       metrics: nodeMetrics({
+        ...opened,
         service,
-        storage,
-        quotas,
-        sessions,
-        telemetry,
-        clock,
         dataFolder: options.dataFolder,
         reserveBytes: options.reserveBytes,
         certificate: options.tls?.cert,
         connections: () => grpc.server.connectionCount(),
         clockSkewMs: () => link?.clockSkewMs ?? null,
       }),
-      securityEvents: () => securityEvents.list(),
+      securityEvents: () => opened.securityEvents.list(),
       notReady: () => [
         ...state.reasons(),
         ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
@@ -188,20 +160,76 @@ async function assemble(
     { host: options.listen.host, port: options.metricsPort },
   );
   closers.push(() => metrics.close());
-
-  storage.onFailure((reason) => {
-    log.error("storage_failed", { reason });
-    grpc.health.setServing(GRPC_SERVICE, false);
-  });
   if (options.metaservers.length > 0) {
-    link = await startLink(
-      options,
-      { bound, storage, service, state, diskSpace, clock, random, log },
-      closers,
-    );
+    link = await startLink(options, { ...opened, service, bound }, closers);
   }
   state.serve();
-  return running({ grpc, metrics, service, storage, telemetry, state, link, grpcPort: bound.port }, closers);
+  const stop = async (graceMs = DRAIN_MS): Promise<void> => {
+    state.drain();
+    link?.beatSoon();
+    await grpc.server.drain(graceMs);
+    for (const close of closers.toReversed()) await close();
+  };
+  return { grpcPort: bound.port, metricsPort: metrics.port, service, storage, telemetry, state, stop };
+}
+
+async function openParts(
+  options: FileServerOptions,
+  world: FileServerWorld,
+  closers: Closers,
+): Promise<Opened> {
+  const { log, clock = systemClock, random = systemRandom } = world;
+  const securityEvents = new SecurityEvents({ clock, random });
+  const onSecurityEvent = securityEventSink(securityEvents, log);
+  const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
+  closers.push(() => storage.close());
+  const sessions = new SessionTable({ clock, random, onSecurityEvent });
+  closers.push(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
+  return {
+    storage,
+    quotas: await QuotaBook.open({
+      dataFolder: options.dataFolder,
+      onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
+    }),
+    subjects: await SubjectBook.open(join(options.dataFolder, "subjects.json")),
+    sessions,
+    telemetry: new NodeTelemetry({ clock }),
+    securityEvents,
+    onSecurityEvent,
+    state: new ServingState(),
+    diskSpace: world.diskSpace ?? (() => diskSpaceOf(options.dataFolder)),
+    clock,
+    random,
+    log,
+  };
+}
+
+function serviceOver(
+  options: FileServerOptions,
+  opened: Opened,
+  link: () => MetaLink | undefined,
+): FileService {
+  const { subjects, clock, log, onSecurityEvent } = opened;
+  return createFileService({
+    ...opened,
+    verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
+    admit: (identity) => subjects.admit(identity),
+    claimRoot: options.metaservers.length === 0 ? undefined : (username) => claim(link(), username),
+    adminUsername: options.identity.adminEmail,
+    adminPassword: options.passwordPath
+      ? createAdminPassword({
+          ADMIN_PASSWORD_HASH: options.identity.adminPasswordHash,
+          ADMIN_PASSWORD: options.identity.adminPassword,
+        })
+      : undefined,
+    freeBytes: () => opened.diskSpace().freeBytes,
+    reserveBytes: options.reserveBytes,
+    onRootMade: (owner) => {
+      log.info("root_made", { user: owner });
+      link()?.beatSoon();
+    },
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  });
 }
 
 function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLink["claimRoot"]> {
@@ -210,64 +238,17 @@ function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLin
   return link.claimRoot(username);
 }
 
-interface GrpcParts {
+interface LinkParts extends Opened {
   readonly service: FileService;
-  readonly sessions: SessionTable;
-  readonly state: ServingState;
-  readonly log: Logger;
-}
-
-/** The gRPC server with its services, and the health that follows the state. */
-function createGrpc(options: FileServerOptions, parts: GrpcParts) {
-  const { service, sessions, state, log } = parts;
-  const server = new GrpcServer({
-    ...(options.tls === undefined ? {} : { tls: { ...options.tls, requestClientCertificate: true } }),
-    interceptors: [
-      sessionInterceptor({ sessions, state, service: GRPC_SERVICE, exempt: SESSIONLESS_METHODS }),
-    ],
-    mapError,
-    onError: ({ kind, error, method, peer }) => {
-      if (kind === "connection") {
-        log.debug("connection_failed", { address: peer?.address, error: errorText(error) });
-        return;
-      }
-      log.error("unexpected_failure", { where: method?.path ?? kind, error: errorText(error) });
-    },
-  });
-  const health = new HealthService();
-  health.setServing(GRPC_SERVICE, false);
-  health.addTo(server);
-  server.addService(FileServer, fileServerRoutes(service));
-  if (options.reflection) addReflection(server, [FileServer]);
-  const follow = (followed: ServingState): void =>
-    followed.onChange((isServing) => {
-      health.setServing("", isServing);
-      health.setServing(GRPC_SERVICE, isServing);
-    });
-  health.setServing("", state.isServing);
-  return { server, health, follow };
-}
-
-interface LinkParts {
   readonly bound: { readonly host: string; readonly port: number };
-  readonly storage: Storage;
-  readonly service: FileService;
-  readonly state: ServingState;
-  readonly diskSpace: () => DiskSpace;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
-async function startLink(
-  options: FileServerOptions,
-  parts: LinkParts,
-  closers: (() => Promise<void> | void)[],
-): Promise<MetaLink> {
+async function startLink(options: FileServerOptions, parts: LinkParts, closers: Closers): Promise<MetaLink> {
   const { bound, storage, service, state, clock, random, log } = parts;
   const channel = new GrpcChannel({
     addresses: options.metaservers,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
+    backoff: { maxMs: LINK_BACKOFF_MAX_MS },
     clock,
   });
   closers.push(() => channel.close());
@@ -299,36 +280,7 @@ async function startLink(
   return link;
 }
 
-interface Running {
-  readonly grpc: ReturnType<typeof createGrpc>;
-  readonly metrics: MetricsListener;
-  readonly service: FileService;
-  readonly storage: Storage;
-  readonly telemetry: NodeTelemetry;
-  readonly state: ServingState;
-  readonly link: MetaLink | undefined;
-  readonly grpcPort: number;
-}
-
-function running(parts: Running, closers: (() => Promise<void> | void)[]): RunningFileServer {
-  const { grpc, metrics, service, storage, telemetry, state, link, grpcPort } = parts;
-  return {
-    grpcPort,
-    metricsPort: metrics.port,
-    service,
-    storage,
-    telemetry,
-    state,
-    async stop(graceMs = STOP_GRACE_MS * 0.75): Promise<void> {
-      state.drain();
-      void link?.beatNow();
-      await grpc.server.drain(graceMs);
-      for (const close of closers.reverse()) await close();
-    },
-  };
-}
-
-function securityEventSink(events: SecurityEvents, log: Logger): (facts: SecurityEventFacts) => void {
+function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSink {
   return (facts) => {
     const event = events.record(facts);
     log.warn("security_event", {

@@ -44,8 +44,8 @@ function call(session: ClientHttp2Session, path: string, token: string): Promise
       if (status === null) resolve();
       else if (status instanceof StatusError) reject(status);
     };
-    stream.on("response", (_headers, _flags, raw) => finish(raw as unknown as string[]));
-    stream.on("trailers", (_headers, _flags, raw) => finish((raw ?? []) as unknown as string[]));
+    stream.on("response", (_headers, _flags, raw) => finish(raw));
+    stream.on("trailers", (_headers, _flags, raw) => finish(raw ?? []));
     stream.on("error", reject);
     stream.resume();
     stream.end(Buffer.concat([head, body]));

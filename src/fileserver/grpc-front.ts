@@ -1,0 +1,59 @@
+// The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
+import { errorText, type Logger } from "#base/log.ts";
+import { HealthService } from "#grpc/health.ts";
+import { addReflection } from "#grpc/reflection.ts";
+import { GrpcServer } from "#grpc/server.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { SessionTable } from "#sessions/session-table.ts";
+import { sessionInterceptor } from "./caller.ts";
+import type { FileService } from "./file-service.ts";
+import { mapError } from "./map-error.ts";
+import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
+import type { ServingState } from "./serving-state.ts";
+import type { TlsMaterial } from "./tls-material.ts";
+
+/** What the front is made from. */
+export interface GrpcFrontDeps {
+  readonly tls: TlsMaterial | undefined;
+  readonly reflection: boolean;
+  readonly service: FileService;
+  readonly sessions: SessionTable;
+  readonly state: ServingState;
+  readonly log: Logger;
+}
+
+/** A server that is not listening yet, with its health. */
+export interface GrpcFront {
+  readonly server: GrpcServer;
+  readonly health: HealthService;
+}
+
+/** Puts the server together; health is NOT_SERVING until the state says otherwise. */
+export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
+  const { service, sessions, state, log } = deps;
+  const server = new GrpcServer({
+    ...(deps.tls === undefined ? {} : { tls: { ...deps.tls, requestClientCertificate: true } }),
+    interceptors: [
+      sessionInterceptor({ sessions, state, service: FileServer.typeName, exempt: SESSIONLESS_METHODS }),
+    ],
+    mapError,
+    onError: ({ kind, error, method, peer }) => {
+      if (kind === "connection") {
+        log.debug("connection_failed", { address: peer?.address, error: errorText(error) });
+      } else {
+        log.error("unexpected_failure", { where: method?.path ?? kind, error: errorText(error) });
+      }
+    },
+  });
+  const health = new HealthService();
+  const follow = (isServing: boolean): void => {
+    health.setServing("", isServing);
+    health.setServing(FileServer.typeName, isServing);
+  };
+  follow(state.isServing);
+  state.onChange(follow);
+  health.addTo(server);
+  server.addService(FileServer, fileServerRoutes(service));
+  if (deps.reflection) addReflection(server, [FileServer]);
+  return { server, health };
+}

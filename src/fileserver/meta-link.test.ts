@@ -1,0 +1,204 @@
+// The node's side of the control plane against a scripted MetaServer on a real connection.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { GroveError } from "#base/errors.ts";
+import { GrpcServer } from "#grpc/server.ts";
+import { Code } from "#grpc/status.ts";
+import {
+  type ClaimRootRequest,
+  type HeartbeatRequest,
+  MetaServer,
+  type RegisterFileServerRequest,
+} from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { mapError } from "./map-error.ts";
+import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
+
+/** What the scripted MetaServer answers, and what it has heard. */
+interface Script {
+  known: boolean;
+  sendFull: boolean;
+  refuse: GroveError | undefined;
+  clusterId: string;
+  home: { fsId: string; address: string };
+  readonly registrations: RegisterFileServerRequest[];
+  readonly heartbeats: HeartbeatRequest[];
+  readonly claims: ClaimRootRequest[];
+}
+
+/** A root id for each user, as the MetaServer would keep it. */
+const rootIdOf = (username: string) => `01ARZ3NDEKTSV4RRFFQ69G5FA${username.startsWith("a") ? "A" : "B"}`;
+
+let server: GrpcServer;
+let script: Script;
+let port = 0;
+let dataFolder = "";
+let node: TestNode | undefined;
+
+const startMeta = async (atPort = 0) => {
+  server = new GrpcServer({ mapError });
+  server.addService(MetaServer, {
+    registerFileServer: (request) => {
+      if (script.refuse !== undefined) throw script.refuse;
+      script.registrations.push(request);
+      return { clusterId: script.clusterId, heartbeatSeconds: 1, epoch: BigInt(script.registrations.length) };
+    },
+    heartbeat: (request) => {
+      if (script.refuse !== undefined) throw script.refuse;
+      script.heartbeats.push(request);
+      return { known: script.known, sendFull: script.sendFull, nowMs: BigInt(Date.now() + 60_000) };
+    },
+    claimRoot: (request) => {
+      if (script.refuse !== undefined) throw script.refuse;
+      script.claims.push(request);
+      return { rootId: rootIdOf(request.username), ...script.home };
+    },
+  });
+  port = (await server.listen({ host: "127.0.0.1", port: atPort })).port;
+};
+const startNode = () =>
+  startTestNode({
+    dataFolder,
+    options: { metaservers: [`127.0.0.1:${port}`], advertise: "node.example.net:50051" },
+  });
+const until = async (condition: () => boolean) => {
+  for (let i = 0; i < 1_000 && !condition(); i++) await delay(10);
+  assert.ok(condition(), String(condition));
+};
+
+beforeEach(async () => {
+  dataFolder = await mkdtemp(join(tmpdir(), "grove-metalink-"));
+  script = {
+    known: true,
+    sendFull: false,
+    refuse: undefined,
+    clusterId: "cluster-1",
+    home: { fsId: "n1", address: "node.example.net:50051" },
+    registrations: [],
+    heartbeats: [],
+    claims: [],
+  };
+  await startMeta();
+});
+afterEach(async () => {
+  await node?.stop();
+  node = undefined;
+  await server.close();
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+test("a node registers with all that the store can be rebuilt from, and beats (D19)", async () => {
+  node = await startNode();
+  const [first] = script.registrations;
+  assert.deepEqual(
+    [first?.fsId, first?.name, first?.grpcAddr, first?.clusterId, first?.roots.length, first?.diskReserve],
+    ["n1", "n1", "node.example.net:50051", "", 0, 21_474_836_480n],
+  );
+  assert.equal(first?.dataId, node.node.storage.dataId);
+  assert.match(first?.instanceId ?? "", /^[0-9A-Z]{26}$/);
+  await node.signIn("a@example.com");
+  await until(() => script.heartbeats.some((beat) => beat.rootsVersion === 1n && beat.epoch === 1n));
+  const metrics = (await (await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics`)).json()) as Record<
+    string,
+    number
+  >;
+  assert.ok(Math.abs((metrics["clock_skew_ms"] ?? 0) - 60_000) < 5_000);
+});
+
+test("known=false and send_full each bring a full registration with the roots (D19)", async () => {
+  node = await startNode();
+  await node.signIn("a@example.com");
+  script.known = false;
+  await until(() => script.registrations.length >= 2);
+  script.known = true;
+  const again = script.registrations.at(-1);
+  assert.deepEqual(
+    again?.roots.map((root) => [root.owner, root.rootId]),
+    [["a@example.com", rootIdOf("a@example.com")]],
+  );
+  assert.equal(again?.clusterId, "cluster-1");
+  await delay(50);
+  const before = script.registrations.length;
+  script.sendFull = true;
+  await until(() => script.registrations.length > before);
+});
+
+test("a root that is assigned elsewhere makes a visitor, who is told where it is (D19)", async () => {
+  node = await startNode();
+  script.home = { fsId: "n2", address: "other.example.net:50052" };
+  const visitor = await node.signIn("v@example.com");
+  assert.equal(visitor.registered.rootId, "");
+  for (const call of [
+    () => visitor.call.getAttr({ path: "/" }),
+    () => visitor.call.createFile({ path: "/f" }),
+    () => visitor.call.getQuota({}),
+    () => visitor.download({ path: "/f" }),
+  ]) {
+    const refused = await refusal(call());
+    assert.deepEqual([refused.code, refused.reason], [Code.FAILED_PRECONDITION, "WRONG_NODE"]);
+    assert.equal(refused.error.metadata.get("svc-address"), "other.example.net:50052");
+  }
+  assert.equal(node.node.storage.root("v@example.com"), undefined);
+});
+
+test("with the MetaServer down existing roots work on and new ones are UNAVAILABLE; when it is back, both work (D19, F-01)", async () => {
+  node = await startNode();
+  const user = await node.signIn("a@example.com");
+  await server.close();
+  await user.call.createFile({ path: "/f", data: Buffer.from("x") });
+  await (await node.signIn("a@example.com")).call.getAttr({ path: "/f" });
+  const refused = await refusal(node.signIn("new@example.com"));
+  assert.deepEqual([refused.code, refused.reason], [Code.UNAVAILABLE, "STORE_UNAVAILABLE"]);
+  await startMeta(port);
+  for (let i = 0; i < 100 && node.node.storage.root("new@example.com") === undefined; i++) {
+    await delay(50);
+    await node.signIn("new@example.com").catch(() => undefined);
+  }
+  assert.notEqual(node.node.storage.root("new@example.com"), undefined);
+});
+
+test("a node starts and serves its roots while there is no MetaServer at all (D19)", async () => {
+  node = await startNode();
+  await node.signIn("a@example.com");
+  await node.stop();
+  await server.close();
+  node = await startNode();
+  await (await node.signIn("a@example.com")).call.getAttr({ path: "/" });
+});
+
+test("a fenced node stops serving, running streams included, and does not register again (D19)", async () => {
+  node = await startNode();
+  const user = await node.signIn("a@example.com");
+  script.refuse = new GroveError("FENCED", "an older epoch");
+  const fenced = node.node.state;
+  await until(() => fenced.isFenced);
+  assert.equal((await refusal(user.call.getAttr({ path: "/" }))).code, Code.UNAVAILABLE);
+  script.refuse = undefined;
+  const heard = script.registrations.length + script.heartbeats.length;
+  await delay(1_500);
+  assert.equal(script.registrations.length + script.heartbeats.length, heard);
+  const ready = await fetch(`http://127.0.0.1:${node.node.metricsPort}/ready`);
+  assert.equal(ready.status, 503);
+});
+
+test("the cluster's id is remembered over a restart, and another cluster's refusal is survived (D19)", async () => {
+  node = await startNode();
+  await node.signIn("a@example.com");
+  await node.stop();
+  script.refuse = new GroveError("CLUSTER_MISMATCH", "another cluster");
+  node = await startNode();
+  await (await node.signIn("a@example.com")).call.getAttr({ path: "/" });
+  script.refuse = undefined;
+  await until(() => script.registrations.length === 2);
+  assert.equal(script.registrations[1]?.clusterId, "cluster-1");
+});
+
+test("a node that stops says that it drains (D19)", async () => {
+  node = await startNode();
+  await node.stop();
+  node = undefined;
+  assert.equal(script.heartbeats.at(-1)?.draining, true);
+});

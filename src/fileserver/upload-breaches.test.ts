@@ -1,0 +1,159 @@
+// Every way to send a bad upload, each with its answer, and proof that it changed nothing.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, test } from "node:test";
+import { Code } from "#grpc/status.ts";
+import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
+import { chunk, header, refusal, startTestNode, type TestNode, type UploadPart } from "./node.fixture.ts";
+
+let node: TestNode;
+before(async () => {
+  node = await startTestNode();
+  await node.signIn("user0@example.com");
+});
+after(() => node.stop());
+
+interface Breach {
+  readonly what: string;
+  readonly parts: readonly UploadPart[];
+  readonly code: number;
+  readonly reason: string;
+}
+const BYTES = randomBytes(1_000);
+const BREACHES: readonly Breach[] = [
+  { what: "nothing at all", parts: [], code: Code.INVALID_ARGUMENT, reason: "BAD_ARGUMENT" },
+  { what: "an empty message", parts: [{}], code: Code.INVALID_ARGUMENT, reason: "BAD_ARGUMENT" },
+  {
+    what: "a chunk before the header",
+    parts: [chunk(0, BYTES)],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_ARGUMENT",
+  },
+  {
+    what: "two headers",
+    parts: [header("/b"), header("/b")],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_ARGUMENT",
+  },
+  {
+    what: "a wrong checksum",
+    parts: [header("/b"), chunk(0, BYTES, 7)],
+    code: Code.ABORTED,
+    reason: "CHECKSUM_MISMATCH",
+  },
+  {
+    what: "a first offset above zero",
+    parts: [header("/b"), chunk(1, BYTES)],
+    code: Code.ABORTED,
+    reason: "OFFSET_MISMATCH",
+  },
+  {
+    what: "a gap",
+    parts: [header("/b"), chunk(0, BYTES), chunk(1_001, BYTES)],
+    code: Code.ABORTED,
+    reason: "OFFSET_MISMATCH",
+  },
+  {
+    what: "a chunk twice",
+    parts: [header("/b"), chunk(0, BYTES), chunk(0, BYTES)],
+    code: Code.ABORTED,
+    reason: "OFFSET_MISMATCH",
+  },
+  {
+    what: "fewer bytes than announced",
+    parts: [header("/b", { size: 1_001n, sizeKnown: true }), chunk(0, BYTES)],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_ARGUMENT",
+  },
+  {
+    what: "more bytes than announced",
+    parts: [header("/b", { size: 999n, sizeKnown: true }), chunk(0, BYTES)],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_ARGUMENT",
+  },
+  {
+    what: "an impossible size",
+    parts: [header("/b", { size: 2n ** 64n - 1n, sizeKnown: true })],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_ARGUMENT",
+  },
+  { what: "a relative path", parts: [header("b")], code: Code.INVALID_ARGUMENT, reason: "BAD_ARGUMENT" },
+  { what: "a path upwards", parts: [header("/../b")], code: Code.INVALID_ARGUMENT, reason: "BAD_NAME" },
+  {
+    what: "a name with a control character",
+    parts: [header("/b\u0007")],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_NAME",
+  },
+  {
+    what: "a name of 256 bytes",
+    parts: [header(`/${"b".repeat(256)}`)],
+    code: Code.INVALID_ARGUMENT,
+    reason: "BAD_NAME",
+  },
+  {
+    what: "the root directory",
+    parts: [header("/")],
+    code: Code.FAILED_PRECONDITION,
+    reason: "IS_DIRECTORY",
+  },
+  { what: "a directory", parts: [header("/dir")], code: Code.FAILED_PRECONDITION, reason: "IS_DIRECTORY" },
+  {
+    what: "a place below a file",
+    parts: [header("/file/b")],
+    code: Code.FAILED_PRECONDITION,
+    reason: "NOT_DIRECTORY",
+  },
+  { what: "a missing directory", parts: [header("/no/b")], code: Code.NOT_FOUND, reason: "NO_SUCH_PATH" },
+  {
+    what: "a taken name that must be free",
+    parts: [header("/file", { onExists: OnExists.FAIL })],
+    code: Code.ALREADY_EXISTS,
+    reason: "PATH_EXISTS",
+  },
+  {
+    what: "another version than the wanted one",
+    parts: [header("/file", { ifMatch: "x-1" })],
+    code: Code.FAILED_PRECONDITION,
+    reason: "ETAG_MISMATCH",
+  },
+  {
+    what: "a version of what is not there",
+    parts: [header("/b", { ifMatch: "x-1" })],
+    code: Code.FAILED_PRECONDITION,
+    reason: "ETAG_MISMATCH",
+  },
+  {
+    what: "another user's root",
+    parts: [header("/b", { root: "user0@example.com" })],
+    code: Code.PERMISSION_DENIED,
+    reason: "NOT_SHARED",
+  },
+  {
+    what: "a root that does not exist",
+    parts: [header("/b", { root: "nobody@example.com" })],
+    code: Code.PERMISSION_DENIED,
+    reason: "NOT_SHARED",
+  },
+];
+
+test("every bad upload gets its answer and changes nothing (D1, D15)", async (t) => {
+  const user = await node.signIn("breaker@example.com");
+  await user.call.createDirectory({ path: "/dir" });
+  await user.call.createFile({ path: "/file", data: Buffer.from("kept") });
+  const state = async () =>
+    JSON.stringify(
+      [(await user.call.listDir({ path: "/" })).entries, (await user.call.getQuota({})).usedBytes],
+      (_k, v: unknown) => (typeof v === "bigint" ? String(v) : v),
+    );
+  const before = await state();
+  for (const breach of BREACHES) {
+    await t.test(breach.what, async () => {
+      const refused = await refusal(user.upload(breach.parts));
+      assert.deepEqual([refused.code, refused.reason], [breach.code, breach.reason]);
+      assert.equal(await state(), before);
+      assert.equal(node.node.service.ledger.promisedBytes, 0n);
+      assert.equal(node.node.service.ledger.openAccounts, 0);
+    });
+  }
+});
