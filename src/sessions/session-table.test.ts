@@ -108,6 +108,17 @@ test("a session in constant use ends at exactly 12 hours (spec 2.3)", () => {
   refuses("SESSION_EXPIRED", () => table.check(token, "10.0.0.1"));
 });
 
+test("where both ends fall together, the session's own end is what is told", () => {
+  const { clock, table, open } = setUp({ lifetimeMs: 30 * MINUTE_MS });
+  const { token, session } = open();
+  clock.advance(10 * MINUTE_MS);
+  table.touch(session);
+  clock.advance(5 * MINUTE_MS);
+  table.touch(session);
+  clock.advance(15 * MINUTE_MS);
+  refuses("SESSION_EXPIRED", () => table.check(token, "10.0.0.1"));
+});
+
 test("jumps of the wall clock neither end nor prolong a session (C-01)", () => {
   const { clock, table, open } = setUp();
   const { token } = open();
