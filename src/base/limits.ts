@@ -148,6 +148,8 @@ export const LOG_BUFFER_MAX_BYTES = 16_777_216;
 export const LOG_TEXT_MAX_LENGTH = 8_192;
 /** Time limit of `sensors -j`. */
 export const SENSORS_TIMEOUT_MS = 2_000;
+/** How long an answer of `sensors` holds; shorter than the poll interval. */
+export const SENSORS_HOLD_MS = 4_000;
 /** How long a failed or missing `sensors` command is left alone. */
 export const SENSORS_RETRY_MS: number = 10 * 60_000;
 /** SetQuota calls that may wait for the file to be written; more are answered OVERLOADED. */

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { SENSORS_RETRY_MS, SENSORS_TIMEOUT_MS } from "#base/limits.ts";
+import { SENSORS_HOLD_MS, SENSORS_RETRY_MS, SENSORS_TIMEOUT_MS } from "#base/limits.ts";
 
 /** What the reading is made from. */
 export interface CpuTemperatureDeps {
@@ -33,6 +33,8 @@ export class CpuTemperature {
   readonly #clock: Clock;
   readonly #runSensors: () => Promise<string>;
   #sensorsNotBeforeMs = Number.NEGATIVE_INFINITY;
+  /** The command's last answer, which holds until then. */
+  #sensorsCelsius: number | undefined;
 
   constructor(deps: CpuTemperatureDeps) {
     this.#sysRoot = deps.sysRoot ?? "/sys";
@@ -79,17 +81,18 @@ export class CpuTemperature {
     return readings[0]?.celsius;
   }
 
-  /** Starting a process at each poll is dear: where it has failed once it is left alone for a while. */
+  /** Starting a process is dear: an answer holds for a moment, and where it has failed it is left alone for a while. */
   async #fromCommand(): Promise<number | undefined> {
-    if (this.#clock.steadyMs() < this.#sensorsNotBeforeMs) return undefined;
+    if (this.#clock.steadyMs() < this.#sensorsNotBeforeMs) return this.#sensorsCelsius;
     try {
-      const celsius = parseSensors(await this.#runSensors());
-      if (celsius !== undefined) return celsius;
+      this.#sensorsCelsius = parseSensors(await this.#runSensors());
     } catch {
       // No such command, no sensors, or not JSON: all the same to the caller.
+      this.#sensorsCelsius = undefined;
     }
-    this.#sensorsNotBeforeMs = this.#clock.steadyMs() + SENSORS_RETRY_MS;
-    return undefined;
+    const pauseMs = this.#sensorsCelsius === undefined ? SENSORS_RETRY_MS : SENSORS_HOLD_MS;
+    this.#sensorsNotBeforeMs = this.#clock.steadyMs() + pauseMs;
+    return this.#sensorsCelsius;
   }
 }
 

@@ -33,7 +33,14 @@ test("memory counts caches as free; load and boot id come from /proc (spec 2.7)"
     loadavg: "0.52 1.25 3.00 2/345 6789\n",
     "sys/kernel/random/boot_id": `${BOOT_ID}\n`,
   });
-  const gauges = new HostGauges({ clock: new ManualClock(), dataDirectory: folder, procRoot });
+  const gauges = new HostGauges({
+    clock: new ManualClock(),
+    dataDirectory: folder,
+    procRoot,
+    readCpuTemperature: async () => null,
+  });
+  const together = [gauges.read(), gauges.read()];
+  assert.equal(await together[0], await together[1]);
   const { memTotalBytes, memUsedBytes, loadAvg1m, loadAvg5m, bootId, cpuTempCelsius } = await gauges.read();
   assert.deepEqual(
     { memTotalBytes, memUsedBytes, loadAvg1m, loadAvg5m, bootId, cpuTempCelsius },
@@ -170,6 +177,20 @@ test("tier 3 reads sensors -j: a known chip, else a known label, else nothing (s
   ]) {
     assert.equal(parseSensors(odd), undefined);
   }
+});
+
+test("an answer of sensors holds for 4 seconds, so that frequent polls do not start a process each", async () => {
+  const clock = new ManualClock();
+  let celsius = 50;
+  const runSensors = async (): Promise<string> =>
+    JSON.stringify({ "k10temp-x": { Tctl: { temp1_input: celsius } } });
+  const unit = new CpuTemperature({ clock, sysRoot: layOut({}), runSensors });
+  assert.equal(await unit.read(), 50);
+  celsius = 60;
+  clock.advance(3_999);
+  assert.equal(await unit.read(), 50);
+  clock.advance(1);
+  assert.equal(await unit.read(), 60);
 });
 
 test("where nobody knows the temperature it is null, and sensors is not started at every poll (D12)", async () => {

@@ -3,6 +3,7 @@ import { readFile, statfs } from "node:fs/promises";
 import { freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { CpuTemperature } from "./cpu-temperature.ts";
 import { type HostReadings, percent } from "./metrics-document.ts";
 
 /** What the gauges are made from; the roots are other folders in tests. */
@@ -12,7 +13,7 @@ export interface HostGaugesDeps {
   readonly dataDirectory: string;
   /** Default `/proc`. */
   readonly procRoot?: string;
-  /** Temperature of the processor; see cpu-temperature.ts. Default: unknown. */
+  /** Temperature of the processor; default is what CpuTemperature finds on this machine. */
   readonly readCpuTemperature?: () => Promise<number | null>;
 }
 
@@ -30,6 +31,8 @@ const DISK_UNKNOWN = { diskTotalBytes: 0n, diskUsedBytes: 0n, diskFreeBytes: 0n,
 export class HostGauges {
   readonly #deps: HostGaugesDeps;
   readonly #procRoot: string;
+  readonly #readCpuTemperature: () => Promise<number | null>;
+  #reading: Promise<HostReadings> | undefined;
   #bootId: string | null | undefined;
   #ticks: CpuTicks = { busy: 0, total: 0 };
   #ticksAtMs = Number.NEGATIVE_INFINITY;
@@ -38,19 +41,28 @@ export class HostGauges {
   constructor(deps: HostGaugesDeps) {
     this.#deps = deps;
     this.#procRoot = deps.procRoot ?? "/proc";
+    const temperature = new CpuTemperature({ clock: deps.clock });
+    this.#readCpuTemperature = deps.readCpuTemperature ?? (() => temperature.read());
   }
 
   /**
    * Reads everything now; what the machine does not offer is 0 or null. Processor use is the share of the time since the read before,
-   * at the first read since the machine started.
+   * at the first read since the machine started. Callers at the same moment share one reading.
    */
-  async read(): Promise<HostReadings> {
+  read(): Promise<HostReadings> {
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readAll(): Promise<HostReadings> {
     const [disk, memory, load, bootId, cpuTempCelsius] = await Promise.all([
       this.#readDisk(),
       this.#readMemory(),
       this.#readLoad(),
       this.#readBootId(),
-      this.#deps.readCpuTemperature?.() ?? null,
+      this.#readCpuTemperature(),
       this.#readCpu(),
     ]);
     return { ...disk, ...memory, ...load, bootId, cpuTempCelsius, cpuUsagePercent: this.#cpuUsagePercent };
