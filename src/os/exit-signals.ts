@@ -2,6 +2,9 @@
 import { STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 
+/** Between the last event and the end by force. */
+const LAST_WORDS_MS = 100;
+
 /** Something that runs until it is stopped. */
 export interface Running {
   /** Stops gracefully; resolves when nothing is left open. */
@@ -77,7 +80,8 @@ export async function run(start: () => Promise<Running>, options: RunOptions = {
 function watchdog(graceMs: number, beforehand: () => void): void {
   setTimeout(() => {
     beforehand();
-    killSelf();
+    // What was just told is on its way to a log file, and nothing flushes it afterwards.
+    setTimeout(killSelf, LAST_WORDS_MS).unref();
   }, graceMs).unref();
 }
 

@@ -1,9 +1,11 @@
 // Log lines as they lie in the file: their shape, their level, and that no secret is among them.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import { createLogger, switchLevelOnSignal } from "./logger.ts";
 import { scrub } from "./scrub.ts";
@@ -71,6 +73,35 @@ test("a level holds for children too, and SIGUSR2 switches debug on and off", as
     (await lines(path)).map((line) => line["event"]),
     ["log_level_changed", "loud", "always"],
   );
+});
+
+test("a logger on standard error writes its lines there and ends, also when asked twice", {
+  timeout: 20_000,
+}, async () => {
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(new URL("logger.ts", import.meta.url).href)});
+    const logger = createLogger({ destination: "stderr" });
+    for (let at = 0; at < 100; at++) logger.info("event", { at });
+    await Promise.all([logger.close(), logger.close()]);
+    process.stdout.write("ended");`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+    "--input-type=module",
+    "-e",
+    program,
+  ]);
+  assert.equal(stdout, "ended");
+  assert.equal(stderr.trim().split("\n").length, 100);
+});
+
+test("lines that wait when a process ends are written all the same", { timeout: 20_000 }, async () => {
+  const path = join(folder, "exit.log");
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(new URL("logger.ts", import.meta.url).href)});
+    const logger = createLogger({ destination: { file: ${JSON.stringify(path)} } });
+    for (let at = 0; at < 100; at++) logger.info("event", { at });
+    process.exit();`;
+  await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+  assert.equal((await lines(path)).length, 100);
 });
 
 const HEX = "0123456789abcdef".repeat(4);
