@@ -66,7 +66,7 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
       return printed === 0;
     },
   };
-  await cluster.run(path.root, printed === 0 ? patience : ONCE, (server) =>
+  await cluster.runAt(path, printed === 0 ? patience : ONCE, (server) =>
     downloadFile(server, path, take, { range }),
   );
 }

@@ -23,7 +23,7 @@ export function command(host: CommandHost = processHost()): Command {
       if (typed === "-") wanted = previous;
       else if (self.args.length > 0) wanted = await context.resolve(typed);
       const cluster = await context.cluster();
-      const attr = await cluster.run(wanted.root, SHORT, (server) =>
+      const attr = await cluster.runAt(wanted, SHORT, (server) =>
         server.files.changeDir({ root: wanted.root, path: wanted.path }, server.unary),
       );
       const place = { root: wanted.root, path: attr.path };

@@ -1,6 +1,6 @@
 // The client's view of a cluster: runs operations on the server that holds a root, and sees them through what can be healed.
 
-import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
@@ -10,6 +10,7 @@ import { explain } from "./error-text.ts";
 import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
 import { ATTEMPTS_MAX, CALL_TIMEOUT_MS, MOVES_MAX, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "./limits.ts";
 import { refusalOf } from "./refusal.ts";
+import { formatRemotePath, type RemotePath } from "./remote-path.ts";
 import type { Route } from "./route-cache.ts";
 import type { Router } from "./routing.ts";
 
@@ -57,6 +58,20 @@ const PASSING_CODES: readonly ErrorCode[] = [
   "IDP_UNAVAILABLE",
   "RATE_LIMITED",
   "CHECKSUM_MISMATCH",
+];
+
+const PATH_CODES: readonly ErrorCode[] = [
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "NOT_EMPTY",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+  "BAD_NAME",
+  "BAD_ARGUMENT",
+  "CORRUPT",
 ];
 
 /** What a cluster is made from. */
@@ -118,6 +133,22 @@ export class Cluster {
           session,
         });
       }
+    }
+  }
+
+  /** The same for an operation about one path, which a refusal then names. */
+  async runAt<T>(
+    place: RemotePath,
+    patience: Patience,
+    operation: (server: Server) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.run(place.root, patience, operation);
+    } catch (error) {
+      if (!isGroveError(error, ...PATH_CODES)) throw error;
+      const path = formatRemotePath(place);
+      const message = error.message.includes(path) ? error.message : `${path}: ${error.message}`;
+      throw new GroveError(error.code, message, { metadata: { ...error.metadata, path }, cause: error });
     }
   }
 

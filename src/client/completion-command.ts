@@ -5,7 +5,16 @@ import { type CommandHost, processHost } from "./command-host.ts";
 import { completionScript, SHELLS, type ShellName, type VerbCompletion } from "./completion-scripts.ts";
 import { completePath } from "./path-completion.ts";
 import { writeAll } from "./terminal.ts";
-import { OTHER_VERBS, VERBS } from "./verbs.ts";
+import { VERBS, type Verb } from "./verbs.ts";
+
+/** The verbs that only stand alone. */
+const OTHER_VERBS: Readonly<Record<string, Verb>> = {
+  write: { words: "remote", load: () => import("./write-command.ts") },
+  login: { words: "none", load: () => import("./login-command.ts") },
+  logout: { words: "none", load: () => import("./logout-command.ts") },
+  shell: { words: "none", load: () => import("./shell-command.ts") },
+  completion: { words: "none", load: async () => ({ command }) },
+};
 
 /** Commands that run servers: their names are completed, their options are not. */
 const SERVER_COMMANDS = ["up", "fileserver", "metaserver", "fsck"] as const;

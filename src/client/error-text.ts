@@ -36,6 +36,15 @@ const told =
   (todo: string): Explain =>
   ({ message }) => ({ what: sentence(message), todo });
 
+/** An explanation whose words are our own, with the path that it is about. */
+const about =
+  (what: string, todo: string): Explain =>
+  ({ metadata }) => {
+    const { path } = metadata;
+    const text = what.charAt(0).toLowerCase() + what.slice(1);
+    return { what: path === undefined ? what : `${path}: ${text}`, todo };
+  };
+
 /** An explanation whose words are our own, since the server's say less. */
 const fixed =
   (what: string, todo: string): Explain =>
@@ -55,11 +64,11 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "Your session belongs to another network address than the one you come from now.",
     SIGN_IN,
   ),
-  NOT_OWNER: fixed(
+  NOT_OWNER: about(
     "Only the owner may do that, or there is nothing here that you may see.",
     "Ask the owner to do it.",
   ),
-  NOT_SHARED: fixed(
+  NOT_SHARED: about(
     "There is nothing here that you may see.",
     "Check the path, or ask its owner to share it with you.",
   ),
@@ -77,7 +86,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "The bytes were damaged on their way to the server, which refused them.",
     "Try again.",
   ),
-  CORRUPT: fixed(
+  CORRUPT: about(
     "The stored file is damaged: its bytes do not match their checksum, so none of the bad ones were sent.",
     ADMINISTRATOR,
   ),

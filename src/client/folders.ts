@@ -15,7 +15,7 @@ export async function makeFolder(
   const { mayExist, patience = SHORT } = options;
   let attempts = 0;
   try {
-    return await cluster.run(place.root, patience, (server) => {
+    return await cluster.runAt(place, patience, (server) => {
       attempts++;
       return server.files.createDirectory({ root: place.root, path: place.path }, server.unary);
     });

@@ -12,10 +12,10 @@ export const LARGE_FILE_BYTES: number = 4_000_000;
 export const SCAN_AHEAD_MAX = 100_000;
 /** Folders below one another that a scan goes into; a path has no room for more (decision D13). */
 export const FOLDER_DEPTH_MAX = 2_048;
-/** Received bytes of one download that may wait for the disk. */
-export const DOWNLOAD_WAITING_MAX_BYTES: number = 8 * 1_048_576;
-/** Bytes that are handed to the disk at a time by a download. */
-export const DOWNLOAD_WRITE_BYTES: number = 1_048_576;
+/** Bytes that a download hands to the disk at a time. */
+export const DOWNLOAD_BLOCK_BYTES: number = 1_048_576;
+/** Blocks of one download that are filled or wait for the disk; when all do, the sender waits. */
+export const DOWNLOAD_BLOCKS_MAX = 4;
 /** Failures of single files that are told one by one; the rest is counted. */
 export const FAILURES_SHOWN_MAX = 50;
 

@@ -16,7 +16,7 @@ export async function* listPages(
   let pageToken = "";
   do {
     const token = pageToken;
-    const page = await cluster.run(folder.root, patience, (server) =>
+    const page = await cluster.runAt(folder, patience, (server) =>
       server.files.listDir(
         { root: folder.root, path: folder.path, pageSize: LIST_PAGE_MAX, pageToken: token, sort },
         server.unary,
@@ -33,7 +33,7 @@ export async function* listPages(
 
 /** The attributes of a path. */
 export function attrOf(cluster: Cluster, place: RemotePath, patience: Patience = SHORT): Promise<Attr> {
-  return cluster.run(place.root, patience, (server) =>
+  return cluster.runAt(place, patience, (server) =>
     server.files.getAttr({ root: place.root, path: place.path }, server.unary),
   );
 }

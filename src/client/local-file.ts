@@ -10,17 +10,18 @@ import {
   openSync,
   renameSync,
   unlinkSync,
+  write,
   writeSync,
-  writev,
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { localFailure } from "./client-error.ts";
-import { DOWNLOAD_WAITING_MAX_BYTES, DOWNLOAD_WRITE_BYTES } from "./limits.ts";
+import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "./limits.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
 const setTimes = promisify(futimes);
+const writeFile = promisify(write);
 
 /** O_EXCL and O_NOFOLLOW: what lies there under that name, a symbolic link say, is never written through (failure B-09). */
 const WRITE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -41,8 +42,12 @@ export function removeUnfinishedFiles(): void {
   unfinished.clear();
 }
 
+/** O_EXCL alone keeps files apart, so one random part for the whole process does. */
+const PROCESS_PART = randomBytes(9).toString("base64url");
+let made = 0;
+
 function temporaryPath(folder: string): string {
-  return join(folder, `.grove-get-${randomBytes(9).toString("base64url")}.part`);
+  return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);
 }
 
 /** Puts a small file into its place in one go, with the time of change it had. Throws ClientError. */
@@ -76,15 +81,26 @@ function removeQuietly(path: string): void {
   }
 }
 
-/** A large file on its way to its place: takes slices in order and writes them many at a time. */
+/** A buffer that is being filled, or waits for the disk. */
+interface Block {
+  readonly buffer: Buffer;
+  length: number;
+}
+
+/**
+ * A large file on its way to its place. Slices are copied into a few large blocks: what came off the socket can go at once, which
+ * costs less than what its keeping costs the garbage collector.
+ */
 export class LocalFileWriter {
   readonly #path: string;
   readonly #temporary: string;
   readonly #descriptor: number;
   #isOpen = true;
-  #waiting: Uint8Array[] = [];
-  #waitingBytes = 0;
+  readonly #free: Block[] = [];
+  #blockCount = 0;
+  #filling: Block | undefined;
   #writing: Promise<void> | undefined;
+  readonly #waiting: Block[] = [];
   #failure: Error | undefined;
 
   private constructor(path: string, temporary: string, descriptor: number) {
@@ -106,21 +122,28 @@ export class LocalFileWriter {
     }
   }
 
-  /** Takes the next slice, which must stay as it is. Await a promise before the next one. */
+  /** Takes the next slice, which may change afterwards when true came back. Await a promise before the next one. */
   write(slice: Uint8Array): true | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    this.#waiting.push(slice);
-    this.#waitingBytes += slice.length;
-    if (this.#waitingBytes < DOWNLOAD_WRITE_BYTES) return true;
-    this.#writing ??= this.#writeWaiting();
-    return this.#waitingBytes < DOWNLOAD_WAITING_MAX_BYTES ? true : this.#flushed();
+    let at = 0;
+    while (at < slice.length) {
+      const block = this.#filling ?? this.#freeBlock();
+      if (block === undefined) return this.#writeLater(slice.subarray(at));
+      this.#filling = block;
+      const part = slice.subarray(at, at + block.buffer.length - block.length);
+      block.buffer.set(part, block.length);
+      block.length += part.length;
+      at += part.length;
+      if (block.length === block.buffer.length) this.#send(block);
+    }
+    return true;
   }
 
   /** Writes the rest, sets the time of change and gives the file its name. Rejects with ClientError. */
   async finish(mtimeMs: number): Promise<void> {
-    await this.#flushed();
-    this.#writing = this.#writeWaiting();
-    await this.#flushed();
+    if (this.#filling !== undefined) this.#send(this.#filling);
+    await this.#writing;
+    if (this.#failure !== undefined) throw this.#failure;
     try {
       await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
       await this.#close();
@@ -133,7 +156,7 @@ export class LocalFileWriter {
 
   /** Removes what has been written; the name stays as it was. */
   async discard(): Promise<void> {
-    await this.#writing?.catch(() => undefined);
+    await this.#writing;
     await this.#close().catch(() => undefined);
     removeQuietly(this.#temporary);
     unfinished.delete(this.#temporary);
@@ -146,56 +169,53 @@ export class LocalFileWriter {
     await closeFile(this.#descriptor);
   }
 
-  async #flushed(): Promise<void> {
-    await this.#writing;
-    if (this.#failure !== undefined) throw this.#failure;
+  #freeBlock(): Block | undefined {
+    const block = this.#free.pop();
+    if (block !== undefined || this.#blockCount === DOWNLOAD_BLOCKS_MAX) return block;
+    this.#blockCount++;
+    return { buffer: Buffer.allocUnsafeSlow(DOWNLOAD_BLOCK_BYTES), length: 0 };
+  }
+
+  #send(block: Block): void {
+    this.#filling = undefined;
+    this.#waiting.push(block);
+    this.#writing ??= this.#writeWaiting();
+  }
+
+  /** All blocks wait for the disk: goes on when it has taken them. */
+  async #writeLater(slice: Uint8Array): Promise<void> {
+    while (this.#free.length === 0 && this.#failure === undefined) await this.#blockWritten();
+    const written = this.write(slice);
+    if (written !== true) await written;
+  }
+
+  #blockFreed: PromiseWithResolvers<void> | undefined;
+
+  #blockWritten(): Promise<void> {
+    this.#blockFreed ??= Promise.withResolvers();
+    return this.#blockFreed.promise;
   }
 
   /** Writes until nothing waits. It never rejects: the failure is told to whoever comes next. */
   async #writeWaiting(): Promise<void> {
-    try {
-      while (this.#waitingBytes > 0) {
-        const slices = this.#waiting;
-        const bytes = this.#waitingBytes;
-        this.#waiting = [];
-        await this.#writeAll(slices, bytes);
-        this.#waitingBytes -= bytes;
+    for (let block = this.#waiting.shift(); block !== undefined; block = this.#waiting.shift()) {
+      try {
+        if (this.#failure === undefined) await this.#writeBlock(block);
+      } catch (error) {
+        this.#failure = localFailure(error, this.#path) as Error;
       }
-    } catch (error) {
-      this.#failure = localFailure(error, this.#path) as Error;
+      block.length = 0;
+      this.#free.push(block);
+      this.#blockFreed?.resolve();
+      this.#blockFreed = undefined;
     }
     this.#writing = undefined;
   }
 
-  async #writeAll(slices: readonly Uint8Array[], bytes: number): Promise<void> {
-    let left: readonly Uint8Array[] = slices;
-    for (let total = 0; total < bytes; ) {
-      const written = await this.#writeSome(left);
-      total += written;
-      if (total < bytes) left = withoutFirst(left, written);
+  async #writeBlock(block: Block): Promise<void> {
+    for (let at = 0; at < block.length; ) {
+      const { bytesWritten } = await writeFile(this.#descriptor, block.buffer, at, block.length - at);
+      at += bytesWritten;
     }
   }
-
-  #writeSome(slices: readonly Uint8Array[]): Promise<number> {
-    return new Promise((resolve, reject) => {
-      writev(this.#descriptor, slices, (error, written) => {
-        if (error === null) resolve(written);
-        else reject(error);
-      });
-    });
-  }
-}
-
-/** What is left of slices when so many bytes of them have been written. */
-function withoutFirst(slices: readonly Uint8Array[], bytes: number): Uint8Array[] {
-  let skip = bytes;
-  const left: Uint8Array[] = [];
-  for (const slice of slices) {
-    if (skip >= slice.length) skip -= slice.length;
-    else {
-      left.push(skip === 0 ? slice : slice.subarray(skip));
-      skip = 0;
-    }
-  }
-  return left;
 }

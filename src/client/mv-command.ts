@@ -63,7 +63,7 @@ async function moveAll(context: ClientContext, typed: readonly string[], flags: 
     const name = baseName(source.path);
     if (name === "") throw new ClientError("USAGE", "a root cannot be moved");
     const targetPath = isInto ? childPath(target.path, name) : target.path;
-    const attr = await cluster.run(source.root, ONCE, (server) =>
+    const attr = await cluster.runAt(source, ONCE, (server) =>
       server.files.rename(
         { root: source.root, path: source.path, targetPath, onConflict: CONFLICTS[flags.onConflict] },
         server.unary,

@@ -57,7 +57,7 @@ async function moveToTrash(context: ClientContext, path: TypedPath, flags: RmFla
   const cluster = await context.cluster();
   if (flags.recursive !== true && isFolder(await attrOf(cluster, path))) throw isAFolder(path);
   try {
-    const { item } = await cluster.run(path.root, ONCE, (server) =>
+    const { item } = await cluster.runAt(path, ONCE, (server) =>
       server.files.trashFile({ root: path.root, path: path.path }, server.unary),
     );
     if (context.isJson) await context.printJson({ path: path.path, trash_id: item?.trashId ?? "" });
@@ -84,7 +84,7 @@ async function removeForGood(context: ClientContext, path: TypedPath, flags: RmF
       return;
     }
   }
-  const reply = await cluster.run(path.root, ONCE, (server) =>
+  const reply = await cluster.runAt(path, ONCE, (server) =>
     server.files.deleteFile(
       { root: path.root, path: path.path, recursive: flags.recursive === true },
       server.unary,

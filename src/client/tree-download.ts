@@ -133,7 +133,7 @@ export class TreeDownload {
     };
     const transfer = async (): Promise<void> => {
       try {
-        await cluster.run(job.remote.root, LONG, (server) => fetchFile(server, job, onBytes));
+        await cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes));
         meter.doneFiles++;
       } catch (error) {
         if (isFinal(error)) throw error;

@@ -128,7 +128,7 @@ export class TreeUpload {
     const transfer = async (): Promise<void> => {
       if (!(await folder)) return report.leaveOut();
       try {
-        await cluster.run(root, LONG, (server) =>
+        await cluster.runAt({ root, path }, LONG, (server) =>
           uploadFile(server, file.localPath, { root, path }, onBytes),
         );
         meter.doneFiles++;

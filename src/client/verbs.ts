@@ -32,12 +32,3 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   roots: { words: "none", load: () => import("./roots-command.ts") },
   whoami: { words: "none", load: () => import("./whoami-command.ts") },
 };
-
-/** The verbs that only stand alone. */
-export const OTHER_VERBS: Readonly<Record<string, Verb>> = {
-  write: { words: "remote", load: () => import("./write-command.ts") },
-  login: { words: "none", load: () => import("./login-command.ts") },
-  logout: { words: "none", load: () => import("./logout-command.ts") },
-  shell: { words: "none", load: () => import("./shell-command.ts") },
-  completion: { words: "none", load: () => import("./completion-command.ts") },
-};

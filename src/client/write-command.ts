@@ -51,7 +51,7 @@ export function command(host: CommandHost = processHost()): Command {
 async function replace(context: ClientContext, path: RemotePath, isNew: boolean): Promise<Attr | undefined> {
   const cluster = await context.cluster();
   // What has been read from standard input cannot be read again.
-  const response = await cluster.run(path.root, ONCE, (server) =>
+  const response = await cluster.runAt(path, ONCE, (server) =>
     uploadChunks(
       server,
       inputChunks(context),
@@ -75,7 +75,7 @@ async function overwrite(context: ClientContext, path: RemotePath, start: number
     if (offset + data.length > FILE_MAX_BYTES)
       throw new ClientError("USAGE", "that is beyond the largest file");
     // The same bytes at the same place: twice is as good as once.
-    attr = await cluster.run(path.root, SHORT, (server) =>
+    attr = await cluster.runAt(path, SHORT, (server) =>
       server.files.writeFile(
         { root: path.root, path: path.path, offset: BigInt(offset), data },
         server.unary,
