@@ -216,3 +216,5 @@ export const CHECK_DIFFERENCES_LISTED = 1_000;
 export const METRICS_CONNECTIONS_MAX = 64;
 /** Time in which a request to the metrics listener must have arrived. */
 export const METRICS_REQUEST_TIMEOUT_MS = 10_000;
+/** FileServers of one demonstration (`grove up`). */
+export const DEMO_NODES_MAX = 20;

@@ -120,7 +120,7 @@ async function allow(
 function startOver(interaction: Interaction, response: ServerResponse): void {
   const gone = "; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly";
   response.writeHead(303, {
-    location: `${AUTH_PATH}?${new URLSearchParams({ ...interaction.params })}`,
+    location: `${AUTH_PATH}?${new URLSearchParams({ ...interaction.params }).toString()}`,
     "set-cookie": [SESSION_COOKIE, `${SESSION_COOKIE}.sig`].map((name) => `${name}=${gone}`),
     "cache-control": "no-store",
   });

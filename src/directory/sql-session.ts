@@ -1,7 +1,5 @@
 // One connection to the store's file, with its prepared statements kept and its integers exact.
-import { closeSync, existsSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { GroveError } from "#base/errors.ts";
 
 /** How long a command waits for a reader of another process that holds the file. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -62,22 +60,4 @@ export class SqlSession {
     }
     return statement;
   }
-}
-
-/**
- * Keeps other processes from opening the store for writing: leases are counted in this process alone. The system ends the lock with the
- * process, whatever ends it. Throws STORE_UNAVAILABLE when another process holds it; the returned function unlocks.
- */
-export function lockStore(path: string): () => void {
-  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-  const database = new DatabaseSync(path, { timeout: 0 });
-  try {
-    database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-  } catch (cause) {
-    database.close();
-    throw new GroveError("STORE_UNAVAILABLE", "another process has opened this metadata store", { cause });
-  }
-  return () => {
-    if (database.isOpen) database.close();
-  };
 }

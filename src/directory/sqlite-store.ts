@@ -16,10 +16,11 @@ import type {
   RootConflict,
   SharedRoot,
 } from "./directory.ts";
+import { lockFile } from "./file-lock.ts";
 import { mayHold, maySpeak, type NodeRow, toNodeRecord } from "./node-row.ts";
 import { chooseNode } from "./placement.ts";
 import { registerRoots } from "./root-takeover.ts";
-import { lockStore, SqlSession } from "./sql-session.ts";
+import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
@@ -42,7 +43,8 @@ export class SqliteStore {
   #placementFromSteadyMs: number;
 
   constructor(path: string, now: Now) {
-    this.#unlock = lockStore(`${path}.lock`);
+    // Leases are counted in this process alone.
+    this.#unlock = lockFile(`${path}.lock`, "another process has opened this metadata store");
     // Made before SQLite does, since the files hold e-mail addresses and the mask of the process may be lenient.
     closeSync(openSync(path, "a", 0o600));
     this.#durable = new SqlSession(path, "FULL");

@@ -1,0 +1,208 @@
+// A whole cluster on this machine: starts every process when the one before answers, keeps all running, stops them in reverse.
+import { mkdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { loadOrCreateAuthority } from "#authority/authority.ts";
+import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
+import { systemClock } from "#base/clock.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { lockFile } from "#directory/file-lock.ts";
+import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
+import { writePrivateFile } from "#os/private-file.ts";
+import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
+import { choosePorts } from "./demo-ports.ts";
+import { readOrMakeState, writeState } from "./demo-state.ts";
+import { waitForLastRun } from "./last-run.ts";
+import {
+  DEMO_CLIENT_ID,
+  type DemoPlan,
+  type DemoTls,
+  idpDocument,
+  nodeFolder,
+  nodeIds,
+  processPlans,
+  providerSettingsPath,
+} from "./process-plans.ts";
+import { issuerOf, type ProviderSettings } from "./provider-settings.ts";
+import { chooseReserve } from "./reserve-choice.ts";
+import { SupervisedProcess } from "./supervised-process.ts";
+import { readyLine, reserveWarning, type Screen, summaryLines } from "./up-screen.ts";
+
+/** What `grove up` was asked for. */
+export interface DevClusterOptions {
+  /** Absolute path of the folder that everything is in. */
+  readonly folder: string;
+  readonly nodeCount: number;
+  readonly mock: boolean;
+  /** Undefined: as specified, or less on a small disk. */
+  readonly reserveBytes: bigint | undefined;
+  /** Path of the program's entry file. */
+  readonly entry: string;
+  /** How the reader calls the program. */
+  readonly program: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly screen: Screen;
+}
+
+/** File of the running cluster in its folder. */
+export const CLUSTER_FILE = "cluster.json";
+
+/** A cluster that starts or runs. */
+export class DevCluster {
+  readonly #options: DevClusterOptions;
+  readonly #unlock: () => void;
+  readonly #file: ClusterFile;
+  readonly #failed = Promise.withResolvers<void>();
+  #processes: SupervisedProcess[] = [];
+  #plan: DemoPlan | undefined;
+  #isUp = false;
+  #isStopping = false;
+  #starting: Promise<void> = Promise.resolve();
+
+  private constructor(options: DevClusterOptions, unlock: () => void) {
+    this.#options = options;
+    this.#unlock = unlock;
+    this.#file = new ClusterFile(join(options.folder, CLUSTER_FILE));
+  }
+
+  /** Takes the folder for itself. Throws STORE_UNAVAILABLE when another `grove up` runs on it. */
+  static async open(options: DevClusterOptions): Promise<DevCluster> {
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    const unlock = lockFile(
+      join(options.folder, "up.lock"),
+      `another 'grove up' runs on ${options.folder}: ${CLUSTER_FILE} in it says where; stop that one first, or give another -data`,
+    );
+    return new DevCluster(options, unlock);
+  }
+
+  /** Starts everything in the background; the promise rejects when something does not come to serve, and resolves never. */
+  run(): Promise<void> {
+    this.#starting = this.#start().catch((error: unknown) => {
+      if (!this.#isStopping) this.#failed.reject(error);
+    });
+    return this.#failed.promise;
+  }
+
+  /** Stops every process, the last one first, and lets go of the folder. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const { screen } = this.#options;
+    await this.#file.remove();
+    for (const process of this.#processes.toReversed()) {
+      if (process.pid !== null) screen.line(`  stopping ${process.plan.name}`);
+      await process.stop();
+    }
+    await this.#starting;
+    await this.#file.remove();
+    this.#unlock();
+    screen.line("stopped");
+  }
+
+  async #start(): Promise<void> {
+    const { folder, screen } = this.#options;
+    await waitForLastRun(this.#file.path);
+    await this.#file.remove();
+    screen.line(`Starting a cluster in ${folder}`);
+    const plan = await preparePlan(this.#options);
+    this.#plan = plan;
+    for (const process of processPlans(plan)) {
+      if (this.#isStopping) return;
+      const supervised = new SupervisedProcess(process, {
+        onDied: (name, how) =>
+          screen.line(`  ! ${name} has ended (${how}); it is started again. Log: ${process.logPath}`),
+        onRestarted: (name) => void this.#restarted(name),
+      });
+      this.#processes.push(supervised);
+      await supervised.start();
+      screen.line(readyLine(process.name, addressOf(plan, process.name)));
+    }
+    const document = this.#document(plan);
+    await this.#file.write(document);
+    this.#isUp = true;
+    const { program } = this.#options;
+    const lines = summaryLines({
+      document,
+      clusterFile: this.#file.path,
+      logFolder: join(folder, "logs"),
+      program,
+      cwd: process.cwd(),
+    });
+    for (const line of lines) screen.line(line);
+  }
+
+  async #restarted(name: string): Promise<void> {
+    if (this.#plan === undefined || !this.#isUp || this.#isStopping) return;
+    try {
+      await this.#file.write(this.#document(this.#plan));
+      this.#options.screen.line(readyLine(name, "serves again"));
+    } catch (error) {
+      this.#options.screen.line(`  ! ${this.#file.path} could not be written: ${errorText(error)}`);
+    }
+  }
+
+  #document(plan: DemoPlan): ClusterDocument {
+    const pids = Object.fromEntries(this.#processes.map(({ plan: { name }, pid }) => [name, pid]));
+    return {
+      metaserver: `127.0.0.1:${plan.ports.metaserver}`,
+      console: null,
+      admin_password: plan.state.adminPassword,
+      metrics_token: plan.state.metricsToken,
+      nodes: nodeIds(plan).map((id, index) => {
+        const port = plan.ports.nodes[index] ?? 0;
+        return {
+          id,
+          grpc: `127.0.0.1:${port}`,
+          metrics: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
+          data: nodeFolder(plan, id),
+        };
+      }),
+      ca: plan.tls?.caPath ?? null,
+      mock: plan.mock,
+      idp: idpDocument(plan),
+      users: plan.mock ? [] : plan.state.users.map(({ email, password }) => ({ email, password })),
+      pids: { up: process.pid, idp: null, metaserver: null, console: null, ...pids },
+    };
+  }
+}
+
+/** Everything that has to be decided and written before the first process starts. */
+async function preparePlan(options: DevClusterOptions): Promise<DemoPlan> {
+  const { folder, mock, screen, entry, env } = options;
+  const { bavail, bsize } = await statfs(folder, { bigint: true });
+  const freeBytes = bavail * bsize;
+  const { reserveBytes, isLowered } = chooseReserve(freeBytes, options.reserveBytes);
+  if (isLowered) for (const line of reserveWarning({ freeBytes, reserveBytes })) screen.line(line);
+  const kept = await readOrMakeState(folder);
+  const ports = await choosePorts(options.nodeCount, kept.ports);
+  const state = { ...kept, ports };
+  await writeState(folder, state);
+  const plan = { folder, entry, state, ports, reserveBytes, mock, env };
+  if (mock) return { ...plan, tls: undefined };
+  const settings: ProviderSettings = {
+    port: ports.idp,
+    clientId: DEMO_CLIENT_ID,
+    redirectUris: [DEFAULT_REDIRECT_URI, DEFAULT_REDIRECT_URI.replace("localhost", "127.0.0.1")],
+    ...state.keys,
+    users: state.users,
+  };
+  await writePrivateFile(providerSettingsPath(folder), `${JSON.stringify(settings, null, 2)}\n`);
+  const ids = ["metaserver", ...ports.nodes.map((_port, index) => `node-${index + 1}`)];
+  return { ...plan, tls: await prepareTls(folder, ids) };
+}
+
+async function prepareTls(folder: string, ids: readonly string[]): Promise<DemoTls> {
+  const authority = await loadOrCreateAuthority(join(folder, "ca"), { clock: systemClock });
+  const files: [string, Awaited<ReturnType<typeof ensureNodeCertificate>>][] = [];
+  for (const id of ids) {
+    const request = { id, names: ["localhost"], addresses: ["127.0.0.1", "::1"] };
+    files.push([id, await ensureNodeCertificate(authority, join(folder, "certs"), request, systemClock)]);
+  }
+  return { caPath: authority.certificatePath, caPem: authority.certificatePem, files: new Map(files) };
+}
+
+function addressOf(plan: DemoPlan, name: string): string {
+  if (name === "idp") return `${issuerOf(plan.ports.idp)}  (identity provider)`;
+  if (name === "metaserver") return `127.0.0.1:${plan.ports.metaserver}`;
+  const port = plan.ports.nodes[nodeIds(plan).indexOf(name)] ?? 0;
+  return `127.0.0.1:${port}  metrics http://127.0.0.1:${port - METRICS_PORT_OFFSET}/metrics`;
+}

@@ -1,0 +1,175 @@
+// The command line and environment of each process of the demonstration. Secrets go by environment and files only.
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { ClusterDocument } from "./cluster-file.ts";
+import { DISCOVERY_PATH, TOKEN_PATH } from "./demo-provider.ts";
+import { ADMIN_EMAIL, adminPasswordHash, type DemoPorts, type DemoState } from "./demo-state.ts";
+import { answersOk, isServing } from "./probe.ts";
+import { issuerOf } from "./provider-settings.ts";
+import { AUTH_PATH } from "./sign-in-routes.ts";
+import type { ProcessPlan } from "./supervised-process.ts";
+import { TOKENINFO_PATH } from "./tokeninfo.ts";
+
+/** Client id of Grove at the demonstration's provider. */
+export const DEMO_CLIENT_ID = "grove-demo";
+
+/** Certificate and key of one server. */
+export interface ServerFiles {
+  readonly certificatePath: string;
+  readonly keyPath: string;
+}
+
+/** Certificates of a run; undefined when everything is plain. */
+export interface DemoTls {
+  readonly caPath: string;
+  readonly caPem: string;
+  /** By "metaserver" and node id. */
+  readonly files: ReadonlyMap<string, ServerFiles>;
+}
+
+/** Everything that a run is made from. */
+export interface DemoPlan {
+  readonly folder: string;
+  /** Path of the program's entry file, which Node is given. */
+  readonly entry: string;
+  readonly state: DemoState;
+  readonly ports: DemoPorts;
+  readonly reserveBytes: bigint;
+  readonly tls: DemoTls | undefined;
+  readonly mock: boolean;
+  /** Environment that the processes inherit. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Ids of the FileServers, in the order in which they start. */
+export function nodeIds(plan: DemoPlan): string[] {
+  return plan.ports.nodes.map((_port, index) => `node-${index + 1}`);
+}
+
+/** Path of the settings that the identity provider reads. */
+export const providerSettingsPath = (folder: string): string => join(folder, "idp", "settings.json");
+
+/** The processes in the order in which they start. */
+export function processPlans(plan: DemoPlan): ProcessPlan[] {
+  const nodes = nodeIds(plan).map((id, index) => nodePlan(plan, id, plan.ports.nodes[index] ?? 0));
+  return [...(plan.mock ? [] : [providerPlan(plan)]), metaserverPlan(plan), ...nodes];
+}
+
+/** What cluster.json says of the identity provider. */
+export function idpDocument(plan: DemoPlan): ClusterDocument["idp"] {
+  if (plan.mock) return null;
+  const issuer = issuerOf(plan.ports.idp);
+  return {
+    issuer,
+    client_id: DEMO_CLIENT_ID,
+    auth_url: issuer + AUTH_PATH,
+    token_url: issuer + TOKEN_PATH,
+    tokeninfo_url: issuer + TOKENINFO_PATH,
+  };
+}
+
+/** Data folder of a FileServer. */
+export const nodeFolder = (plan: DemoPlan, id: string): string => join(plan.folder, id);
+
+function providerPlan(plan: DemoPlan): ProcessPlan {
+  const program = new URL(ownFile("identity-provider"), import.meta.url);
+  return {
+    ...common(plan, "idp"),
+    args: [...firstArgs(), fileURLToPath(program)],
+    env: { ...inherited(plan), GROVE_DEMO_IDP_SETTINGS: providerSettingsPath(plan.folder) },
+    isServing: () => answersOk(issuerOf(plan.ports.idp) + DISCOVERY_PATH),
+  };
+}
+
+function metaserverPlan(plan: DemoPlan): ProcessPlan {
+  const address = `127.0.0.1:${plan.ports.metaserver}`;
+  return {
+    ...common(plan, "metaserver"),
+    args: [
+      ...firstArgs(),
+      plan.entry,
+      "metaserver",
+      ...flags({ listen: address, advertise: address, data: join(plan.folder, "metaserver") }),
+      ...tlsFlags(plan, "metaserver"),
+      "--reflection",
+    ],
+    env: { ...inherited(plan), ...signInEnv(plan) },
+    isServing: () => isServing(address, MetaServer.typeName, plan.tls?.caPem),
+  };
+}
+
+function nodePlan(plan: DemoPlan, id: string, port: number): ProcessPlan {
+  const address = `127.0.0.1:${port}`;
+  return {
+    ...common(plan, id),
+    args: [
+      ...firstArgs(),
+      plan.entry,
+      "fileserver",
+      ...flags({
+        id,
+        listen: address,
+        advertise: address,
+        data: nodeFolder(plan, id),
+        metaserver: `127.0.0.1:${plan.ports.metaserver}`,
+        reserve: String(plan.reserveBytes),
+      }),
+      ...tlsFlags(plan, id),
+      "--reflection",
+    ],
+    env: {
+      ...inherited(plan),
+      ...signInEnv(plan),
+      SVC_ADMIN_EMAIL: ADMIN_EMAIL,
+      ADMIN_PASSWORD_HASH: adminPasswordHash(plan.state),
+      SVC_METRICS_TOKEN: plan.state.metricsToken,
+    },
+    isServing: async () =>
+      (await isServing(address, FileServer.typeName, plan.tls?.caPem)) &&
+      (await answersOk(`http://127.0.0.1:${port - METRICS_PORT_OFFSET}/health`)),
+  };
+}
+
+function common(plan: DemoPlan, name: string): Pick<ProcessPlan, "name" | "logPath"> {
+  return { name, logPath: join(plan.folder, "logs", `${name}.log`) };
+}
+
+/** Every process first loads what ends it when we are gone. */
+function firstArgs(): string[] {
+  return ["--import", new URL(ownFile("exit-with-parent"), import.meta.url).href];
+}
+
+/** A module of this room as it is called in sources and in the built form. */
+function ownFile(name: string): string {
+  return `./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
+}
+
+function flags(values: Readonly<Record<string, string>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+function tlsFlags(plan: DemoPlan, id: string): string[] {
+  const files = plan.tls?.files.get(id);
+  if (plan.tls === undefined || files === undefined) return [];
+  return flags({ "tls-cert": files.certificatePath, "tls-key": files.keyPath, "tls-ca": plan.tls.caPath });
+}
+
+/** Both ways of checking an ID token are configured; servers prefer the issuer's published keys (D21). */
+function signInEnv(plan: DemoPlan): Record<string, string> {
+  const idp = idpDocument(plan);
+  if (idp === null) return { SVC_AUTH_MOCK: "1" };
+  return { IDP_CLIENT_ID: idp.client_id, IDP_ISSUER: idp.issuer, IDP_TOKENINFO_URL: idp.tokeninfo_url };
+}
+
+/** The caller's environment without what would configure Grove: the demonstration is the same for everybody. */
+function inherited(plan: DemoPlan): Record<string, string> {
+  const isOurs = (name: string): boolean =>
+    /^(?:IDP_|SVC_|ADMIN_PASSWORD|USE_IDP_AUTH$|GROVE_DEMO_|NODE_OPTIONS$|NODE_CHANNEL_)/.test(name);
+  const kept = Object.entries(plan.env).filter(([name]) => !isOurs(name));
+  return Object.fromEntries(
+    kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+  );
+}

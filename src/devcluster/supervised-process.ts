@@ -1,0 +1,174 @@
+// One process of the demonstration: started, watched, started again when it dies, stopped when asked.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { GroveError } from "#base/errors.ts";
+import { BoundedLog, lastLines } from "./bounded-log.ts";
+
+/** How a process is started, and how one knows that it serves. */
+export interface ProcessPlan {
+  readonly name: string;
+  /** What follows the path of Node: never a secret. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Takes everything that the process prints. */
+  readonly logPath: string;
+  /** Asks the process once whether it serves; may throw, which means no. */
+  isServing(): Promise<boolean>;
+}
+
+/** What a supervisor is told. */
+export interface ProcessEvents {
+  /** It has ended by itself. */
+  onDied(name: string, how: string): void;
+  /** It serves again, with a new process id. */
+  onRestarted(name: string): void;
+}
+
+/** Waiting times; the defaults suit people, tests use shorter ones. */
+export interface SupervisionTimes {
+  readonly restartFirstMs: number;
+  readonly restartMaxMs: number;
+  /** Served for this long, a process has shown that it can: the next restart comes fast again. */
+  readonly stableMs: number;
+  /** From start to serving. */
+  readonly startMs: number;
+  /** From being asked to stop to being stopped. */
+  readonly stopMs: number;
+}
+
+/** Times that suit people. */
+export const SUPERVISION_TIMES: SupervisionTimes = {
+  restartFirstMs: 500,
+  restartMaxMs: 15_000,
+  stableMs: 30_000,
+  startMs: 60_000,
+  stopMs: 8_000,
+};
+
+const PROBE_INTERVAL_MS = 100;
+/** How often the first start is tried: leftovers of a run that was killed may hold ports and locks for a few seconds. */
+const FIRST_STARTS_MAX = 6;
+
+/** A process that is kept running between start() and stop(). */
+export class SupervisedProcess {
+  readonly plan: ProcessPlan;
+  readonly #events: ProcessEvents;
+  readonly #times: SupervisionTimes;
+  readonly #stopping = new AbortController();
+  readonly #log: BoundedLog;
+  #child: ChildProcess | undefined;
+  #watching: Promise<void> = Promise.resolve();
+
+  constructor(plan: ProcessPlan, events: ProcessEvents, times: SupervisionTimes = SUPERVISION_TIMES) {
+    this.plan = plan;
+    this.#events = events;
+    this.#times = times;
+    this.#log = new BoundedLog(plan.logPath);
+    this.#log.setMaxListeners(0);
+  }
+
+  /** Id of the process, null while there is none. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Resolves when it serves; from then on it is kept running. Rejects, with the end of its log, when it does not come to serve. */
+  async start(): Promise<void> {
+    let delayMs = this.#times.restartFirstMs;
+    for (let tries = 1; ; tries++) {
+      const how = await this.#spawnAndWait();
+      if (how === "serving") break;
+      if (this.#isStopping || tries >= FIRST_STARTS_MAX || how === "silent") {
+        await this.stop();
+        const lines = await lastLines(this.plan.logPath, 5);
+        throw new GroveError(
+          "STARTING",
+          `${this.plan.name} does not start (${how}). Its log ${this.plan.logPath} ends:\n${lines}`,
+        );
+      }
+      await this.#pause(delayMs);
+      delayMs *= 2;
+    }
+    this.#watching = this.#watch();
+  }
+
+  /** Asks it to stop, ends it when it does not, and starts it no more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const child = this.#child;
+    if (child !== undefined) {
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), this.#times.stopMs);
+      await ended;
+      clearTimeout(timer);
+    }
+    await this.#watching;
+    if (!this.#log.writableEnded) this.#log.end();
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #watch(): Promise<void> {
+    let delayMs = this.#times.restartFirstMs;
+    while (!this.#isStopping) {
+      const servedSinceMs = performance.now();
+      const how = await this.#ended();
+      if (this.#isStopping) return;
+      this.#events.onDied(this.plan.name, how);
+      if (performance.now() - servedSinceMs > this.#times.stableMs) delayMs = this.#times.restartFirstMs;
+      do {
+        await this.#pause(delayMs);
+        if (this.#isStopping) return;
+        delayMs = Math.min(delayMs * 2, this.#times.restartMaxMs);
+      } while ((await this.#spawnAndWait()) !== "serving");
+      if (!this.#isStopping) this.#events.onRestarted(this.plan.name);
+    }
+  }
+
+  /** Starts it and waits until it serves ("serving"), ends, or has said nothing for too long ("silent", and it is ended). */
+  async #spawnAndWait(): Promise<string> {
+    const { args, env } = this.plan;
+    const child = spawn(process.execPath, args, {
+      env: { ...env },
+      // A process group of its own, so that Ctrl-C in the terminal reaches us alone; a channel, so that it notices our end.
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    this.#child = child;
+    child.on("exit", () => {
+      if (this.#child === child) this.#child = undefined;
+    });
+    child.on("error", () => undefined);
+    for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
+    const ended = this.#ended();
+    const giveUpAtMs = performance.now() + this.#times.startMs;
+    while (performance.now() < giveUpAtMs) {
+      const state = await Promise.race([ended, this.#probe()]);
+      if (state !== "not yet") return state;
+      await Promise.race([ended, sleep(PROBE_INTERVAL_MS)]);
+    }
+    child.kill("SIGKILL");
+    await ended;
+    return "silent";
+  }
+
+  async #probe(): Promise<"serving" | "not yet"> {
+    return (await this.plan.isServing().catch(() => false)) ? "serving" : "not yet";
+  }
+
+  /** How the running process has ended, once it has. */
+  async #ended(): Promise<string> {
+    const child = this.#child;
+    if (child === undefined || child.pid === undefined) return "ended at once";
+    const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+    return signal === null ? `exit code ${code}` : signal;
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+}
