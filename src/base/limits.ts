@@ -218,3 +218,7 @@ export const METRICS_CONNECTIONS_MAX = 64;
 export const METRICS_REQUEST_TIMEOUT_MS = 10_000;
 /** FileServers of one demonstration (`grove up`). */
 export const DEMO_NODES_MAX = 20;
+/** How often quota counters are compared with the sizes of the trees (decision D16). */
+export const DRIFT_CHECK_INTERVAL_MS: number = 60 * 60_000;
+/** Roots compared in one go, between which other work gets its turn. */
+export const DRIFT_ROOTS_PER_TURN = 100;
