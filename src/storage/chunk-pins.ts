@@ -1,14 +1,29 @@
 // Which chunks are being read: their files stay until the last reader has closed, whatever happens to their rows.
 
-/** The chunk list of one version of one file, shared by all who read it. */
-export interface PinnedList {
-  /** Chunk ids by position; 0 where there is a hole. */
+/** The chunk list of one version of one file, shared by all who read it; as long as its chunks, not as its holes. */
+export interface ChunkList {
+  /** Positions of the chunks that there are, in order. */
+  readonly positions: Float64Array;
+  /** Their ids. */
   readonly chunkIds: Float64Array;
 }
 
-interface SharedList extends PinnedList {
+interface SharedList extends ChunkList {
   readonly key: string;
   users: number;
+}
+
+/** Id of the chunk at a position; undefined in a hole. */
+export function chunkIdAt({ positions, chunkIds }: ChunkList, position: number): number | undefined {
+  // Without holes before it a chunk is found at once.
+  if (positions[position] === position) return chunkIds[position];
+  let low = 0;
+  for (let high = positions.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((positions[middle] ?? Number.POSITIVE_INFINITY) < position) low = middle + 1;
+    else high = middle;
+  }
+  return positions[low] === position ? chunkIds[low] : undefined;
 }
 
 /** Counts readers per chunk. As large as what is being read: callers bound their streams. */
@@ -23,20 +38,20 @@ export class ChunkPins {
   }
 
   /** Pins the list that belongs to the key, loading it for the first reader. */
-  pin(key: string, load: () => Float64Array): PinnedList {
+  pin(key: string, load: () => ChunkList): ChunkList {
     const known = this.#lists.get(key);
     if (known !== undefined) {
       known.users++;
       return known;
     }
-    const list: SharedList = { key, chunkIds: load(), users: 1 };
+    const list: SharedList = { ...load(), key, users: 1 };
     this.#lists.set(key, list);
     for (const id of list.chunkIds) this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
     return list;
   }
 
   /** Ends one use of a list that `pin` returned. */
-  unpin(pinned: PinnedList): void {
+  unpin(pinned: ChunkList): void {
     const list = pinned as SharedList;
     if (--list.users > 0) return;
     this.#lists.delete(list.key);

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
-import type { ChunkPins, PinnedList } from "./chunk-pins.ts";
+import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
 import { crc32Combine, crc32OfZeros } from "./crc32-combine.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
@@ -37,7 +37,7 @@ interface Block {
 export class PinnedContent implements FileContent {
   readonly inode: Inode;
   readonly #deps: ContentDeps;
-  readonly #pinned: PinnedList | undefined;
+  readonly #pinned: ChunkList | undefined;
   #inline: Buffer | undefined;
   #isInlineChecked = false;
   #isClosed = false;
@@ -52,10 +52,9 @@ export class PinnedContent implements FileContent {
       this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       return;
     }
-    const chunkCount = Math.ceil(inode.sizeBytes / CHUNK_BYTES);
     // The version, since a ranged write changes a list in place.
     const key = `${contentId}-${inode.version}`;
-    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkIds(contentId, chunkCount));
+    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
   }
 
   async readBlock(offset: number): Promise<Buffer> {
@@ -138,8 +137,8 @@ export class PinnedContent implements FileContent {
 
   #chunkAt(position: number): ChunkRecord | undefined {
     if (this.#isClosed) throw new GroveError("BAD_ARGUMENT", "the content was closed");
-    const id = this.#pinned?.chunkIds[position] ?? 0;
-    if (id === 0) return undefined;
+    const id = this.#pinned === undefined ? undefined : chunkIdAt(this.#pinned, position);
+    if (id === undefined) return undefined;
     if (this.#lastChunk?.id === id) return this.#lastChunk;
     const chunk = this.#deps.reader.chunk(id);
     if (chunk === undefined) throw this.#corrupt("a chunk has no row");

@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX } from "#base/limits.ts";
+import type { ChunkList } from "./chunk-pins.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
 import { pageToken, readPageToken } from "./page-token.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, openReader } from "./schema.ts";
@@ -175,13 +176,14 @@ export class SnapshotReader {
     });
   }
 
-  /** Chunk ids by position; 0 where there is a hole. */
-  chunkIds(contentId: number, chunkCount: number): Float64Array {
+  /** The chunks of a content list. */
+  chunkList(contentId: number): ChunkList {
     return this.#read(() => {
-      const ids = new Float64Array(chunkCount);
-      for (const [position, id] of this.#positions.all(contentId) as unknown as [number, number][])
-        ids[position] = id;
-      return ids;
+      const rows = this.#positions.all(contentId) as unknown as [number, number][];
+      return {
+        positions: Float64Array.from(rows, ([position]) => position),
+        chunkIds: Float64Array.from(rows, ([, id]) => id),
+      };
     });
   }
 

@@ -1,0 +1,407 @@
+// Tests of content: uploads at every border of size, ranged writes and holes, pinned reads, and bytes that rot.
+import assert from "node:assert/strict";
+import { readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { etagOf, StaleAccessError } from "./storage.ts";
+import {
+  BY_OWNER,
+  freshStorage,
+  inodeAt,
+  OWNER,
+  patterned,
+  readAll,
+  refusal,
+  until,
+  upload,
+} from "./store.fixture.ts";
+
+/** Paths of all chunk files. */
+function chunkFiles(directory: string): string[] {
+  return readdirSync(join(directory, "chunks"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+test("uploads of every border size come back byte for byte, with the checksum of the whole (D15)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const chunksOf = new Map([
+    [0, 0],
+    [1, 0],
+    [INLINE_FILE_MAX_BYTES, 0],
+    [INLINE_FILE_MAX_BYTES + 1, 1],
+    [BLOCK_BYTES, 1],
+    [BLOCK_BYTES + 1, 1],
+    [CHUNK_BYTES - 1, 1],
+    [CHUNK_BYTES, 1],
+    [CHUNK_BYTES + 1, 2],
+    [2 * CHUNK_BYTES + 777, 3],
+  ]);
+  let chunks = 0;
+  let bytes = 0;
+  for (const [size, count] of chunksOf) {
+    const content = patterned(size, size);
+    const { inode, usage } = await upload(storage, { parentId, name: `f${size}`, bytes: content });
+    chunks += count;
+    bytes += size;
+    assert.equal(inode.crc32, crc32(content));
+    assert.equal(usage.liveBytes, bytes);
+    assert.ok((await readAll(storage, inode.id)).equals(content), `${size} bytes`);
+  }
+  assert.equal(storage.facts().chunkCount, chunks);
+  const files = chunkFiles(directory);
+  assert.equal(files.length, chunks);
+  for (const file of files) assert.equal(statSync(file).mode & 0o777, 0o600);
+});
+
+test("each message has its own checksum, however it is cut into slices (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const bytes = patterned(CHUNK_BYTES + 500_000, 5);
+  const sink = storage.beginUpload({ owner: OWNER, sizeBytes: bytes.length });
+  let at = 0;
+  for (const [messageBytes, sliceBytes] of [
+    [1, 1],
+    [5_000, 17],
+    [300_000, 4_096],
+    [CHUNK_BYTES - 10, 65_536],
+    [0, 1],
+    [bytes.length, 100_000],
+  ] as const) {
+    const end = Math.min(bytes.length, at + messageBytes);
+    const message = bytes.subarray(at, end);
+    sink.beginMessage();
+    for (; at < end; at += sliceBytes) await sink.write(bytes.subarray(at, Math.min(end, at + sliceBytes)));
+    at = end;
+    assert.equal(sink.endMessage(), crc32(message));
+    assert.equal(sink.receivedBytes, at);
+  }
+  const target = {
+    ...BY_OWNER,
+    parentId,
+    name: "f",
+    onExists: "fail",
+    ifMatch: undefined,
+    mtimeMs: 5,
+  } as const;
+  const { inode } = await sink.commit(target);
+  assert.equal(inode.mtimeMs, 5);
+  assert.ok((await readAll(storage, inode.id)).equals(bytes));
+});
+
+test("an upload counts and shows nothing before its commit, and leaves nothing after its end (A-05)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const before = storage.resolve(OWNER, []);
+  for (const size of [10, 100_000, CHUNK_BYTES + 1]) {
+    const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });
+    await sink.write(patterned(size));
+    assert.deepEqual(storage.resolve(OWNER, []), before);
+    await sink.abort();
+    await sink.abort();
+    assert.throws(() => sink.write(Buffer.alloc(1)), refusal("BAD_ARGUMENT"));
+    assert.deepEqual(storage.resolve(OWNER, []), before);
+  }
+  assert.deepEqual(chunkFiles(directory), []);
+  const short = storage.beginUpload({ owner: OWNER, sizeBytes: 11 });
+  await short.write(patterned(10));
+  const target = {
+    ...BY_OWNER,
+    parentId,
+    name: "f",
+    onExists: "fail",
+    ifMatch: undefined,
+    mtimeMs: 0,
+  } as const;
+  await assert.rejects(short.commit(target), refusal("BAD_ARGUMENT"));
+  await short.abort();
+});
+
+test("a commit that is refused may be repeated, and the bytes are stored once (T24)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  for (const size of [10, 100_000]) {
+    const bytes = patterned(size);
+    const sink = storage.beginUpload({ owner: OWNER, sizeBytes: size });
+    await sink.write(bytes);
+    const name = `f${size}`;
+    const target = {
+      ...BY_OWNER,
+      parentId,
+      name,
+      onExists: "replace",
+      ifMatch: undefined,
+      mtimeMs: 0,
+    } as const;
+    await assert.rejects(sink.commit({ ...target, accessVersion: 9 }), StaleAccessError);
+    await assert.rejects(sink.commit({ ...target, ifMatch: "x" }), refusal("ETAG_MISMATCH"));
+    const { inode } = await sink.commit(target);
+    await assert.rejects(sink.commit(target), refusal("BAD_ARGUMENT"));
+    await sink.abort();
+    assert.ok((await readAll(storage, inode.id)).equals(bytes));
+  }
+  assert.equal(chunkFiles(directory).length, 1);
+});
+
+test("an upload replaces a file only when asked, at the version asked for, and its old chunks go (D15)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode: old } = await upload(storage, { parentId, name: "f", bytes: patterned(100_000) });
+  await storage.createDirectory({ ...BY_OWNER, parentId, name: "folder" });
+  const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });
+  await sink.write(patterned(200_000, 2));
+  const target = {
+    ...BY_OWNER,
+    parentId,
+    name: "f",
+    onExists: "fail",
+    ifMatch: undefined,
+    mtimeMs: 0,
+  } as const;
+  await assert.rejects(sink.commit(target), refusal("PATH_EXISTS"));
+  await assert.rejects(
+    sink.commit({ ...target, onExists: "replace", name: "folder" }),
+    refusal("IS_DIRECTORY"),
+  );
+  const change = await sink.commit({ ...target, onExists: "replace", ifMatch: etagOf(old) });
+  assert.equal(change.usedDeltaBytes, 100_000);
+  assert.equal(change.usage.fileCount, 1);
+  await until(() => chunkFiles(directory).length === 1);
+  assert.ok((await readAll(storage, old.id)).equals(patterned(200_000, 2)));
+});
+
+test("a huge file's chunks get their rows before its commit, which an abort takes back", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const { UPLOAD_STAGED_CHUNKS } = await import("#base/limits.ts");
+  const chunk = patterned(CHUNK_BYTES, 3);
+  const begin = async () => {
+    const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });
+    // Distinct only in their first bytes, so that little has to be made.
+    for (let index = 0; index < UPLOAD_STAGED_CHUNKS + 1; index++) {
+      const wait = sink.write(chunk);
+      if (wait !== undefined) await wait;
+    }
+    return sink;
+  };
+  const aborted = await begin();
+  await until(() => storage.facts().chunkCount === UPLOAD_STAGED_CHUNKS);
+  await aborted.abort();
+  await until(() => chunkFiles(directory).length === 0);
+  assert.equal(storage.facts().chunkCount, 0);
+  const sink = await begin();
+  const target = {
+    ...BY_OWNER,
+    parentId,
+    name: "f",
+    onExists: "fail",
+    ifMatch: undefined,
+    mtimeMs: 0,
+  } as const;
+  const { inode } = await sink.commit(target);
+  assert.equal(inode.sizeBytes, (UPLOAD_STAGED_CHUNKS + 1) * CHUNK_BYTES);
+  await storage.remove({ ...BY_OWNER, inodeId: inode.id, recursive: false });
+  await until(() => chunkFiles(directory).length === 0 && storage.facts().chunkCount === 0);
+});
+
+test("ranged writes grow, fill and join small files, chunks and holes as one array of bytes (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(0) });
+  let expected = Buffer.alloc(0);
+  const writes: readonly (readonly [number, number])[] = [
+    [0, 10],
+    [20, 5],
+    [INLINE_FILE_MAX_BYTES - 1, 1],
+    [INLINE_FILE_MAX_BYTES, 1],
+    [100, 70_000],
+    [3 * CHUNK_BYTES + 5, 100],
+    [CHUNK_BYTES - 50, 100],
+    [2 * CHUNK_BYTES, CHUNK_BYTES],
+    [3 * CHUNK_BYTES + 50, 1_000],
+    [0, 0],
+    [BLOCK_BYTES - 1, 2],
+  ];
+  for (const [index, [offset, length]] of writes.entries()) {
+    const data = patterned(length, index + 10);
+    const change = await storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset,
+      data,
+      ifMatch: undefined,
+    });
+    const grown = Buffer.alloc(Math.max(expected.length, offset + length));
+    expected.copy(grown);
+    data.copy(grown, offset);
+    assert.equal(change.usedDeltaBytes, grown.length - expected.length);
+    expected = grown;
+    assert.equal(change.inode.crc32, crc32(expected), `after ${length} bytes at ${offset}`);
+    assert.ok((await readAll(storage, inode.id)).equals(expected), `after ${length} bytes at ${offset}`);
+  }
+  assert.equal(inodeAt(storage).sizeBytes, expected.length);
+});
+
+test("a small file grows to a large one with a hole behind its first bytes (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const small = patterned(1_000);
+  for (const [name, offset] of [
+    ["near", 200_000],
+    ["far", 9_000_000],
+  ] as const) {
+    const { inode } = await upload(storage, { parentId, name, bytes: small });
+    const data = patterned(10, 4);
+    await storage.writeRange({ ...BY_OWNER, fileId: inode.id, offset, data, ifMatch: undefined });
+    const expected = Buffer.alloc(offset + 10);
+    small.copy(expected);
+    data.copy(expected, offset);
+    const now = inodeAt(storage, name);
+    assert.equal(now.crc32, crc32(expected));
+    assert.ok((await readAll(storage, inode.id)).equals(expected));
+  }
+});
+
+test("a file has at most 2^43 bytes and a root less than 2^53, both sides (limits)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const byte = Buffer.alloc(1, 1);
+  const grow = async (name: string, size: number) => {
+    const { inode } = await upload(storage, { parentId, name, bytes: byte });
+    return storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: size - 1,
+      data: byte,
+      ifMatch: undefined,
+    });
+  };
+  await assert.rejects(grow("above", FILE_MAX_BYTES + 1), refusal("BAD_ARGUMENT"));
+  await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "above").id, recursive: false });
+  // One byte behind a whole number of chunks, so that little is stored.
+  const largeBytes = Math.floor(FILE_MAX_BYTES / CHUNK_BYTES) * CHUNK_BYTES + 1;
+  await Promise.all(Array.from({ length: 1_023 }, (_, index) => grow(`f${index}`, largeBytes)));
+  await grow("largest", FILE_MAX_BYTES);
+  await grow("last", Number.MAX_SAFE_INTEGER - FILE_MAX_BYTES - 1_023 * largeBytes);
+  assert.equal(storage.root(OWNER)?.usage.liveBytes, Number.MAX_SAFE_INTEGER);
+  const tooMuch = storage.createFile({ ...BY_OWNER, parentId, name: "one", data: byte, mtimeMs: 0 });
+  await assert.rejects(tooMuch, refusal("BAD_ARGUMENT"));
+  await storage.createFile({ ...BY_OWNER, parentId, name: "none", data: Buffer.alloc(0), mtimeMs: 0 });
+});
+
+test("writes to one file at once all take effect, and an outdated etag is refused (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(100_000) });
+  const write = (index: number) =>
+    storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: index * 1_000,
+      data: Buffer.alloc(1_000, index),
+      ifMatch: undefined,
+    });
+  await Promise.all(Array.from({ length: 20 }, (_, index) => write(index)));
+  const bytes = await readAll(storage, inode.id);
+  for (let index = 0; index < 20; index++) assert.equal(bytes[index * 1_000 + 500], index);
+  const late = { ...BY_OWNER, fileId: inode.id, offset: 0, data: Buffer.alloc(1), ifMatch: etagOf(inode) };
+  await assert.rejects(storage.writeRange(late), refusal("ETAG_MISMATCH"));
+  const { inode: small } = await upload(storage, { parentId, name: "s", bytes: Buffer.alloc(10) });
+  await storage.writeRange({ ...late, fileId: small.id, ifMatch: etagOf(small) });
+  await assert.rejects(
+    storage.writeRange({ ...late, fileId: small.id, ifMatch: etagOf(small) }),
+    refusal("ETAG_MISMATCH"),
+  );
+});
+
+test("what is being read stays until it is closed, whatever replaces or removes it (A-03)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  for (const size of [1_000, CHUNK_BYTES + 1_000]) {
+    const bytes = patterned(size);
+    const { inode } = await upload(storage, { parentId, name: "f", bytes });
+    const contents = [storage.openFile(inode.id), storage.openFile(inode.id)];
+    await storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: 0,
+      data: Buffer.alloc(9),
+      ifMatch: undefined,
+    });
+    await upload(storage, { parentId, name: "f", bytes: patterned(size, 2) });
+    await storage.remove({ ...BY_OWNER, inodeId: inode.id, recursive: false });
+    // Time for whoever would remove too much.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const content of contents) {
+      const blocks: Buffer[] = [];
+      for (let at = 0; at < size; at += blocks.at(-1)?.length ?? 0) blocks.push(await content.readBlock(at));
+      assert.ok(Buffer.concat(blocks).equals(bytes));
+      assert.equal(await content.rangeCrc32(0, size), crc32(bytes));
+      content.close();
+      content.close();
+      await assert.rejects(content.readBlock(0), refusal("BAD_ARGUMENT"));
+    }
+    await until(() => chunkFiles(directory).length === 0);
+    assert.throws(() => storage.openFile(inode.id), refusal("NO_SUCH_PATH"));
+  }
+});
+
+test("the checksum of any range is that of its bytes; a range outside is refused (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const bytes = patterned(2 * CHUNK_BYTES + 100_000);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes });
+  const { inode: small } = await upload(storage, { parentId, name: "s", bytes: bytes.subarray(0, 5_000) });
+  const content = storage.openFile(inode.id);
+  const inline = storage.openFile(small.id);
+  context.after(() => [content, inline].forEach((open) => open.close()));
+  for (const [offset, length] of [
+    [0, 0],
+    [0, bytes.length],
+    [0, CHUNK_BYTES],
+    [CHUNK_BYTES, CHUNK_BYTES],
+    [2 * CHUNK_BYTES, 100_000],
+    [BLOCK_BYTES, BLOCK_BYTES * 2],
+    [1, 5],
+    [BLOCK_BYTES - 1, CHUNK_BYTES],
+    [7, bytes.length - 8],
+  ] as const) {
+    const expected = crc32(bytes.subarray(offset, offset + length));
+    assert.equal(await content.rangeCrc32(offset, length), expected, `${length} bytes at ${offset}`);
+  }
+  assert.equal(typeof content.rangeCrc32(CHUNK_BYTES, CHUNK_BYTES), "number");
+  assert.equal(inline.rangeCrc32(10, 100), crc32(bytes.subarray(10, 110)));
+  for (const [offset, length] of [
+    [-1, 1],
+    [0, bytes.length + 1],
+    [0.5, 1],
+  ] as const) {
+    assert.throws(() => content.rangeCrc32(offset, length), refusal("BAD_ARGUMENT"));
+  }
+  await assert.rejects(content.readBlock(bytes.length), refusal("BAD_ARGUMENT"));
+});
+
+test("flipped, cut and missing chunks are CORRUPT, never wrong bytes, and mark their file (A-08)", async (context) => {
+  const {
+    storage,
+    directory,
+    rootDirectoryId: parentId,
+  } = await freshStorage(context, { isCheckedAfterwards: false });
+  const damages: Record<string, (path: string) => void> = {
+    flipped: (path) => writeFileSync(path, patterned(300_000, 8)),
+    cut: (path) => truncateSync(path, 299_999),
+    missing: (path) => rmSync(path),
+  };
+  for (const [name, damage] of Object.entries(damages)) {
+    const before = new Set(chunkFiles(directory));
+    const { inode } = await upload(storage, { parentId, name, bytes: patterned(300_000, 7) });
+    const [path = ""] = chunkFiles(directory).filter((file) => !before.has(file));
+    damage(path);
+    await assert.rejects(readAll(storage, inode.id), refusal("CORRUPT"), name);
+    await until(() => inodeAt(storage, name).damaged);
+    assert.equal(etagOf(inodeAt(storage, name)), etagOf(inode));
+    const write = {
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: 299_000,
+      data: Buffer.alloc(1),
+      ifMatch: undefined,
+    };
+    await assert.rejects(storage.writeRange(write), refusal("CORRUPT"));
+    const { inode: replaced } = await upload(storage, { parentId, name, bytes: patterned(5) });
+    assert.equal(replaced.damaged, false);
+    assert.ok((await readAll(storage, inode.id)).equals(patterned(5)));
+  }
+  assert.equal(storage.failure, undefined);
+});
