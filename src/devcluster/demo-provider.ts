@@ -4,15 +4,11 @@ import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { createProvider, type ProviderLibrary } from "./provider-library.ts";
 import { ProviderMemory } from "./provider-memory.ts";
+import { AUTH_PATH, SIGN_IN_PATH, TOKEN_PATH, TOKENINFO_PATH } from "./provider-paths.ts";
 import { type DemoUser, issuerOf, type ProviderSettings, subjectOf } from "./provider-settings.ts";
 import { messagePage } from "./sign-in-page.ts";
-import { AUTH_PATH, SESSION_COOKIE, SIGN_IN_PATH, sendPage, signInRoutes } from "./sign-in-routes.ts";
-import { TOKENINFO_PATH, tokeninfo } from "./tokeninfo.ts";
-
-/** Path that answers 200 once the provider serves. */
-export const DISCOVERY_PATH = "/.well-known/openid-configuration";
-/** Where codes are exchanged for tokens. */
-export const TOKEN_PATH = "/token";
+import { SESSION_COOKIE, sendPage, signInRoutes } from "./sign-in-routes.ts";
+import { tokeninfo } from "./tokeninfo.ts";
 
 const HOUR_SECONDS = 3_600;
 

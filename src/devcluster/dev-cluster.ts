@@ -1,4 +1,5 @@
 // A whole cluster on this machine: starts every process when the one before answers, keeps all running, stops them in reverse.
+import { existsSync } from "node:fs";
 import { mkdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
@@ -125,6 +126,7 @@ export class DevCluster {
       clusterFile: this.#file.path,
       logFolder: join(folder, "logs"),
       program,
+      sample: existsSync("node_modules") ? "node_modules" : "FOLDER",
       cwd: process.cwd(),
     });
     for (const line of lines) screen.line(line);

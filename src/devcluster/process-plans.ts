@@ -5,13 +5,11 @@ import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
-import { DISCOVERY_PATH, TOKEN_PATH } from "./demo-provider.ts";
 import { ADMIN_EMAIL, adminPasswordHash, type DemoPorts, type DemoState } from "./demo-state.ts";
 import { answersOk, isServing } from "./probe.ts";
+import { AUTH_PATH, DISCOVERY_PATH, TOKEN_PATH, TOKENINFO_PATH } from "./provider-paths.ts";
 import { issuerOf } from "./provider-settings.ts";
-import { AUTH_PATH } from "./sign-in-routes.ts";
 import type { ProcessPlan } from "./supervised-process.ts";
-import { TOKENINFO_PATH } from "./tokeninfo.ts";
 
 /** Client id of Grove at the demonstration's provider. */
 export const DEMO_CLIENT_ID = "grove-demo";

@@ -3,14 +3,10 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import type { Interaction, ProviderLibrary } from "./provider-library.ts";
+import { AUTH_PATH } from "./provider-paths.ts";
 import { type DemoUser, subjectOf } from "./provider-settings.ts";
 import { consentPage, loginPage, messagePage, PAGE_POLICY } from "./sign-in-page.ts";
 
-/** Where the conversation takes place, followed by the interaction's id. */
-export const SIGN_IN_PATH = "/sign-in/";
-
-/** Path of the authorization address, where every sign-in begins. */
-export const AUTH_PATH = "/auth";
 /** Cookie that remembers who has signed in; a second one of this name and `.sig` is its signature. */
 export const SESSION_COOKIE = "grove_demo_session";
 

@@ -1,9 +1,6 @@
 // The tokeninfo address of the demonstration's identity provider: says what an ID token of ours holds (spec 5.2).
 import { createPublicKey, verify, type webcrypto } from "node:crypto";
 
-/** Path of the address; the token comes in the query as `id_token`. */
-export const TOKENINFO_PATH = "/tokeninfo";
-
 /** What tokens are checked against. */
 export interface TokeninfoDeps {
   readonly issuer: string;

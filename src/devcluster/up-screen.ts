@@ -17,6 +17,8 @@ export interface Summary {
   readonly logFolder: string;
   /** How the reader calls the program: "./grove" in a clone, else "grove". */
   readonly program: string;
+  /** A folder that can be uploaded to see something happen. */
+  readonly sample: string;
   /** Folder that shorter paths are relative to. */
   readonly cwd: string;
 }
@@ -51,6 +53,7 @@ export function summaryLines(summary: Summary): string[] {
   const { document, program } = summary;
   const path = shellWord(shortPath(summary.clusterFile, summary.cwd));
   const login = `${program} login --cluster ${path}`;
+  const sample = shellWord(summary.sample);
   const width = Math.max(...document.users.map(({ email }) => email.length), 0);
   return [
     "",
@@ -62,8 +65,8 @@ export function summaryLines(summary: Summary): string[] {
     "",
     bold("Next, in another terminal:"),
     `  ${login}${document.mock ? " --mock alice@example.com" : ""}`,
-    `  ${program} put -r node_modules`,
-    `  ${program} ls -l node_modules`,
+    `  ${program} put -r ${sample}`,
+    `  ${program} ls -l ${sample}`,
     `  ${program} quota`,
     "",
     dim("Ctrl-C stops everything; what is stored stays for the next start."),
