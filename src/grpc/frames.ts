@@ -172,10 +172,6 @@ export class WholeBodies implements BodyReceiver {
   begin(bodyBytes: number, compressed: boolean): void {
     this.#compressed = compressed;
     this.#bodyBytes = bodyBytes;
-    if (bodyBytes > SMALL_MESSAGE_BYTES) {
-      this.#budget.take(bodyBytes);
-      this.#takenBytes = bodyBytes;
-    }
   }
 
   part(slice: Buffer, last: boolean): void {
@@ -185,21 +181,28 @@ export class WholeBodies implements BodyReceiver {
       return;
     }
     const filledBytes = this.#filledBytes + slice.length;
-    // Grows with what has come and not with what was promised: the length may be a lie. Slices are copied at once,
-    // since a body in frames of one byte would otherwise cost a buffer for each byte.
-    if (filledBytes > this.#collected.length) {
-      const grown = Buffer.allocUnsafeSlow(
-        Math.min(this.#bodyBytes, Math.max(SMALL_MESSAGE_BYTES, filledBytes * 2)),
-      );
-      this.#collected.copy(grown, 0, 0, this.#filledBytes);
-      this.#collected = grown;
-    }
+    if (filledBytes > this.#collected.length) this.#grow(filledBytes);
     slice.copy(this.#collected, this.#filledBytes);
     this.#filledBytes = filledBytes;
     if (!last) return;
     const body = this.#collected;
     this.release();
     this.#deliver(body, this.#compressed);
+  }
+
+  /**
+   * Grows with what has come and not with what was promised: the length may be a lie. Slices are copied at once, since a
+   * body in frames of one byte would otherwise cost a buffer for each byte.
+   */
+  #grow(neededBytes: number): void {
+    const bytes = Math.min(this.#bodyBytes, Math.max(SMALL_MESSAGE_BYTES, neededBytes * 2));
+    if (bytes > SMALL_MESSAGE_BYTES) {
+      this.#budget.take(bytes - this.#takenBytes);
+      this.#takenBytes = bytes;
+    }
+    const grown = Buffer.allocUnsafeSlow(bytes);
+    this.#collected.copy(grown, 0, 0, this.#filledBytes);
+    this.#collected = grown;
   }
 
   /** Forgets an unfinished message and gives back what it was counted for. */

@@ -248,17 +248,15 @@ export class ServerCall implements CallContext {
   checkProgress(nowMs: number): void {
     const { limits } = this.#deps;
     if (this.#isFinished) {
-      // A reply that still moves may take its time; one that does not is reset, and so is a client that only sends.
+      // A reply that still moves may take its time; one that does not is given up, and so is a client that only sends.
       const done = this.#stream.writableFinished;
       const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
-      if (idleMs > (done ? LINGER_MS : limits.sendStallMs)) {
-        this.#stream.close(done ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
-      }
+      if (idleMs > (done ? LINGER_MS : limits.sendStallMs)) this.#reset(done);
       return;
     }
     if ((this.#outlet?.stalledMs ?? 0) > limits.sendStallMs) {
       this.cancel(new StatusError(Code.CANCELLED, "the client does not read"));
-      this.#stream.close(constants.NGHTTP2_CANCEL);
+      this.#reset(false);
       return;
     }
     const owesBytes =
@@ -274,6 +272,12 @@ export class ServerCall implements CallContext {
       this.#checkedAtMs = nowMs;
       this.#checkedBytes = this.#receivedBytes;
     }
+  }
+
+  /** Ends the stream by force: a close alone would wait until the client takes what lies before it. */
+  #reset(isDone: boolean): void {
+    this.#stream.close(isDone ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+    this.#stream.destroy();
   }
 
   #startSingle(single: SingleMessage): void {

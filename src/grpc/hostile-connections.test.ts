@@ -1,0 +1,174 @@
+// Hostile connections: floods, resets, silence and crowds end in a closed connection, and other clients go on.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:http2";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+import { EchoService } from "./gen/echo_pb.ts";
+import { MIB, message, open, PATH, send, setUp, TIMEOUT, until } from "./hostile-lab.ts";
+import { GrpcServer } from "./server.ts";
+import { Code } from "./status.ts";
+
+test("a frame cut off by the end of the connection leaves nothing behind", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const raw = await RawHttp2.connect(lab.port);
+  await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, grpcHeaders(`${PATH}Collect`));
+  await until(() => lab.server.callCount() === 1);
+  await raw.write(rawFrame(FrameType.DATA, 0, 1, Buffer.alloc(1_000)).subarray(0, 500));
+  raw.close();
+  await until(() => lab.server.callCount() === 0);
+  await lab.othersGoOn();
+});
+
+test(
+  "headers above 16 KiB never reach a handler, and a flood of them closes the connection",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t);
+    const { grpcStatus } = await send(open(lab, "Unary", { "x-a": "a".repeat(15_000) }), message(1));
+    assert.equal(grpcStatus, Code.OK);
+    const raw = await RawHttp2.connect(lab.port);
+    const large = grpcHeaders(`${PATH}Unary`, [["x-a", "a".repeat(16_200)]]);
+    await raw.send(FrameType.HEADERS, 0, 1, large.subarray(0, 16_000));
+    await raw.send(FrameType.CONTINUATION, FrameFlag.END_HEADERS, 1, large.subarray(16_000));
+    await raw.frame(({ type }) => type === FrameType.RST_STREAM || type === FrameType.GOAWAY);
+    raw.close();
+    const flood = await RawHttp2.connect(lab.port);
+    await flood.send(FrameType.HEADERS, 0, 1, grpcHeaders(`${PATH}Unary`));
+    for (let i = 0; i < 100_000 && !flood.isClosed; i++) {
+      await flood.send(FrameType.CONTINUATION, 0, 1, hpack([[`x-${i}`, "a".repeat(1_000)]]));
+    }
+    await flood.closed;
+    assert.equal(lab.server.callCount(), 0);
+    await lab.othersGoOn();
+  },
+);
+
+test("rapid reset: a connection that opens and resets streams without end is closed", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const raw = await RawHttp2.connect(lab.port);
+  const cancel = Buffer.from([0, 0, 0, 8]);
+  const headers = grpcHeaders(`${PATH}Collect`);
+  for (let id = 1; id < 200_000 && !raw.isClosed; id += 2) {
+    const opened = rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headers);
+    await raw.write(Buffer.concat([opened, rawFrame(FrameType.RST_STREAM, 0, id, cancel)]));
+    assert(lab.server.callCount() <= 2_000);
+  }
+  await raw.closed;
+  await until(() => lab.server.callCount() === 0);
+  await lab.othersGoOn();
+});
+
+test("10,000 streams on one connection: no more than 100 are ever in progress", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const raw = await RawHttp2.connect(lab.port);
+  const headers = grpcHeaders(`${PATH}Collect`);
+  const openStream = (i: number): Promise<void> =>
+    raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, i * 2 + 1, headers);
+  for (let i = 0; i < 100; i++) await openStream(i);
+  await until(() => lab.server.callCount() === 100);
+  for (let i = 100; i < 10_000 && !raw.isClosed; i++) {
+    await openStream(i);
+    assert(lab.server.callCount() <= 100);
+  }
+  raw.close();
+  await until(() => lab.server.callCount() === 0);
+  await lab.othersGoOn();
+});
+
+test("floods of settings, pings, empty frames and bad windows are ended or survived", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const floods: readonly (readonly [number, number, Buffer])[] = [
+    [FrameType.SETTINGS, 0, Buffer.alloc(0)],
+    [FrameType.PING, 0, Buffer.alloc(8)],
+    [FrameType.DATA, 1, Buffer.alloc(0)],
+    [FrameType.WINDOW_UPDATE, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff])],
+    [FrameType.WINDOW_UPDATE, 1, Buffer.from([0, 0, 0, 0])],
+  ];
+  for (const [type, streamId, payload] of floods) {
+    const raw = await RawHttp2.connect(lab.port);
+    await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, grpcHeaders(`${PATH}Collect`));
+    const many = Buffer.concat(Array.from({ length: 500 }, () => rawFrame(type, 0, streamId, payload)));
+    for (let i = 0; i < 100 && !raw.isClosed; i++) await raw.write(many);
+    await lab.othersGoOn();
+    raw.close();
+  }
+  const nonsense = await RawHttp2.connect(lab.port, false);
+  await nonsense.write(Buffer.from("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  await nonsense.closed;
+  await until(() => lab.server.callCount() === 0);
+  await lab.othersGoOn();
+});
+
+test("a connection that never finishes its greeting or a header is closed", TIMEOUT, async (t) => {
+  const lab = await setUp(t, { handshakeMs: 500, keepaliveMs: 300, keepaliveTimeoutMs: 300 });
+  const silent = await RawHttp2.connect(lab.port, false);
+  await silent.closed;
+  const half = await RawHttp2.connect(lab.port);
+  await half.send(FrameType.HEADERS, 0, 1, grpcHeaders(`${PATH}Unary`).subarray(0, 20));
+  while (!half.isClosed) {
+    await half.write(Buffer.alloc(1));
+    await delay(100);
+  }
+});
+
+test(
+  "connections above the limit, and above the limit of an address, are closed at once",
+  TIMEOUT,
+  async (t) => {
+    for (const limits of [{ maxConnections: 3 }, { maxConnectionsPerAddress: 3 }]) {
+      const lab = await setUp(t, limits);
+      const first = await RawHttp2.connect(lab.port);
+      const second = await RawHttp2.connect(lab.port);
+      await until(() => lab.server.connectionCount() === 3);
+      const third = await RawHttp2.connect(lab.port);
+      await third.closed;
+      assert.equal(lab.server.connectionCount(), 3);
+      first.close();
+      await until(() => lab.server.connectionCount() === 2);
+      const again = await RawHttp2.connect(lab.port);
+      assert((await again.frame(({ type }) => type === FrameType.SETTINGS)) !== undefined);
+      for (const raw of [second, again]) raw.close();
+    }
+  },
+);
+
+test("calls above the server's limit are RESOURCE_EXHAUSTED until others end", TIMEOUT, async (t) => {
+  const lab = await setUp(t, { maxCalls: 5 });
+  const held = Array.from({ length: 5 }, () => open(lab, "Collect"));
+  await until(() => lab.server.callCount() === 5);
+  assert.equal((await send(open(lab, "Unary"), message(1))).grpcStatus, Code.RESOURCE_EXHAUSTED);
+  held[0]?.close(8);
+  await until(() => lab.server.callCount() === 4);
+  assert.equal((await send(open(lab, "Unary"), message(1))).grpcStatus, Code.OK);
+  for (const stream of held) stream.close(8);
+});
+
+test("receive windows shrink as uploads grow in number, and grow again", TIMEOUT, async (t) => {
+  const released = Promise.withResolvers<void>();
+  const server = new GrpcServer({ limits: { streamWindowsTotalBytes: 4 * MIB } });
+  server.addService(EchoService, {
+    collect: async () => {
+      await released.promise;
+      return {};
+    },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const session = connect(`http://127.0.0.1:${port}`);
+  t.after(async () => {
+    released.resolve();
+    session.destroy();
+    await server.close();
+  });
+  await once(session, "remoteSettings");
+  assert.equal(session.remoteSettings.initialWindowSize, MIB);
+  const headers = { ":method": "POST", ":path": `${PATH}Collect`, "content-type": "application/grpc" };
+  const streams = Array.from({ length: 16 }, () => session.request(headers, { endStream: false }));
+  for (const stream of streams) stream.on("error", () => undefined);
+  await once(session, "remoteSettings");
+  assert.equal(session.remoteSettings.initialWindowSize, MIB / 4);
+  for (const stream of streams.slice(2)) stream.close(8);
+  await once(session, "remoteSettings");
+  assert.equal(session.remoteSettings.initialWindowSize, MIB);
+});

@@ -1,0 +1,158 @@
+// A hostile HTTP/2 client: frames written by hand on a bare socket, so that tests can break every rule.
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+/** Types of HTTP/2 frames. */
+export const FrameType = {
+  DATA: 0,
+  HEADERS: 1,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+
+/** Flags of HTTP/2 frames. */
+export const FrameFlag = { ACK: 1, END_STREAM: 1, END_HEADERS: 4 } as const;
+
+/** A frame that came. */
+export interface RawFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+const FRAME_HEAD_BYTES = 9;
+
+/** One frame as bytes. */
+export const rawFrame = (type: number, flags: number, streamId: number, payload: Uint8Array): Buffer => {
+  const head = Buffer.alloc(FRAME_HEAD_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(streamId, 5);
+  return Buffer.concat([head, payload]);
+};
+
+const hpackText = (text: string): Buffer => {
+  const bytes = Buffer.from(text, "latin1");
+  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const length = [127];
+  let left = bytes.length - 127;
+  for (; left >= 128; left = Math.floor(left / 128)) length.push((left % 128) | 128);
+  length.push(left);
+  return Buffer.concat([Buffer.from(length), bytes]);
+};
+
+/** Headers in HPACK, each a literal that touches no table. */
+export const hpack = (headers: readonly (readonly [string, string])[]): Buffer =>
+  Buffer.concat(
+    headers.map(([name, value]) => Buffer.concat([Buffer.from([0]), hpackText(name), hpackText(value)])),
+  );
+
+/** The headers of a gRPC call. */
+export const grpcHeaders = (path: string, more: readonly (readonly [string, string])[] = []): Buffer =>
+  hpack([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "test"],
+    ["te", "trailers"],
+    ["content-type", "application/grpc"],
+    ...more,
+  ]);
+
+/** A connection that answers nothing by itself: no settings, no windows, no pings. */
+export class RawHttp2 {
+  readonly frames: RawFrame[] = [];
+  readonly #socket: Socket;
+  #pending: Buffer = Buffer.alloc(0);
+  #isClosed = false;
+  readonly #closed: Promise<unknown>;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#closed = new Promise((resolve) => {
+      socket.once("close", () => {
+        this.#isClosed = true;
+        resolve(undefined);
+      });
+    });
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+  }
+
+  /** Connects to a port of this machine. With `greet` it sends the preface and empty settings, as every client does. */
+  static async connect(port: number, greet = true): Promise<RawHttp2> {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    await once(socket, "connect");
+    const raw = new RawHttp2(socket);
+    if (greet) {
+      await raw.write(Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+      await raw.send(FrameType.SETTINGS, 0, 0, Buffer.alloc(0));
+      await raw.send(FrameType.SETTINGS, FrameFlag.ACK, 0, Buffer.alloc(0));
+    }
+    return raw;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Resolves when the server has closed the connection. */
+  get closed(): Promise<unknown> {
+    return this.#closed;
+  }
+
+  /** Stops reading from the socket: the server's writes fill the kernel and stay there. */
+  stopReading(): void {
+    this.#socket.pause();
+  }
+
+  /** Writes bytes as they are; resolves when the kernel has them, or the connection is gone. */
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#isClosed) return;
+    if (!this.#socket.write(bytes)) await this.#next("drain");
+  }
+
+  send(type: number, flags: number, streamId: number, payload: Uint8Array): Promise<void> {
+    return this.write(rawFrame(type, flags, streamId, payload));
+  }
+
+  /** Waits until a frame has come that fits, and gives it; undefined when the connection closed without one. */
+  async frame(fits: (frame: RawFrame) => boolean): Promise<RawFrame | undefined> {
+    for (;;) {
+      const found = this.frames.find(fits);
+      if (found !== undefined || this.#isClosed) return found;
+      await this.#next("data");
+    }
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** The next event of a kind, or the end: a server that hangs up is what many tests want. */
+  async #next(event: string): Promise<void> {
+    await Promise.race([once(this.#socket, event).catch(() => undefined), this.#closed]);
+  }
+
+  #take(chunk: Buffer): void {
+    this.#pending = Buffer.concat([this.#pending, chunk]);
+    for (;;) {
+      if (this.#pending.length < FRAME_HEAD_BYTES) return;
+      const end = FRAME_HEAD_BYTES + this.#pending.readUIntBE(0, 3);
+      if (this.#pending.length < end) return;
+      this.frames.push({
+        type: this.#pending[3] as number,
+        flags: this.#pending[4] as number,
+        streamId: this.#pending.readUInt32BE(5) % 2 ** 31,
+        payload: this.#pending.subarray(FRAME_HEAD_BYTES, end),
+      });
+      this.#pending = this.#pending.subarray(end);
+    }
+  }
+}
