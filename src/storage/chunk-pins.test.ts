@@ -22,7 +22,10 @@ test("a chunk is released with the last list that holds it, and told of once", (
     [false, true, true],
   );
   pins.unpin(other);
-  assert.deepEqual(released.toSorted(), [1, 2, 3]);
+  assert.deepEqual(
+    released.toSorted((a, b) => a - b),
+    [1, 2, 3],
+  );
 });
 
 test("a chunk is found by its position, before, between and behind holes", () => {

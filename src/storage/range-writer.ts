@@ -204,13 +204,15 @@ async function mergedChunk(
   const from = Math.max(offset, start);
   const to = Math.min(offset + data.length, start + CHUNK_BYTES);
   const old = storedPart(content, position);
-  const bytes = Buffer.alloc(Math.max(old.length, to - start));
-  const isCovered = from === start && to - start >= old.length;
+  // The first chunk of what was a small file may lie before the range.
+  const writtenEnd = to > from ? to - start : 0;
+  const bytes = Buffer.alloc(Math.max(old.length, writtenEnd));
+  const isCovered = from === start && writtenEnd >= old.length;
   const keptLength = isCovered ? 0 : old.length;
   for (let at = 0; at < keptLength; ) {
     const block = await content.readBlock(start + at);
     at += block.copy(bytes, at, 0, Math.min(block.length, old.length - at));
   }
-  if (to > from) bytes.set(data.subarray(from - offset, to - offset), from - start);
+  if (writtenEnd > 0) bytes.set(data.subarray(from - offset, to - offset), from - start);
   return bytes;
 }
