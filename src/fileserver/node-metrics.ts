@@ -24,6 +24,7 @@ export interface NodeMetricsDeps {
   /** PEM of the node's certificate; undefined without TLS. */
   readonly certificate: string | undefined;
   readonly connections: () => number;
+  readonly quotaDriftBytes: () => number;
   readonly clockSkewMs: () => number | null;
 }
 
@@ -43,7 +44,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<FileserverMetr
       activeConnections: deps.connections(),
       chunkCount: deps.storage.facts().chunkCount,
       reserveBytes: deps.reserveBytes,
-      quotaDriftBytes: 0n,
+      quotaDriftBytes: deps.quotaDriftBytes(),
       version: VERSION,
       certDaysLeft:
         certificateEndMs === undefined ? null : Math.floor((certificateEndMs - deps.clock.wallMs()) / DAY_MS),

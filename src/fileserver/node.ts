@@ -21,6 +21,7 @@ import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
+import { DriftWatch } from "./drift-watch.ts";
 import { createFileService, type FileService, type ServiceLimits } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
@@ -123,6 +124,8 @@ async function assemble(
   let link: MetaLink | undefined;
   const service = serviceOver(options, opened, () => link);
   closers.push(() => service.stop());
+  const drift = new DriftWatch({ ...opened, owners: () => service.usage.owners() });
+  closers.push(() => drift.stop());
 
   const grpc = createGrpcFront({
     tls: options.tls,
@@ -147,6 +150,7 @@ async function assemble(
         reserveBytes: options.reserveBytes,
         certificate: options.tls?.cert,
         connections: () => grpc.server.connectionCount(),
+        quotaDriftBytes: () => drift.driftBytes,
         clockSkewMs: () => link?.clockSkewMs ?? null,
       }),
       securityEvents: () => opened.securityEvents.list(),

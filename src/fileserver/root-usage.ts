@@ -19,6 +19,11 @@ export class RootUsage {
     this.#byOwner.set(owner, usage);
   }
 
+  /** Every root's owner. */
+  owners(): IterableIterator<string> {
+    return this.#byOwner.keys();
+  }
+
   /** Every root's owner and usage. */
   entries(): IterableIterator<[owner: string, usage: Usage]> {
     return this.#byOwner.entries();

@@ -136,6 +136,13 @@ export class QuotaBook {
   }
 }
 
+/** What is wrong with the quota file of a folder, without changing it; undefined when it is sound or absent. Throws like open. */
+export async function quotaFileProblem(dataFolder: string): Promise<string | undefined> {
+  const path = join(dataFolder, QUOTA_FILE);
+  const { problem } = await readGeneration(path);
+  return problem === undefined ? undefined : `${path} is damaged: ${problem}`;
+}
+
 const DEFAULT_IN_FORCE: QuotaInForce = { bytes: DEFAULT_QUOTA_BYTES, source: "default" };
 
 function format(quotas: ReadonlyMap<string, bigint>): string {
