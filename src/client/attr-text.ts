@@ -1,6 +1,7 @@
 // Attributes of files and folders as people and programs read them.
 import { formatBytes } from "#base/bytes.ts";
 import { type Attr, Kind, Perm } from "#proto/gen/grove/v1/common_pb.ts";
+import { localTime } from "./local-time.ts";
 
 const PERM_NAMES: Readonly<Record<Perm, string>> = {
   [Perm.READ]: "read",
@@ -47,21 +48,12 @@ export function timeText(ms: bigint): string {
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }
 
-/** A time as it is read in a listing: the local date and minute. */
-export function listTime(ms: bigint): string {
-  const date = new Date(Number(ms));
-  if (Number.isNaN(date.getTime())) return "?".padEnd(16);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const day = `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
-}
-
 /** One row of `ls -l`: kind, size, time of change, whether it is shared, name. */
 export function longRow(attr: Attr): string {
   const isFolder = attr.kind === Kind.DIRECTORY;
   const shared = attr.shared.length > 0 ? "shared" : "";
   const size = formatBytes(attr.size).padStart(10);
-  return `${isFolder ? "d" : "-"} ${size}  ${listTime(attr.mtimeMs)}  ${shared.padEnd(6)}  ${rowName(attr)}`;
+  return `${isFolder ? "d" : "-"} ${size}  ${localTime(attr.mtimeMs)}  ${shared.padEnd(6)}  ${rowName(attr)}`;
 }
 
 /** A name in a listing: folders end in a slash. */

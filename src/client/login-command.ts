@@ -8,6 +8,7 @@ import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import type { OpenSession } from "./file-server-link.ts";
 import { mockToken, readClaims } from "./id-token.ts";
+import { localTime } from "./local-time.ts";
 import { type Profile, parseAddresses, readClusterFile, resolveProfile, writeProfile } from "./profile.ts";
 import { readFirstLine } from "./prompt.ts";
 import { endSessions } from "./sign-out.ts";
@@ -142,6 +143,6 @@ async function tell(context: ClientContext, session: OpenSession): Promise<void>
   }
   await context.print(
     `Signed in as ${session.username}.`,
-    `Your files are on ${session.address}; the session lasts until ${new Date(session.expiresAtMs).toLocaleString()}.`,
+    `Your files are on ${session.address}; the session lasts until ${localTime(session.expiresAtMs)}.`,
   );
 }

@@ -19,8 +19,8 @@ export async function signInWithBrowser(context: ClientContext, profile: Profile
   const callback = await listen(context, redirectUri, start.state);
   if (callback === undefined) return paste(context, start);
   try {
-    note(context.terminal, "Sign in with your browser at this address:\n");
-    context.terminal.error.write(`  ${start.consentUrl}\n\n`);
+    note(context.terminal, "Sign in with your browser at this address:");
+    context.terminal.error.write(`\n  ${start.consentUrl}\n\n`);
     openBrowser(start.consentUrl, context.terminal.env);
     return await waitForBrowser(callback, start, context.signal);
   } finally {
@@ -106,11 +106,11 @@ async function waitForBrowser(
 }
 
 async function paste(context: ClientContext, start: SignInStart): Promise<string> {
-  note(context.terminal, "Open this address in a browser on any machine, and sign in:\n");
-  context.terminal.error.write(`  ${start.consentUrl}\n\n`);
+  note(context.terminal, "Open this address in a browser on any machine, and sign in:");
+  context.terminal.error.write(`\n  ${start.consentUrl}\n\n`);
   note(
     context.terminal,
-    "The browser is then sent to an address that begins with the redirect address and may show an error.\n".trimEnd(),
+    "The browser is then sent to an address that begins with the redirect address and may show an error.",
   );
   const text = await askSecret(
     context.terminal,

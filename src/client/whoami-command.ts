@@ -4,6 +4,7 @@ import { ClientError, isClientError } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
+import { localTime } from "./local-time.ts";
 
 /** Makes the parser of `grove whoami`. */
 export function command(host: CommandHost = processHost()): Command {
@@ -47,8 +48,7 @@ export function command(host: CommandHost = processHost()): Command {
       await context.print(
         identity.username,
         ...sessions.map(
-          (session) =>
-            `  session on ${session.address} until ${new Date(session.expiresAtMs).toLocaleString()}`,
+          (session) => `  session on ${session.address} until ${localTime(session.expiresAtMs)}`,
         ),
       );
     }),

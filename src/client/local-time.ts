@@ -1,0 +1,10 @@
+// A moment as people read it: the local date and minute, the same everywhere and in every locale.
+
+/** A time in milliseconds as `2026-11-21 23:43`; a question mark for one that no calendar has. */
+export function localTime(ms: number | bigint): string {
+  const date = new Date(Number(ms));
+  if (Number.isNaN(date.getTime())) return "?".padEnd(16);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const day = `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
