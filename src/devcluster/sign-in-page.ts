@@ -74,9 +74,9 @@ ${problem}
 <datalist id="users">${options}</datalist>
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${page.email === undefined ? "" : " autofocus"}>
-<button name="action" value="login">Sign in</button>
+<button type="submit" name="action" value="login">Sign in</button>
 </form>
-<form method="post"><button class="quiet" name="action" value="cancel">Cancel</button></form>
+<form method="post"><button type="submit" class="quiet" name="action" value="cancel">Cancel</button></form>
 <small>The users and their passwords are on the screen where the cluster was started, and in its cluster.json.</small>`,
   );
 }
@@ -90,9 +90,9 @@ export function consentPage(page: ConsentPage): string {
 <p>You are <strong>${escapeHtml(page.email)}</strong>. The program that opened this page will be able to:</p>
 <ul>${items}</ul>
 <form method="post">
-<button name="action" value="consent" autofocus>Allow</button>
-<button class="quiet" name="action" value="other">Use another account</button>
-<button class="quiet" name="action" value="cancel">Cancel</button>
+<button type="submit" name="action" value="consent" autofocus>Allow</button>
+<button type="submit" class="quiet" name="action" value="other">Use another account</button>
+<button type="submit" class="quiet" name="action" value="cancel">Cancel</button>
 </form>`,
   );
 }
