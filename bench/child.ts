@@ -28,6 +28,7 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
     execArgv: profileFlags(name),
     env: { ...process.env, ...env },
   });
+  child.on("error", () => undefined);
   let lastId = 0;
   const run = (task: string, input: Json = null): Promise<Json> => {
     lastId += 1;
@@ -53,7 +54,8 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
       );
       child.on("message", onMessage);
       child.on("exit", onExit);
-      child.send({ id, task, input });
+      // A process that has ended already is reported by its exit, not by this.
+      child.send({ id, task, input }, () => undefined);
     });
   };
   return {
@@ -66,6 +68,7 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
 /** Flags that make a Node process write a CPU profile when it ends, if profiles are asked for. */
 export function profileFlags(name: string): string[] {
   const folder = process.env["GROVE_BENCH_PROFILE"];
+
   if (folder === undefined || folder === "") return [];
   return [
     "--cpu-prof",
