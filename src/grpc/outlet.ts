@@ -2,7 +2,7 @@
 import type { Http2Stream } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import { SEND_WINDOW_BYTES } from "./limits.ts";
-import { Code, StatusError } from "./status.ts";
+import type { StatusError } from "./status.ts";
 
 /** The sending half of a call's stream. */
 export class Outlet {
@@ -83,12 +83,11 @@ export class Outlet {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    if (error !== undefined && error !== null) {
-      this.fail(new StatusError(Code.UNAVAILABLE, "the stream was closed", { cause: error }));
-    } else if (this.#waiters.length > 0) {
-      this.#stalledSinceMs = this.#clock.steadyMs();
-      if (this.isWritable) this.#wakeAll();
-    }
+    // A write fails when the stream closes, and then the call says why.
+    if (error !== undefined && error !== null) return;
+    if (this.#waiters.length === 0) return;
+    this.#stalledSinceMs = this.#clock.steadyMs();
+    if (this.isWritable) this.#wakeAll();
   };
 
   #wakeAll(): void {

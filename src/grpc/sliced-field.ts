@@ -123,7 +123,10 @@ export class SlicedField<D extends DescMessage> {
         content,
       ]);
     }
-    return fromBinary(this.#desc, content);
+    const message = fromBinary(this.#desc, content);
+    // The field may have come before, and then the last one counts.
+    this.takePayload(message);
+    return message;
   }
 
   /** Takes the payload out of a message that was decoded whole, leaving the field empty. */
