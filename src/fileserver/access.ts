@@ -83,7 +83,7 @@ export class Access {
     const now = this.#deps.storage.root(reached.owner);
     if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
     const resolution = this.#resolve(reached.owner, reached.names);
-    if (resolution === undefined || resolution.missing.length > 0) return false;
+    if (resolution === undefined) return false;
     const target = { owner: reached.owner, shared: resolution.shared };
     return decide(caller, permission, target, this.#deps.adminUsername).allowed;
   }

@@ -9,6 +9,8 @@ import type { ServingState } from "./serving-state.ts";
 export interface Caller {
   readonly identity: VerifiedIdentity;
   readonly session: Session;
+  /** True while session and node go on; does not count as use. */
+  isLive(): boolean;
   /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session or this node meanwhile. */
   renew(): void;
 }
@@ -30,6 +32,10 @@ class SessionCaller implements Caller {
 
   get identity(): VerifiedIdentity {
     return this.session.identity;
+  }
+
+  isLive(): boolean {
+    return !this.#state.isFenced && this.#sessions.isLive(this.session);
   }
 
   renew(): void {

@@ -172,7 +172,7 @@ async function optionsOf(
     name: flags.name ?? id,
     listen,
     metricsPort: metricsPortOf(listen.port),
-    advertise: flags.advertise,
+    advertise: flags.advertise ?? (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
     metaservers: flags.metaserver ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
     tls,
@@ -223,6 +223,10 @@ function warnOfDeviations(options: FileServerOptions, flags: Flags, log: Logger)
       streams_per_user: flags.streamsPerUser,
     });
   }
+}
+
+function isWildcard(host: string): boolean {
+  return host === "::" || host === "0.0.0.0";
 }
 
 function parseListen(text: string): Listen {

@@ -1,10 +1,11 @@
 // Ranges of a file in one message: ReadFile and WriteFile (D15).
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { etagOf, type FileContent, type Inode, type Storage } from "#storage/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import { type Access, existingFile, retryWhenStale } from "./access.ts";
+import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { attrAt, type Place } from "./namespace-operations.ts";
@@ -17,6 +18,7 @@ export interface ContentDeps {
   readonly changes: Changes;
   readonly meter: OperationMeter;
   readonly telemetry: NodeTelemetry;
+  readonly log: Logger;
 }
 
 /** Reads and writes of ranges. */
@@ -45,6 +47,9 @@ export class ContentOperations {
         const data = await readRange(content, offset, end);
         this.#deps.telemetry.bytesRead(data.length);
         return { data, attr: attrAt(reached, file) };
+      } catch (error) {
+        logCorruption(this.#deps.log, reached, file, error);
+        throw error;
       } finally {
         content.close();
       }
@@ -118,6 +123,12 @@ export class ContentOperations {
       return attrAt(reached, change.inode);
     });
   }
+}
+
+/** Has an operator see that stored bytes have rotted: which file it is, by its id, and whose. */
+export function logCorruption(log: Logger, reached: Reached, file: Inode, error: unknown): void {
+  if (!isGroveError(error, "CORRUPT")) return;
+  log.error("corrupt_content", { user: reached.owner, inode: file.id.toString(36), error: error.message });
 }
 
 /** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */

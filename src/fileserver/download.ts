@@ -2,13 +2,14 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
 import type { SlicedWriter } from "#grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { FileContent, Storage } from "#storage/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { type Access, existingFile, type Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import { offsetInside, requireEtag } from "./content-operations.ts";
+import { logCorruption, offsetInside, requireEtag } from "./content-operations.ts";
 import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { StreamSlots } from "./stream-slots.ts";
@@ -23,6 +24,7 @@ export interface DownloadDeps {
   readonly telemetry: NodeTelemetry;
   readonly slots: StreamSlots;
   readonly stalls: StallWatch;
+  readonly log: Logger;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -55,6 +57,9 @@ export function sendDownload(
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
         if (sent !== true) await sent;
         await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+      } catch (error) {
+        logCorruption(deps.log, reached, file, error);
+        throw error;
       } finally {
         deps.stalls.remove(pump);
         pump.letGo();

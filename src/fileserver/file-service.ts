@@ -30,7 +30,7 @@ import { RootUsage } from "./root-usage.ts";
 import type { ServingState } from "./serving-state.ts";
 import { SessionOperations } from "./session-operations.ts";
 import { StreamSlots } from "./stream-slots.ts";
-import type { UploadDeps } from "./upload.ts";
+import { type UploadDeps, UploadWatch } from "./upload.ts";
 
 /** Bounds that an operator may move (D17). */
 export interface ServiceLimits {
@@ -108,38 +108,73 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage });
   const stalls = new StallWatch(clock);
+  const watch = new UploadWatch(clock);
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {
     namespace: new NamespaceOperations({ storage, access, changes, meter, clock }),
-    content: new ContentOperations({ storage, access, changes, meter, telemetry }),
+    content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
+    ...accountOperations(deps, { access, roots, limits }),
+    uploads: {
+      storage,
+      access,
+      ledger,
+      quotas: deps.quotas,
+      usage,
+      meter,
+      telemetry,
+      slots: slots(),
+      watch,
+      log,
+    },
+    downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
+    sessionTable: deps.sessions,
+    state: deps.state,
+    usage,
+    ledger,
+    stop() {
+      stalls.stop();
+      watch.stop();
+    },
+  };
+}
+
+interface AccountParts {
+  readonly access: Access;
+  readonly roots: RootKeeper;
+  readonly limits: ServiceLimits;
+}
+
+/** Sessions and quotas: what concerns users and not files. */
+function accountOperations(
+  deps: FileServiceDeps,
+  parts: AccountParts,
+): Pick<FileService, "sessions" | "quotas"> {
+  const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
+  const { access, roots, limits } = parts;
+  return {
     sessions: new SessionOperations({
       sessions: deps.sessions,
       verifier: deps.verifier,
       admit: deps.admit,
       roots,
-      registrations: new RateLimiter(clock, { count: limits.registerPerMinutePerAddress, windowMs: 60_000 }),
-      clock,
+      registrations: new RateLimiter(clock, {
+        count: limits.registerPerMinutePerAddress,
+        windowMs: 60_000,
+      }),
       log,
     }),
     quotas: new QuotaOperations({
       storage,
       access,
-      quotas: deps.quotas,
+      quotas,
       adminUsername,
-      adminPassword: deps.adminPassword,
+      adminPassword,
       passwordFailures: new RateLimiter(clock, {
         count: ADMIN_HASH_FAILURES_PER_WINDOW,
         windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
       }),
-      onSecurityEvent: deps.onSecurityEvent,
+      onSecurityEvent,
       log,
     }),
-    uploads: { storage, access, ledger, quotas: deps.quotas, usage, meter, telemetry, slots: slots(), log },
-    downloads: { storage, access, meter, telemetry, slots: slots(), stalls },
-    sessionTable: deps.sessions,
-    state: deps.state,
-    usage,
-    ledger,
-    stop: () => stalls.stop(),
   };
 }

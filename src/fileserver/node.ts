@@ -2,8 +2,9 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
@@ -135,7 +136,13 @@ async function assemble(
     state,
     log,
   });
-  const bound = await grpc.server.listen(options.listen);
+  const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `cannot listen on ${hostPort(options.listen)}: ${errorText(cause)}`,
+      { cause },
+    );
+  });
   closers.push(() => grpc.server.close());
   storage.onFailure((reason) => {
     log.error("storage_failed", { reason });
@@ -261,7 +268,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     node: {
       id: options.id,
       name: options.name,
-      address: options.advertise ?? `${bound.host}:${bound.port}`,
+      address: options.advertise ?? hostPort(bound),
       instanceId: ulid(clock, random),
       dataId: storage.dataId,
       reserveBytes: options.reserveBytes,
@@ -282,6 +289,10 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   closers.push(() => link.stop());
   await link.start();
   return link;
+}
+
+function hostPort({ host, port }: { readonly host: string; readonly port: number }): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSink {

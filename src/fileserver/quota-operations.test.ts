@@ -110,6 +110,35 @@ test("after five wrong passwords an address is refused without a comparison, eve
   }
 });
 
+test("the password is taken over TLS or from this machine, and the default one from this machine alone (T9, T10)", async () => {
+  const peers = [
+    { address: "127.0.0.1", encrypted: false, own: true, default: true },
+    { address: "::1", encrypted: false, own: true, default: true },
+    { address: "10.0.0.9", encrypted: true, own: true, default: false },
+    { address: "10.0.0.9", encrypted: false, own: false, default: false },
+    { address: "127.evil.example", encrypted: false, own: false, default: false },
+  ];
+  const byDefault = await startTestNode();
+  try {
+    await byDefault.signIn("user@example.com");
+    for (const peer of peers) {
+      const set = (target: TestNode, passwordHash: string) =>
+        target.node.service.quotas.setQuota(
+          { username: "user@example.com", quotaBytes: 0n },
+          { passwordHash, peer, session: () => undefined },
+        );
+      const own = await set(node, HASH);
+      assert.equal(own.success, peer.own, peer.address);
+      const byDefaultHash = await set(byDefault, createHash("sha256").update("admin").digest("hex"));
+      assert.equal(byDefaultHash.success, peer.default, peer.address);
+      for (const reply of [own, byDefaultHash]) assert.ok(reply.success || reply.error.startsWith(NOT_ADMIN));
+      if (!peer.default) assert.match(byDefaultHash.error, /ADMIN_PASSWORD_HASH|TLS/);
+    }
+  } finally {
+    await byDefault.stop();
+  }
+});
+
 test("-no_password_path leaves the identity path alone (T9)", async () => {
   const without = await startTestNode({
     env: { ADMIN_PASSWORD_HASH: HASH, SVC_ADMIN_EMAIL: "admin@example.com" },

@@ -34,6 +34,8 @@ export interface RootKeeperDeps {
 /** Roots of this node and the addresses of those that are elsewhere. */
 export class RootKeeper {
   readonly #deps: RootKeeperDeps;
+  /** Sign-ins of the same new user at the same time ask once; an entry lives as long as its question. */
+  readonly #asking = new Map<string, Promise<string>>();
   readonly #homes = new LRUCache<string, string>({ max: HOME_ADDRESSES_KEPT });
 
   constructor(deps: RootKeeperDeps) {
@@ -42,9 +44,18 @@ export class RootKeeper {
 
   /** The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is elsewhere (D19). */
   async ensure(username: string): Promise<string> {
-    const { storage, claimRoot } = this.#deps;
-    const present = storage.root(username);
+    const present = this.#deps.storage.root(username);
     if (present !== undefined) return present.rootId;
+    let asking = this.#asking.get(username);
+    if (asking === undefined) {
+      asking = this.#find(username).finally(() => this.#asking.delete(username));
+      this.#asking.set(username, asking);
+    }
+    return asking;
+  }
+
+  async #find(username: string): Promise<string> {
+    const { claimRoot } = this.#deps;
     if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
     const claim = await claimRoot(username);
     if (claim.isHere) return this.#make(username, claim.rootId);

@@ -34,6 +34,12 @@ test("RegisterClient answers a token of the specified form, its end, and the use
   assert.equal(again.registered.sessionsOpen, 2);
 });
 
+test("sign-ins of one new user at the same time make one root", async () => {
+  const users = await Promise.all(Array.from({ length: 5 }, () => node.signIn("twice@example.com")));
+  assert.equal(new Set(users.map((user) => user.registered.rootId)).size, 1);
+  await Promise.all(users.map((user, i) => user.call.createFile({ path: `/${i}` })));
+});
+
 test("a sixth session ends the oldest, which is told so (spec 3.4)", async () => {
   const first = await node.signIn("six@example.com");
   const others = [];

@@ -1,5 +1,4 @@
 // RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
-import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
@@ -25,7 +24,6 @@ export interface SessionDeps {
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
   readonly roots: RootKeeper;
   readonly registrations: RateLimiter;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 

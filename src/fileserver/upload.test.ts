@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
+import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
 import {
@@ -261,6 +262,27 @@ test("a session that ends stops its upload at the next chunk (spec 3.4, 5.3)", a
   assert.deepEqual([refused.code, refused.reason], [Code.UNAUTHENTICATED, "SESSION_UNKNOWN"]);
   const again = await node.signIn(user.email);
   assert.equal((await again.call.listDir({ path: "/" })).entries.length, 0);
+});
+
+test("an upload that waits for a client whose session has run out is given up, and holds nothing (spec 3.4)", async () => {
+  const clock = new ManualClock();
+  const timed = await startTestNode({ clock });
+  try {
+    const user = await timed.signIn("idle@example.com");
+    const upload = async function* (): AsyncGenerator<UploadPart> {
+      yield header("/f", { size: 2_000_000n, sizeKnown: true });
+      yield chunk(0, randomBytes(1_000_000));
+      await delay(60_000, undefined, { ref: false });
+    };
+    const refused = refusal(user.upload(upload()));
+    for (let i = 0; i < 500 && timed.node.telemetry.counts().bytesWritten < 1_000_000n; i++) await delay(10);
+    assert.equal(timed.node.service.ledger.openAccounts, 1);
+    clock.advance(17 * 60_000);
+    assert.equal((await refused).reason, "SESSION_IDLE");
+    assert.equal(timed.node.service.ledger.openAccounts, 0);
+  } finally {
+    await timed.stop();
+  }
 });
 
 test("one stream more than a user may have is refused, and others are not held up by it (D17)", async () => {

@@ -1,6 +1,8 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
+
+import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { FILE_MAX_BYTES, SESSION_SWEEP_INTERVAL_MS, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SlicedMessage, SlicedSource } from "#grpc/sliced.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
@@ -23,6 +25,33 @@ import type { OperationMeter } from "./operation-meter.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 
+/** Looks at intervals for uploads that wait for a client whose session has ended, so that none holds its reservation for ever. */
+export class UploadWatch {
+  readonly #uploads = new Set<Upload>();
+  readonly #stop: () => void;
+
+  constructor(clock: Clock) {
+    this.#stop = clock.every(SESSION_SWEEP_INTERVAL_MS, () => {
+      for (const upload of this.#uploads) upload.giveUpIfOver();
+    });
+  }
+
+  /** Watches an upload while it runs; there are no more than the slots allow. */
+  async over<T>(upload: Upload, run: () => Promise<T>): Promise<T> {
+    this.#uploads.add(upload);
+    try {
+      return await run();
+    } finally {
+      this.#uploads.delete(upload);
+    }
+  }
+
+  /** Ends the watch. */
+  stop(): void {
+    this.#stop();
+  }
+}
+
 /** What uploads are made from. */
 export interface UploadDeps {
   readonly storage: Storage;
@@ -33,8 +62,12 @@ export interface UploadDeps {
   readonly meter: OperationMeter;
   readonly telemetry: NodeTelemetry;
   readonly slots: StreamSlots;
+  readonly watch: UploadWatch;
   readonly log: Logger;
 }
+
+/** As far from 1970 as a date can be, in either direction (ECMA-262). */
+const TIME_MAX_MS = 8_640_000_000_000_000n;
 
 type Source = SlicedSource<typeof UploadRequestSchema>;
 type Message = SlicedMessage<typeof UploadRequestSchema>;
@@ -50,7 +83,7 @@ export function receiveUpload(deps: UploadDeps, caller: Caller, source: Source):
       const header = headerOf(await source.next());
       const upload = new Upload(deps, caller, header);
       try {
-        await upload.receive(source);
+        await deps.watch.over(upload, () => upload.receive(source));
         return await upload.commit();
       } catch (error) {
         await upload.abort(error);
@@ -73,8 +106,11 @@ function headerOf(first: Message | null): UploadHeader {
     );
   }
   if (header.sizeKnown && header.size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
-  if (header.mtimeMs < 0n || header.mtimeMs > BigInt(Number.MAX_SAFE_INTEGER)) {
+  if (header.mtimeMs < -TIME_MAX_MS || header.mtimeMs > TIME_MAX_MS) {
     throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
+  }
+  if (header.onExists !== OnExists.REPLACE && header.onExists !== OnExists.FAIL) {
+    throw new GroveError("BAD_ARGUMENT", "on_exists has a value that this server does not know");
   }
   return header;
 }
@@ -86,9 +122,11 @@ class Upload {
   readonly #header: UploadHeader;
   readonly #sizeBytes: number | undefined;
   readonly #owner: string;
+  readonly #reached: Reached;
   readonly #holding: Holding;
   readonly #sink: UploadSink;
   #receivedBytes = 0;
+  #giveUp: ((reason: unknown) => void) | undefined;
   /** Bytes of the message before: only when the next one has followed them are they surely where statfs counts them. */
   #lastBytes = 0;
 
@@ -101,6 +139,7 @@ class Upload {
     const { reached, slot } = this.#place();
     const { root } = reached.resolution;
     this.#owner = root.owner;
+    this.#reached = reached;
     this.#holding = deps.ledger.open({ owner: root.owner, usage: root.usage });
     try {
       if (slot.present === undefined) this.#holding.checkCreate(this.#sizeBytes);
@@ -116,7 +155,7 @@ class Upload {
   async receive(source: Source): Promise<void> {
     for (;;) {
       let message = source.next();
-      if (message instanceof Promise) message = await message;
+      if (message instanceof Promise) message = await this.#orGiveUp(message);
       if (message === null) break;
       const { part } = message.message;
       if (part.case !== "chunk") throw new GroveError("BAD_ARGUMENT", "after the header come only chunks");
@@ -127,6 +166,16 @@ class Upload {
         "BAD_ARGUMENT",
         `the upload ended after ${this.#receivedBytes} of ${this.#sizeBytes} bytes`,
       );
+    }
+  }
+
+  /** Ends the wait for a client whose session has ended; while bytes move, the next chunk notices by itself. */
+  giveUpIfOver(): void {
+    if (this.#giveUp === undefined || this.#caller.isLive()) return;
+    try {
+      this.#caller.renew();
+    } catch (error) {
+      this.#giveUp(error);
     }
   }
 
@@ -157,6 +206,16 @@ class Upload {
     this.#holding.release();
   }
 
+  /** Not Promise.race: against one lasting promise it would keep a trace of every message. */
+  #orGiveUp<T>(coming: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#giveUp = reject;
+      coming.then(resolve, reject);
+    }).finally(() => {
+      this.#giveUp = undefined;
+    });
+  }
+
   async #take(chunk: Chunk, { payloadBytes, payload }: Message): Promise<void> {
     this.#check(chunk, payloadBytes);
     if (this.#sizeBytes === undefined) this.#holding.reserve(BigInt(payloadBytes));
@@ -183,6 +242,9 @@ class Upload {
 
   #check(chunk: Chunk, payloadBytes: number): void {
     this.#caller.renew();
+    if (!this.#deps.access.stillAllowed(this.#caller.identity, this.#reached, "write")) {
+      throw new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you");
+    }
     if (payloadBytes > UPLOAD_MESSAGE_MAX_BYTES) {
       throw new GroveError("BAD_ARGUMENT", `a chunk has at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes`);
     }
