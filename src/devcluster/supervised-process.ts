@@ -48,7 +48,7 @@ export const SUPERVISION_TIMES: SupervisionTimes = {
 
 const PROBE_INTERVAL_MS = 100;
 /** How often the first start is tried: leftovers of a run that was killed may hold ports and locks for a few seconds. */
-const FIRST_STARTS_MAX = 6;
+const FIRST_STARTS_MAX = 4;
 
 /** A process that is kept running between start() and stop(). */
 export class SupervisedProcess {
