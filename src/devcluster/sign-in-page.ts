@@ -58,6 +58,11 @@ const SCOPE_TEXTS: Readonly<Record<string, string>> = {
   profile: "See your name",
 };
 
+// The action is a field and not the button's value, so that a form sent by a script says it too.
+const actionField = (action: string): string => `<input type="hidden" name="action" value="${action}">`;
+const quietForm = (action: string, label: string): string =>
+  `<form method="post">${actionField(action)}<button type="submit" class="quiet">${label}</button></form>`;
+
 /** The page that asks who it is. */
 export function loginPage(page: LoginPage): string {
   const problem =
@@ -74,9 +79,9 @@ ${problem}
 <datalist id="users">${options}</datalist>
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${page.email === undefined ? "" : " autofocus"}>
-<button type="submit" name="action" value="login">Sign in</button>
-</form>
-<form method="post"><button type="submit" class="quiet" name="action" value="cancel">Cancel</button></form>
+<button type="submit">Sign in</button>
+${actionField("login")}</form>
+${quietForm("cancel", "Cancel")}
 <small>The users and their passwords are on the screen where the cluster was started, and in its cluster.json.</small>`,
   );
 }
@@ -89,11 +94,9 @@ export function consentPage(page: ConsentPage): string {
     `<h1>Let Grove sign you in?</h1>
 <p>You are <strong>${escapeHtml(page.email)}</strong>. The program that opened this page will be able to:</p>
 <ul>${items}</ul>
-<form method="post">
-<button type="submit" name="action" value="consent" autofocus>Allow</button>
-<button type="submit" class="quiet" name="action" value="other">Use another account</button>
-<button type="submit" class="quiet" name="action" value="cancel">Cancel</button>
-</form>`,
+<form method="post">${actionField("consent")}<button type="submit" autofocus>Allow</button></form>
+${quietForm("other", "Use another account")}
+${quietForm("cancel", "Cancel")}`,
   );
 }
 
