@@ -6,28 +6,32 @@ import type { DemoPorts } from "./demo-state.ts";
 /** Chooses all ports of a run; clients keep addresses, so that a restart changes none without need. */
 export async function choosePorts(nodeCount: number, last: DemoPorts | undefined): Promise<DemoPorts> {
   const taken = new Set<number>();
-  const one = async (from: number, lastPort: number | undefined): Promise<number> => {
-    const isLastFree = lastPort !== undefined && !taken.has(lastPort) && (await isPortFree(lastPort));
-    const port = isLastFree ? lastPort : await findFreePort(from, { taken });
+  const keep = async (port: number | undefined, offsets: readonly number[]): Promise<number | undefined> => {
+    if (port === undefined) return undefined;
+    for (const offset of offsets) {
+      if (taken.has(port - offset) || !(await isPortFree(port - offset))) return undefined;
+    }
+    for (const offset of offsets) taken.add(port - offset);
+    return port;
+  };
+  // What can stay is settled first, so that nobody who has to move takes another's place.
+  const kept = {
+    idp: await keep(last?.idp, [0]),
+    metaserver: await keep(last?.metaserver, [0]),
+    nodes: [] as (number | undefined)[],
+  };
+  for (let index = 0; index < nodeCount; index++) {
+    kept.nodes.push(await keep(last?.nodes[index], [0, METRICS_PORT_OFFSET]));
+  }
+  const find = async (from: number): Promise<number> => {
+    const port = await findFreePort(from, { taken });
     taken.add(port);
     return port;
   };
-  const idp = await one(DEMO_IDP_PORT, last?.idp);
-  const metaserver = await one(METASERVER_PORT, last?.metaserver);
-  const nodes: number[] = [];
-  for (let index = 0; index < nodeCount; index++) {
-    const lastPort = last?.nodes[index];
-    const lastMetrics = (lastPort ?? 0) - METRICS_PORT_OFFSET;
-    const isLastFree =
-      lastPort !== undefined &&
-      !taken.has(lastPort) &&
-      !taken.has(lastMetrics) &&
-      (await isPortFree(lastPort)) &&
-      (await isPortFree(lastMetrics));
-    const [pair] = isLastFree ? [] : await findFreePortPairs(FILESERVER_PORT, 1, { taken });
-    const port = pair?.grpc ?? lastPort ?? FILESERVER_PORT;
-    taken.add(port).add(port - METRICS_PORT_OFFSET);
-    nodes.push(port);
-  }
+  const idp = kept.idp ?? (await find(DEMO_IDP_PORT));
+  const metaserver = kept.metaserver ?? (await find(METASERVER_PORT));
+  const missing = kept.nodes.filter((port) => port === undefined).length;
+  const pairs = await findFreePortPairs(FILESERVER_PORT, missing, { taken });
+  const nodes = kept.nodes.map((port) => port ?? pairs.shift()?.grpc ?? FILESERVER_PORT);
   return { idp, metaserver, nodes };
 }
