@@ -1,5 +1,5 @@
 // The verb `get`: downloads files and whole folders.
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve as resolveLocal } from "node:path";
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -94,7 +94,9 @@ function placesOf(sources: readonly { path: TypedPath; attr: Attr }[], target: s
     }
     if (names.has(name)) throw new ClientError("USAGE", `two of them are called ${name}`);
     names.add(name);
-    const local = resolveLocal(isInto ? join(target, name) : target);
+    // A root has no name, so its content goes into the folder itself, through a link if that is what was named.
+    const into = isInto && name === "" ? realpathSync(target) : join(target, name);
+    const local = resolveLocal(isInto ? into : target);
     const folder = dirname(local);
     if (!isLocalFolder(folder)) {
       throw new ClientError("LOCAL_NOT_FOUND", `the folder ${folder} does not exist on this machine`, {
