@@ -124,7 +124,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the cluster's own certificate authority",
     imports: ["base", "os"],
     packages: ["@peculiar/x509", "reflect-metadata"],
-    builtins: [...FILES, "node:tls"],
+    builtins: [...FILES, "node:net", "node:tls"],
   },
   fileserver: {
     floor: 3,
