@@ -1,5 +1,6 @@
 // The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
 import { errorText, type Logger } from "#base/log.ts";
+import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
 import { GrpcServer } from "#grpc/server.ts";
@@ -54,6 +55,6 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   state.onChange(follow);
   health.addTo(server);
   server.addService(FileServer, fileServerRoutes(service));
-  if (deps.reflection) addReflection(server, [FileServer]);
+  if (deps.reflection) addReflection(server, [FileServer, Health]);
   return { server, health };
 }

@@ -1,6 +1,8 @@
 // The reflection service: hands out our protocol files to clients that have none.
 import { create, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.ts";
+import { file_google_rpc_status } from "./gen/google/rpc/status_pb.ts";
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -33,6 +35,8 @@ class Index {
   constructor(services: readonly DescService[]) {
     this.#services = services;
     for (const service of services) this.#addFile(service.file);
+    // No service names them, but every refusal carries them: with these a tool can show what is in it.
+    for (const file of [file_google_rpc_status, file_google_rpc_error_details]) this.#addFile(file);
   }
 
   answer(request: ServerReflectionRequest["messageRequest"]): Answer {

@@ -4,6 +4,7 @@ import { isGroveError } from "#base/errors.ts";
 import { STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
+import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import type { ServerInterceptor } from "#grpc/handler.ts";
 import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
@@ -55,7 +56,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   const health = new HealthService();
   health.addTo(server);
   health.setServing(MetaServer.typeName, true);
-  if (deps.reflection) addReflection(server, [MetaServer]);
+  if (deps.reflection) addReflection(server, [MetaServer, Health]);
   void directory.failed.then((error) => {
     log.error("store_failed", { error: errorText(error) });
     setServing(health, false);

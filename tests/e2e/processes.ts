@@ -1,0 +1,162 @@
+// Starts Grove as people do, through ./grove, and takes down whatever a test has left running.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findFreePortPairs } from "#os/listen-ports.ts";
+
+const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
+/** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
+const FIRST_PORT = 61_100;
+const LAST_PORT = 65_000;
+const START_WAIT_MS = 20_000;
+const STOP_WAIT_MS = 20_000;
+/** What of the developer's own settings would change what is tested. */
+const FOREIGN_SETTINGS = /^(?:IDP_|SVC_|ADMIN_|GROVE_|USE_IDP_|NODE_TEST|NODE_OPTIONS|DISPLAY|WAYLAND)/;
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Settings of a program that is started. */
+export interface ProgramSettings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Standard input, sent at once and ended. */
+  readonly input?: string | Uint8Array;
+}
+
+/** How a program ended. */
+export interface Ended {
+  /** Exit code; null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program that runs. */
+export interface Program {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Everything written so far to both streams. */
+  output(): string;
+  /** Resolves with the match as soon as the output has it; rejects when the program ends without, or after 20 s. */
+  says(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** Starts ./grove with these words. */
+export function startGrove(words: readonly string[], settings: ProgramSettings = {}): Program {
+  return startProgram(GROVE, words, settings);
+}
+
+/** Runs ./grove to its end. */
+export function grove(words: readonly string[], settings: ProgramSettings = {}): Promise<Ended> {
+  return startGrove(words, settings).ended;
+}
+
+/** Starts any program with the settings of the machine, but none of Grove's. */
+export function startProgram(
+  command: string,
+  words: readonly string[],
+  settings: ProgramSettings = {},
+): Program {
+  const own = Object.entries(process.env).filter(([name]) => !FOREIGN_SETTINGS.test(name));
+  const child = spawn(command, words, {
+    cwd: settings.cwd,
+    env: { ...Object.fromEntries(own), TZ: "UTC", ...settings.env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  running.add(child);
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(settings.input);
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, "close").then(([code]): Ended => {
+    running.delete(child);
+    return { code: code as number | null, stdout, stderr };
+  });
+  return { child, ended, output: () => stdout + stderr, says: (pattern) => says(pattern) };
+
+  async function says(pattern: RegExp): Promise<RegExpExecArray> {
+    const deadline = Date.now() + START_WAIT_MS;
+    for (;;) {
+      const match = pattern.exec(stdout + stderr);
+      if (match !== null) return match;
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+        throw new Error(`${words.join(" ")} did not say ${String(pattern)}:\n${stdout}${stderr}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** Asks a program to stop with SIGTERM and waits; by force after 20 s. */
+export async function stopProgram(program: Program, signal: NodeJS.Signals = "SIGTERM"): Promise<Ended> {
+  program.child.kill(signal);
+  const late = setTimeout(() => program.child.kill("SIGKILL"), STOP_WAIT_MS);
+  try {
+    return await program.ended;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** A folder that goes when the test does. */
+export async function scratchFolder(t: { after(hook: () => Promise<void>): void }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "grove-e2e-"));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
+/** Where a FileServer listens. */
+export interface Place {
+  readonly address: string;
+  readonly port: number;
+  readonly metricsUrl: string;
+}
+
+/** A free place, at a random port so that tests that run side by side seldom meet. */
+export async function freePlace(): Promise<Place> {
+  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+  const [pair] = await findFreePortPairs(from, 1);
+  if (pair === undefined) throw new Error("no free ports");
+  return {
+    address: `127.0.0.1:${pair.grpc}`,
+    port: pair.grpc,
+    metricsUrl: `http://127.0.0.1:${pair.metrics}`,
+  };
+}
+
+/** A FileServer that stands alone and serves. */
+export interface StartedNode extends Place, Program {
+  readonly data: string;
+}
+
+/** Settings of a FileServer. */
+export interface NodeSettings {
+  readonly data: string;
+  readonly place?: Place;
+  /** Environment; SVC_AUTH_MOCK=1 when left out. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+}
+
+/** Starts `grove fileserver` without a MetaServer and waits until it serves. The reserve is lowered: a test machine's disk may be small. */
+export async function startNode(settings: NodeSettings): Promise<StartedNode> {
+  const place = settings.place ?? (await freePlace());
+  const words = ["fileserver", "-data", settings.data, "-id", "n1", "-listen", place.address, "-reflection"];
+  const program = startGrove([...words, "-reserve", "1MiB", ...(settings.flags ?? [])], {
+    env: settings.env ?? { SVC_AUTH_MOCK: "1" },
+  });
+  await program.says(/: serves .* on /);
+  return { ...program, ...place, data: settings.data };
+}
