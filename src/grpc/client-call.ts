@@ -15,6 +15,7 @@ import { type ChannelLimits, SEND_WINDOW_BYTES } from "./limits.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import { formatTimeout, isGrpcContentType } from "./request-headers.ts";
+import { resetStream } from "./reset.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet, type SlicedWriter } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
@@ -541,9 +542,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (this.#isSettled) return;
     this.#inbox?.fail(error);
     this.#settle(error);
-    if (this.#stream !== undefined && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
-    // A paused stream would never notice that it is closed.
-    this.#stream?.resume();
+    if (this.#stream !== undefined) resetStream(this.#stream);
   }
 
   #settle(error: StatusError | undefined): void {
@@ -561,9 +560,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
       this.#trailersKnown?.resolve(trailers);
     }
     // Requests that nobody will read are not sent; the server has answered.
-    if (this.#stream !== undefined && !this.#stream.writableEnded) {
-      this.#stream.close(error === undefined ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
-    }
+    if (this.#stream !== undefined && !this.#stream.writableEnded) resetStream(this.#stream);
     this.#settled?.(error);
   }
 }

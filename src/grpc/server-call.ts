@@ -17,6 +17,7 @@ import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } 
 import { Metadata } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import type { RequestHeaders } from "./request-headers.ts";
+import { resetStream } from "./reset.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
@@ -276,8 +277,10 @@ export class ServerCall implements CallContext {
 
   /** Ends the stream by force: a close alone would wait until the client takes what lies before it. */
   #reset(isDone: boolean): void {
-    this.#stream.close(isDone ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+    if (!isDone) return resetStream(this.#stream);
+    this.#stream.close(constants.NGHTTP2_NO_ERROR);
     this.#stream.destroy();
+    return undefined;
   }
 
   #startSingle(single: SingleMessage): void {
@@ -505,7 +508,7 @@ export class ServerCall implements CallContext {
       const written = this.#openOutlet().write(framed);
       void Promise.resolve(written).then(
         () => this.#stream.end(),
-        () => this.#stream.close(constants.NGHTTP2_CANCEL),
+        () => resetStream(this.#stream),
       );
     }
   }

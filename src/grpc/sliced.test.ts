@@ -1,6 +1,7 @@
 // The sliced form: payloads pass in slices, and every message that ordinary clients can make is understood.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import fc from "fast-check";
@@ -18,7 +19,7 @@ import {
   slicedServerStream,
 } from "./sliced.ts";
 import { SlicedField } from "./sliced-field.ts";
-import { Code, StatusError } from "./status.ts";
+import { Code, codeName, StatusError } from "./status.ts";
 
 type Upload = typeof UploadRequestSchema;
 const TIMEOUT = { timeout: 20_000 };
@@ -310,6 +311,37 @@ test("a writer knows that its reader takes nothing, and goes on when it does", T
   assert.equal(bytes, 8_000_000);
   assert.equal(await download.next(), null);
   assert(systemClock.steadyMs() > 0);
+});
+
+test("an upload cancelled between two messages never looks complete to the server", TIMEOUT, async (t) => {
+  const outcomes: string[] = [];
+  const server = new GrpcServer();
+  server.addService(EchoService, {
+    upload: slicedClientStream("chunk.data", async (requests) => {
+      try {
+        for await (const part of requests) while ((await part.payload.read()) !== null);
+        outcomes.push("complete");
+      } catch (error) {
+        outcomes.push(codeName((error as StatusError).code));
+      }
+      return {};
+    }),
+  });
+  const channel = await serve(t, server);
+  for (let i = 0; i < 20; i++) {
+    const upload = await channel.slicedUpload(EchoService.method.upload, "chunk.data");
+    await upload.writer.message({ part: { case: "chunk", value: {} } }, 1_000);
+    await upload.writer.slice(Buffer.alloc(1_000));
+    while (server.callCount() === 0) await delay(1);
+    if (i % 2 === 0) await delay(5);
+    upload.cancel();
+    await assert.rejects(upload.finish(), { code: Code.CANCELLED });
+    while (server.callCount() > 0) await delay(1);
+  }
+  assert.deepEqual(
+    outcomes,
+    Array.from({ length: 20 }, () => "CANCELLED"),
+  );
 });
 
 test("cancelling a download and an upload aborts the server's handlers", TIMEOUT, async (t) => {
