@@ -10,7 +10,7 @@ import { screenOn } from "./up-screen.ts";
 
 interface UpFlags {
   readonly data: string;
-  readonly nodes: number;
+  readonly nodes?: number;
   readonly mock: boolean;
   readonly reserve?: bigint;
 }
@@ -35,7 +35,11 @@ export function command(): Command {
       "Runs a whole cluster on this machine: an identity provider with demo users, a MetaServer and FileServers.",
     )
     .option("--data <folder>", "where everything is kept; made when missing", "grove-data")
-    .option("--nodes <n>", `number of FileServers, 1 to ${DEMO_NODES_MAX}`, parseNodes, 3)
+    .option(
+      "--nodes <n>",
+      `number of FileServers, 1 to ${DEMO_NODES_MAX} (default: as many as last time, at first 3)`,
+      parseNodes,
+    )
     .option("--mock", "plain, and accepting mock tokens: for development without a browser", false)
     .option(
       "--reserve <bytes>",

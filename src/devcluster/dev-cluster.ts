@@ -1,6 +1,6 @@
 // A whole cluster on this machine: starts every process when the one before answers, keeps all running, stops them in reverse.
 import { existsSync } from "node:fs";
-import { mkdir, statfs } from "node:fs/promises";
+import { mkdir, readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
@@ -33,7 +33,8 @@ import { readyLine, reserveWarning, type Screen, summaryLines } from "./up-scree
 export interface DevClusterOptions {
   /** Absolute path of the folder that everything is in. */
   readonly folder: string;
-  readonly nodeCount: number;
+  /** Undefined: as many as last time, at first three. */
+  readonly nodeCount: number | undefined;
   readonly mock: boolean;
   /** Undefined: as specified, or less on a small disk. */
   readonly reserveBytes: bigint | undefined;
@@ -47,6 +48,8 @@ export interface DevClusterOptions {
 
 /** File of the running cluster in its folder. */
 export const CLUSTER_FILE = "cluster.json";
+
+const FIRST_NODES = 3;
 
 /** A cluster that starts or runs. */
 export class DevCluster {
@@ -175,7 +178,11 @@ async function preparePlan(options: DevClusterOptions): Promise<DemoPlan> {
   const { reserveBytes, isLowered } = chooseReserve(freeBytes, options.reserveBytes);
   if (isLowered) for (const line of reserveWarning({ freeBytes, reserveBytes })) screen.line(line);
   const kept = await readOrMakeState(folder);
-  const ports = await choosePorts(options.nodeCount, kept.ports);
+  const nodeCount = options.nodeCount ?? kept.ports?.nodes.length ?? FIRST_NODES;
+  for (const id of await idleNodes(folder, nodeCount)) {
+    screen.line(`  ! ${id} has data and is not started: users whose root is there have to wait. See -nodes.`);
+  }
+  const ports = await choosePorts(nodeCount, kept.ports);
   const state = { ...kept, ports };
   await writeState(folder, state);
   const plan = { folder, entry, state, ports, reserveBytes, mock, env };
@@ -190,6 +197,12 @@ async function preparePlan(options: DevClusterOptions): Promise<DemoPlan> {
   await writePrivateFile(providerSettingsPath(folder), `${JSON.stringify(settings, null, 2)}\n`);
   const ids = ["metaserver", ...ports.nodes.map((_port, index) => `node-${index + 1}`)];
   return { ...plan, tls: await prepareTls(folder, ids) };
+}
+
+/** Data folders of an earlier run with more nodes. */
+async function idleNodes(folder: string, nodeCount: number): Promise<string[]> {
+  const names = await readdir(folder);
+  return names.filter((name) => Number(/^node-(\d{1,3})$/.exec(name)?.[1] ?? 0) > nodeCount);
 }
 
 async function prepareTls(folder: string, ids: readonly string[]): Promise<DemoTls> {

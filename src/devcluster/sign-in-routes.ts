@@ -69,9 +69,10 @@ export function signInRoutes(deps: SignInDeps): SignInHandler {
     }
     if (request.method !== "POST") return show(response, interaction);
     const form = await readForm(request);
-    switch (form?.get("action")) {
+    // Whoever sends just an address and a password means to sign in.
+    switch (form?.get("action") ?? (form?.has("password") === true ? "login" : undefined)) {
       case "login":
-        return signIn(request, response, form);
+        return signIn(request, response, form ?? new URLSearchParams());
       case "other":
         return startOver(interaction, response);
       case "consent":

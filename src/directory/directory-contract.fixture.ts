@@ -126,6 +126,17 @@ export function testDirectoryContract(name: string, open: OpenForTest): void {
   );
 
   contract(
+    "a lease of mock mode is taken over by the same data directory with a certificate",
+    async ({ directory }) => {
+      await directory.register(registration("a"));
+      const speaker: Speaker = { kind: "named", keyFingerprint: "K1" };
+      await refused("NODE_ID_HELD", directory.register(registration("a", { speaker, dataId: "clone" })));
+      assert.equal((await directory.register(registration("a", { speaker }))).epoch, 2);
+      assert.equal((await directory.register(registration("a", { speaker, dataId: "new disk" }))).epoch, 3);
+    },
+  );
+
+  contract(
     "a certificate that names no node speaks only for ids first registered with its key (D20)",
     async ({ directory }, clock) => {
       const generic = (keyFingerprint: string): Speaker => ({ kind: "generic", keyFingerprint });

@@ -36,10 +36,10 @@ export function mayHold(
   node: Pick<NodeRow, "holder_key" | "data_id">,
   newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "fsId">,
 ): void {
+  const key = newcomer.speaker.kind === "mock" ? null : newcomer.speaker.keyFingerprint;
+  // Where one of the two has no key, that is mock mode, and there the data directory is the proof.
   const isSame =
-    newcomer.speaker.kind === "mock"
-      ? node.data_id === newcomer.dataId
-      : node.holder_key === newcomer.speaker.keyFingerprint;
+    key === null || node.holder_key === null ? node.data_id === newcomer.dataId : node.holder_key === key;
   if (isSame) return;
   throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${newcomer.fsId}`, {
     metadata: { fs_id: newcomer.fsId },

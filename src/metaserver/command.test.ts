@@ -28,10 +28,14 @@ async function start(t: TestContext, folder: string, env: NodeJS.ProcessEnv = {}
   });
   t.after(() => child.kill("SIGKILL"));
   let log = "";
-  for await (const chunk of child.stderr) {
-    log += String(chunk);
-    if (log.includes('"event":"serving"')) break;
-  }
+  await new Promise<void>((resolve) => {
+    // Read on to the end: a pipe that nobody reads would break the process's log.
+    child.stderr.on("data", (chunk: Buffer) => {
+      log += String(chunk);
+      if (log.includes('"event":"serving"')) resolve();
+    });
+    child.stderr.on("end", resolve);
+  });
   const address = /"address":"([^"]+)"/.exec(log)?.[1];
   assert.ok(address, log);
   const channel = new GrpcChannel({ addresses: [address] });
@@ -121,6 +125,17 @@ test(
       "-listen",
       "127.0.0.1:0",
       ...data,
+    );
+    await fails(1, /add -insecure/, "-mock", "-listen", "0.0.0.0:0", ...data);
+    await fails(
+      1,
+      /cannot listen on 203.0.113.1:1/,
+      "-mock",
+      "-insecure",
+      "-listen",
+      "203.0.113.1:1",
+      "-data",
+      `${folder}/2`,
     );
     await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
     await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);

@@ -1,7 +1,7 @@
 // The command `grove metaserver`: reads flags and environment, builds the real parts, runs until a signal.
 import { mkdir, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT } from "#base/limits.ts";
@@ -9,16 +9,16 @@ import type { Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import { openDirectory } from "#directory/open-directory.ts";
-import type { ServerTls } from "#grpc/server.ts";
+import type { ListenAddress, ServerTls } from "#grpc/server.ts";
 import { type IdentitySettings, readIdentitySettings, requireServable } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
-import { createLogger } from "#os/logger.ts";
+import { createLogger, LOG_LEVELS, type LogLevel } from "#os/logger.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 
 interface MetaServerFlags {
-  readonly listen: string;
+  readonly listen?: string;
   readonly advertise?: string;
   readonly meta?: string;
   readonly data: string;
@@ -26,7 +26,11 @@ interface MetaServerFlags {
   readonly tlsKey?: string;
   readonly tlsCa?: string;
   readonly mock?: boolean;
+  readonly idpCa?: string;
   readonly reflection?: boolean;
+  readonly insecure?: boolean;
+  readonly logFile?: string;
+  readonly logLevel: LogLevel;
 }
 
 const EXAMPLES = `
@@ -40,7 +44,10 @@ Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_
 export function command(): Command {
   return new Command("metaserver")
     .description("Run the coordinator that knows where each root lives")
-    .option("--listen <host:port>", "address to listen on", `0.0.0.0:${METASERVER_PORT}`)
+    .option(
+      "--listen <host:port>",
+      `address to listen on (default: 0.0.0.0:${METASERVER_PORT}, without TLS and in mock mode 127.0.0.1:${METASERVER_PORT})`,
+    )
     .option("--advertise <host:port>", "address under which others reach it (default: the one above)")
     .option("--meta <url>", "metadata store, sqlite:PATH (default: metadata.db in the data folder)")
     .option("--data <folder>", "folder for its own files", "grove-metaserver")
@@ -48,13 +55,28 @@ export function command(): Command {
     .option("--tls-key <file>", "key of that certificate, PEM")
     .option("--tls-ca <file>", "authority of the cluster, whose certificates FileServers show, PEM")
     .option("--mock", "accept mock tokens and FileServers without certificates; for trials only")
+    .option(
+      "--idp-ca <file>",
+      "authority of the identity provider's certificate when it is not a public one, PEM",
+    )
+    .option("--insecure", "serve without TLS, or in mock mode, where other machines can reach it")
+    .option("--log-file <file>", "write the log there instead of standard error")
+    .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .option("--reflection", "let gRPC tools ask for the protocol")
     .addHelpText("after", EXAMPLES)
     .action(async (flags: MetaServerFlags) => {
-      const log = createLogger({ destination: "stderr", fields: { role: "metaserver" } });
-      await run(() => start(flags, log), {
-        onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),
+      const log = createLogger({
+        destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
+        level: flags.logLevel,
+        fields: { role: "metaserver" },
       });
+      try {
+        await run(() => start(flags, log), {
+          onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),
+        });
+      } finally {
+        await log.close();
+      }
     });
 }
 
@@ -62,9 +84,10 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const settings = readIdentitySettings(process.env);
   const mock = flags.mock === true || settings.mock;
   requireServable({ ...settings, mock });
-  const listen = parseHostPort(flags.listen, { allowZero: true });
   const tls = await readTls(flags);
+  const listen = listenAddress(flags, tls !== undefined && !mock);
   warnOfGaps(settings, { mock, hasTls: tls !== undefined }, log);
+  const idpCa = flags.idpCa === undefined ? undefined : await readFile(flags.idpCa, "utf8");
   const folder = resolve(flags.data);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const clusterIdFile = await openClusterIdFile(folder);
@@ -73,7 +96,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     if (clusterIdFile.clusterId !== undefined) await directory.adoptClusterId(clusterIdFile.clusterId);
     const server = await startMetaServer({
       directory,
-      tokenVerifier: createTokenVerifier({ ...settings, mock, clock: systemClock }),
+      tokenVerifier: createTokenVerifier({ ...settings, mock, clock: systemClock, ca: idpCa }),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       clock: systemClock,
       log,
@@ -91,6 +114,19 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     await directory.close();
     throw error;
   }
+}
+
+/** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
+function listenAddress(flags: MetaServerFlags, isSafe: boolean): ListenAddress {
+  const text = flags.listen ?? `${isSafe ? "0.0.0.0" : "127.0.0.1"}:${METASERVER_PORT}`;
+  const address = parseHostPort(text.startsWith(":") ? `0.0.0.0${text}` : text, { allowZero: true });
+  const isLoopback = /^(?:127(?:\.\d+){3}|::1|localhost)$/.test(address.host);
+  if (isSafe || isLoopback || flags.insecure === true) return address;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    "without TLS, or in mock mode, whoever is on the way can be anybody: give -tls_cert, -tls_key and -tls_ca, " +
+      "listen on 127.0.0.1, or add -insecure to allow it all the same",
+  );
 }
 
 async function readTls(

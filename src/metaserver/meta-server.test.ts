@@ -229,3 +229,21 @@ test("health answers for the service, and says so when the store is lost", TIMEO
     "STORE_UNAVAILABLE",
   );
 });
+
+test("a visitor whose own root has no place yet still sees what others share", TIMEOUT, async (t) => {
+  const { clock, connect, directory } = await startForTest(t);
+  const client = connect();
+  const grants = [{ path: "/docs", user: "bob@example.com" }];
+  await client.registerFileServer(
+    nodeMessage("a", { roots: [{ owner: "alice@example.com", rootId: "R", version: 1n, grants }] }),
+  );
+  clock.advance(NODE_LEASE_MS);
+  const { roots } = await client.getRoots({}, as("bob@example.com"));
+  assert.deepEqual(
+    roots.map(({ owner, path, rootId }) => [owner, path, rootId]),
+    [["alice@example.com", "/docs", "R"]],
+  );
+  const route = await client.navigate({ root: "alice@example.com", path: "/docs" }, as("bob@example.com"));
+  assert.deepEqual([route.fsId, route.rootId, route.path], ["a", "R", "/docs"]);
+  assert.equal(await directory.findRoot("bob@example.com"), undefined);
+});

@@ -1,8 +1,9 @@
 // The MetaServer: joins store, verification and routes to one gRPC port.
 import type { Clock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { formatHostPort } from "#base/node-id.ts";
 import type { Directory } from "#directory/directory.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import type { ServerInterceptor } from "#grpc/handler.ts";
@@ -61,7 +62,12 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
     log.error("store_failed", { error: errorText(error) });
     setServing(health, false);
   });
-  const address = await server.listen(deps.listen);
+  const address = await server.listen(deps.listen).catch((cause: unknown) => {
+    const code = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(deps.listen)}: ${code}`, {
+      cause,
+    });
+  });
   return {
     address,
     async stop(): Promise<void> {

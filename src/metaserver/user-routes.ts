@@ -1,5 +1,5 @@
 // The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { Directory, LocatedRoot } from "#directory/directory.ts";
@@ -22,8 +22,13 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
   return {
     async getRoots(_request, context) {
       const user = await requireUser(context, deps);
-      const [own, shared] = await Promise.all([directory.locateRoot(user), directory.rootsSharedWith(user)]);
-      return { roots: [{ ...own, path: "/" }, ...shared].map(toRoot) };
+      const shared = await directory.rootsSharedWith(user);
+      const own = await directory.locateRoot(user).catch((error: unknown) => {
+        // A visitor whose own root has no place yet still sees what others share.
+        if (shared.length > 0 && isGroveError(error, "STARTING", "NODE_DRAINING")) return undefined;
+        throw error;
+      });
+      return { roots: [...(own === undefined ? [] : [{ ...own, path: "/" }]), ...shared].map(toRoot) };
     },
 
     async navigate(request, context) {
