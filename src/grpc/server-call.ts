@@ -329,7 +329,14 @@ export class ServerCall implements CallContext {
     innermost: () => MaybePromise<void>,
   ): MaybePromise<void> {
     const interceptor = interceptors[at];
-    if (interceptor === undefined) return this.#translated(innermost);
+    if (interceptor === undefined) {
+      // A handler may return as if nothing had happened although the call was ended meanwhile.
+      return this.#translated(() => {
+        const outcome = innermost();
+        if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
+        return this.#throwIfCancelled();
+      });
+    }
     return this.#translated(() => interceptor(this, () => this.#intercept(interceptors, at + 1, innermost)));
   }
 

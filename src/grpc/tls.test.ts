@@ -1,0 +1,230 @@
+// TLS: certificates of both sides, asked for and not required, and new ones while streams run.
+import assert from "node:assert/strict";
+import { type webcrypto, X509Certificate } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import { connect as connectTls } from "node:tls";
+import "reflect-metadata";
+import * as x509 from "@peculiar/x509";
+import type { PeerCertificate } from "./call-context.ts";
+import { createClient, GrpcChannel } from "./client.ts";
+import { EchoService } from "./gen/echo_pb.ts";
+import { GrpcServer, type ServerTls } from "./server.ts";
+import { Code, StatusError } from "./status.ts";
+import type { ChannelTls } from "./transport.ts";
+
+const TIMEOUT = { timeout: 20_000 };
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+
+interface Authority {
+  readonly pem: string;
+  issue(subject: string): Promise<{ cert: string; key: string }>;
+}
+
+const pemOf = (label: string, der: ArrayBuffer): string =>
+  `-----BEGIN ${label}-----\n${Buffer.from(der)
+    .toString("base64")
+    .replace(/(.{64})/g, "$1\n")}\n-----END ${label}-----\n`;
+
+const authority = async (name: string): Promise<Authority> => {
+  const makeKeys = (): Promise<webcrypto.CryptoKeyPair> =>
+    crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const keys = await makeKeys();
+  const lifetime = {
+    notBefore: new Date(Date.now() - 3_600_000),
+    notAfter: new Date(Date.now() + 3_600_000),
+  };
+  const root = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: "01",
+    name: `CN=${name}`,
+    keys,
+    signingAlgorithm: ALGORITHM,
+    ...lifetime,
+    extensions: [new x509.BasicConstraintsExtension(true, undefined, true)],
+  });
+  let serial = 1;
+  return {
+    pem: root.toString("pem"),
+    async issue(subject) {
+      const own = await makeKeys();
+      const certificate = await x509.X509CertificateGenerator.create({
+        serialNumber: `0${++serial}`,
+        subject,
+        issuer: root.subject,
+        signingKey: keys.privateKey,
+        publicKey: own.publicKey,
+        signingAlgorithm: ALGORITHM,
+        ...lifetime,
+        extensions: [
+          new x509.SubjectAlternativeNameExtension([
+            { type: "dns", value: "localhost" },
+            { type: "ip", value: "127.0.0.1" },
+            { type: "url", value: "spiffe://cluster/node/1" },
+          ]),
+        ],
+      });
+      const key = await crypto.subtle.exportKey("pkcs8", own.privateKey);
+      return { cert: certificate.toString("pem"), key: pemOf("PRIVATE KEY", key) };
+    },
+  };
+};
+
+const ours = await authority("Ours");
+const theirs = await authority("Theirs");
+const serverOne = await ours.issue("CN=server one");
+const serverTwo = await ours.issue("CN=server two");
+
+interface Lab {
+  readonly server: GrpcServer;
+  readonly port: number;
+  /** The certificates that handlers saw, in order. */
+  readonly seen: (PeerCertificate | undefined)[];
+  client(tls: ChannelTls): ReturnType<typeof createClient<typeof EchoService>>;
+}
+
+const setUp = async (t: TestContext, tls: ServerTls): Promise<Lab> => {
+  const seen: (PeerCertificate | undefined)[] = [];
+  const server = new GrpcServer({ tls });
+  server.addService(EchoService, {
+    unary: (request, { peer }) => {
+      assert.equal(peer.encrypted, true);
+      assert.equal(peer.address, "127.0.0.1");
+      seen.push(peer.certificate);
+      if (peer.certificate?.authorized !== true)
+        throw new StatusError(Code.UNAUTHENTICATED, "a certificate is required");
+      return { text: request.text };
+    },
+    async *converse(requests) {
+      for await (const { text } of requests) yield { text };
+    },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.after(() => server.close());
+  return {
+    server,
+    port,
+    seen,
+    client: (given) => {
+      const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`], tls: given });
+      t.after(() => channel.close());
+      return createClient(EchoService, channel);
+    },
+  };
+};
+
+const MUTUAL = { ...serverOne, ca: ours.pem, requestClientCertificate: true };
+
+test(
+  "a certificate of our authority is authorized, and the handler sees what is in it",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const own = await ours.issue("CN=node-1");
+    assert.equal((await lab.client({ ca: ours.pem, ...own }).unary({ text: "a" })).text, "a");
+    const certificate = new X509Certificate(own.cert);
+    assert.equal(lab.seen[0]?.authorized, true);
+    assert.equal(lab.seen[0]?.fingerprint256, certificate.fingerprint256);
+    assert.match(lab.seen[0]?.subjectAltName ?? "", /URI:spiffe:\/\/cluster\/node\/1/);
+    assert.equal(Buffer.compare(lab.seen[0]?.raw ?? Buffer.alloc(0), certificate.raw), 0);
+  },
+);
+
+test(
+  "no certificate, one of another authority and one without a subject still reach the handler, which answers",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const expected = { code: Code.UNAUTHENTICATED };
+    await assert.rejects(lab.client({ ca: ours.pem }).unary({}), expected);
+    await assert.rejects(
+      lab.client({ ca: ours.pem, ...(await theirs.issue("CN=node-1")) }).unary({}),
+      expected,
+    );
+    await assert.rejects(lab.client({ ca: ours.pem, ...(await ours.issue("")) }).unary({}), expected);
+    assert.deepEqual(
+      lab.seen.map((one) => one?.authorized),
+      [undefined, false, undefined],
+    );
+  },
+);
+
+test("a server that does not ask sees no certificate", TIMEOUT, async (t) => {
+  const lab = await setUp(t, { ...serverOne, ca: ours.pem });
+  const own = await ours.issue("CN=node-1");
+  await assert.rejects(lab.client({ ca: ours.pem, ...own }).unary({}), { code: Code.UNAUTHENTICATED });
+  assert.deepEqual(lab.seen, [undefined]);
+});
+
+test("a client trusts only its authority, and only the name that it expects", TIMEOUT, async (t) => {
+  const lab = await setUp(t, MUTUAL);
+  await assert.rejects(lab.client({ ca: theirs.pem }).unary({}), { code: Code.UNAVAILABLE });
+  await assert.rejects(lab.client({}).unary({}), { code: Code.UNAVAILABLE });
+  await assert.rejects(lab.client({ ca: ours.pem, serverName: "elsewhere" }).unary({}), {
+    code: Code.UNAVAILABLE,
+  });
+  const own = await ours.issue("CN=node-1");
+  const { text } = await lab
+    .client({ ca: ours.pem, serverName: "localhost", ...own })
+    .unary({ text: "named" });
+  assert.equal(text, "named");
+});
+
+test(
+  "new certificates serve new connections, our own clients stay authorized, and no stream is dropped",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const own = await ours.issue("CN=node-1");
+    const client = lab.client({ ca: ours.pem, ...own });
+    const go = Promise.withResolvers<void>();
+    const stream = client.converse(
+      (async function* () {
+        yield { text: "before" };
+        await go.promise;
+        yield { text: "after" };
+      })(),
+    );
+    const replies = stream[Symbol.asyncIterator]();
+    assert.equal((await replies.next()).value?.text, "before");
+    lab.server.updateTls({ ...serverTwo, ca: ours.pem });
+    const shown = await new Promise<string>((resolve, reject) => {
+      const socket = connectTls(
+        { port: lab.port, host: "127.0.0.1", ca: ours.pem, ALPNProtocols: ["h2"] },
+        () => {
+          resolve(socket.getPeerCertificate().subject.CN as string);
+          socket.destroy();
+        },
+      );
+      socket.on("error", reject);
+    });
+    assert.equal(shown, "server two");
+    assert.equal((await lab.client({ ca: ours.pem, ...own }).unary({ text: "new" })).text, "new");
+    assert.equal(lab.seen.at(-1)?.authorized, true);
+    // The authority is replaced too: what the new one did not sign is not authorized.
+    lab.server.updateTls({ ...serverTwo, ca: theirs.pem });
+    await assert.rejects(lab.client({ ca: ours.pem, ...own }).unary({}), { code: Code.UNAUTHENTICATED });
+    go.resolve();
+    assert.equal((await replies.next()).value?.text, "after");
+    assert.equal((await replies.next()).done, true);
+  },
+);
+
+test(
+  "a plain client, a client without h2 and a client that stays silent cost the TLS server nothing",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const plain = new GrpcChannel({ addresses: [`127.0.0.1:${lab.port}`], limits: { connectMs: 2_000 } });
+    t.after(() => plain.close());
+    await assert.rejects(createClient(EchoService, plain).unary({}), { code: Code.UNAVAILABLE });
+    const socket = connectTls({ port: lab.port, host: "127.0.0.1", ca: ours.pem });
+    socket.on("error", () => undefined);
+    await new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    while (lab.server.connectionCount() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const own = await ours.issue("CN=node-1");
+    assert.equal((await lab.client({ ca: ours.pem, ...own }).unary({ text: "fine" })).text, "fine");
+  },
+);
+
+test("a server made without TLS cannot be given certificates", () => {
+  assert.throws(() => new GrpcServer().updateTls(serverOne), TypeError);
+});
