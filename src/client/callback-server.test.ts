@@ -156,7 +156,7 @@ test("an exchange that fails is told in the terminal, and in the browser without
   );
   const outcome = ended.then(
     () => "signed in",
-    (error: Error) => error.message,
+    (error: unknown) => (error as Error).message,
   );
   const { status, text } = await send(server.port, {});
   assert.equal(status, 400);

@@ -5,7 +5,7 @@ import { type MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceHandlers } from "#grpc/handler.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { type Code, StatusError } from "#grpc/status.ts";
-import { AttrSchema, Kind } from "#proto/gen/grove/v1/common_pb.ts";
+import { type AttrSchema, Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 
 /** The handlers that a test gives; what is left out is not implemented. */

@@ -27,15 +27,20 @@ let targets = 0;
 
 before(async () => {
   client = await makeTestClient();
-  const relay = new Proxy({} as FakeHandlers, {
-    get:
-      (_target, name) =>
-      (...args: unknown[]) => {
-        const handler = behaviour[name as keyof FakeHandlers] as ((...all: unknown[]) => unknown) | undefined;
-        if (handler === undefined) throw new Error(`not expected: ${String(name)}`);
-        return handler(...args);
-      },
-  });
+  const relay = new Proxy<FakeHandlers>(
+    {},
+    {
+      get:
+        (_target, name) =>
+        (...args: unknown[]) => {
+          const handler = behaviour[name as keyof FakeHandlers] as
+            | ((...all: unknown[]) => unknown)
+            | undefined;
+          if (handler === undefined) throw new Error(`not expected: ${String(name)}`);
+          return handler(...args);
+        },
+    },
+  );
   server = await startFakeServer({
     getAttr: relay.getAttr!,
     listDir: relay.listDir!,

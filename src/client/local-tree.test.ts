@@ -1,7 +1,8 @@
 // Tests of the walk through a local tree: folders first, links by the rule of decision D13.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -121,17 +122,20 @@ test("a chain of links that ends inside the tree is followed, one that leaves it
 });
 
 test("what is neither file nor folder, and what the server cannot name, is left out", async () => {
-  execFileSync("mkfifo", [join(top, "pipe")]);
+  const socket = createServer().listen(join(top, "socket"));
+  await once(socket, "listening");
   file("tab\there");
   writeFileSync(Buffer.concat([Buffer.from(`${top}/bad`), Buffer.from([0xff])]), "x");
   file("e\u0301");
   file("\u00e9");
   const why = await left();
-  assert.equal(why["pipe"], "is neither a file nor a folder");
+  socket.close();
+  assert.equal(why["socket"], "is neither a file nor a folder");
   assert.match(why["tab\there"] ?? "", /cannot store this name/);
   assert.match(why["bad\ufffd"] ?? "", /cannot store this name/);
   // Both are stored as the same name, so only the first can be.
   assert.equal(Object.values(why).filter((text) => /equal to another one/.test(text)).length, 1);
+  await once(socket, "close");
   assert.deepEqual(await stored(), ["/", "/\u00e9"]);
 });
 

@@ -1,0 +1,99 @@
+// Routing through a real MetaServer: finding one's root, keeping the route, following a root that answers elsewhere (decision T20).
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { findFreePort, findFreePortPairs } from "#os/listen-ports.ts";
+import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
+import { type ServerProcess, startFileServer, startServer } from "./server-processes.fixture.ts";
+
+let client: TestClient;
+let metaserver: ServerProcess;
+let nodes: ServerProcess[] = [];
+let ports: number[] = [];
+
+before(async () => {
+  client = await makeTestClient();
+  const metaPort = await findFreePort(53_300);
+  const listen = ["--listen", `127.0.0.1:${metaPort}`];
+  metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);
+  ports = (await findFreePortPairs(53_400, 3)).map((pair) => pair.grpc);
+  nodes = [await startNode("n1", ports[0] ?? 0)];
+  // Registration follows the first answer of the port.
+  let login: VerbResult;
+  do {
+    login = await client.run(import("./login-command.ts"), [
+      "--metaserver",
+      metaserver.address,
+      "--mock",
+      "alice@example.com",
+    ]);
+  } while (login.code === 7);
+  assert.equal(login.code, 0, login.err);
+});
+
+after(async () => {
+  for (const node of nodes) await node.kill("SIGKILL");
+  await metaserver.kill("SIGKILL");
+  await client.stop();
+});
+
+function startNode(id: string, port: number): Promise<ServerProcess> {
+  const words = ["--id", id, "--metaserver", metaserver.address];
+  return startFileServer(join(client.folder, id), port, words);
+}
+
+const ls = (...words: string[]): Promise<VerbResult> => client.run(import("./ls-command.ts"), words);
+const routes = (): Record<string, { address: string; expires_at_ms: number }> =>
+  (JSON.parse(readFileSync(join(client.config, "routes.json"), "utf8")) as { routes: never }).routes;
+
+test("the MetaServer is asked once, and the route kept for twelve hours in a file of one's own (T20)", async () => {
+  assert.equal((await ls()).code, 0);
+  const route = routes()[""];
+  assert.equal(route?.address, nodes[0]?.address);
+  const hours = ((route?.expires_at_ms ?? 0) - Date.now()) / 3_600_000;
+  assert.ok(hours > 11.9 && hours <= 12);
+  assert.equal(statSync(join(client.config, "routes.json")).mode & 0o777, 0o600);
+});
+
+test("roots lists one's own root with the server that holds it", async () => {
+  const result = await client.run(import("./roots-command.ts"), ["--json"]);
+  const roots = JSON.parse(result.out) as Record<string, string>[];
+  assert.deepEqual(
+    roots.map(({ owner, path, fs_id, address }) => ({ owner, path, fs_id, address })),
+    [{ owner: "alice@example.com", path: "/", fs_id: "n1", address: nodes[0]?.address }],
+  );
+});
+
+test("with the MetaServer away the kept route is enough (T20)", async () => {
+  const profile = join(client.config, "profile.json");
+  const before = readFileSync(profile, "utf8");
+  writeFileSync(profile, before.replace(metaserver.address, "127.0.0.1:1"), { mode: 0o600 });
+  assert.equal((await ls()).code, 0);
+  assert.equal((await client.run(import("./roots-command.ts"), [])).code, 7);
+  writeFileSync(profile, before, { mode: 0o600 });
+});
+
+test("a server that answers WRONG_NODE is followed to the one that it names (T20)", async () => {
+  const second = await startNode("n2", ports[1] ?? 0);
+  nodes.push(second);
+  const path = join(client.config, "routes.json");
+  writeFileSync(path, readFileSync(path, "utf8").replace(nodes[0]?.address ?? "", second.address), {
+    mode: 0o600,
+  });
+  const result = await ls();
+  assert.equal(result.code, 0, result.err);
+  assert.equal(routes()[""]?.address, nodes[0]?.address);
+});
+
+test("a server that came back under another address is found by asking again", async () => {
+  await nodes[0]?.kill("SIGKILL");
+  nodes[0] = await startNode("n1", ports[2] ?? 0);
+  let result: VerbResult;
+  const deadline = performance.now() + 20_000;
+  // Until the node has registered its new address the old one is what the MetaServer knows.
+  do result = await ls();
+  while (result.code === 7 && performance.now() < deadline);
+  assert.equal(result.code, 0, result.err);
+  assert.equal(routes()[""]?.address, nodes[0].address);
+});
