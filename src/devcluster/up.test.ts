@@ -56,13 +56,17 @@ async function readCluster(folder: string): Promise<ClusterDocument | undefined>
   return text === undefined ? undefined : (JSON.parse(text) as ClusterDocument);
 }
 
-/** The cluster file of this run, once it is there. */
-function clusterOf(up: Up, folder: string): Promise<ClusterDocument> {
-  return eventually(`cluster.json (${up.shown()})`, async () => {
+/** The cluster file of this run, once it is there and has been announced. */
+async function clusterOf(up: Up, folder: string): Promise<ClusterDocument> {
+  const document = await eventually(`cluster.json (${up.shown()})`, async () => {
     if (up.child.exitCode !== null) throw new Error(up.shown());
     const document = await readCluster(folder);
     return document?.pids["up"] === up.child.pid ? document : undefined;
   });
+  await eventually("the summary", async () =>
+    up.shown().includes("Ctrl-C stops everything") ? true : undefined,
+  );
+  return document;
 }
 
 function isAlive(pid: number | null | undefined): boolean {
