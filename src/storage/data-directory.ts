@@ -18,12 +18,14 @@ import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
-import { DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
+import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
 
 const LOCK_FILE = "grove.lock";
 const IDENTITY_FILE = "identity.json";
 const IDENTITY_SCHEMA = 1;
 const ULID_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+import { type Recovery, recover } from "./start-recovery.ts";
 
 /** A data directory that this process alone holds. */
 export interface DataDirectory {
@@ -31,6 +33,8 @@ export interface DataDirectory {
   readonly databasePath: string;
   /** ULID made when the directory was. */
   readonly dataId: string;
+  /** What the start has found and done. */
+  readonly recovery: Recovery;
   /** Lets go of the lock; the end of the process does the same. */
   release(): void;
 }
@@ -56,8 +60,8 @@ export async function openDataDirectory(
       );
     }
     makeChunkDirectories(path);
-    bringUpToDate(databasePath, identity);
-    return { path, databasePath, dataId: identity, release };
+    const recovery = bringUpToDate(path, databasePath, identity);
+    return { path, databasePath, dataId: identity, recovery, release };
   } catch (error) {
     release();
     throw error;
@@ -141,12 +145,12 @@ async function makeDataDirectory(
   const dataId = interrupted ?? ulid(deps.clock, deps.random);
   makeChunkDirectories(path);
   closeSync(openSync(databasePath, "a", 0o600));
-  bringUpToDate(databasePath, dataId);
+  const recovery = bringUpToDate(path, databasePath, dataId);
   syncDirectoryNow(path);
   // Last, so that its presence says that all the rest is there.
   const identity = { schema: IDENTITY_SCHEMA, data_id: dataId, created_at_ms: deps.clock.wallMs() };
   await writeFileAtomic(join(path, IDENTITY_FILE), `${JSON.stringify(identity)}\n`);
-  return { path, databasePath, dataId, release };
+  return { path, databasePath, dataId, recovery, release };
 }
 
 /** What a database without an identity file beside it is: the beginning of an interrupted set-up, or somebody's files. */
@@ -163,7 +167,8 @@ function emptyDatabaseIdentity(databasePath: string): string | undefined {
   }
 }
 
-function bringUpToDate(databasePath: string, dataId: string): void {
+/** Migrates and recovers, before anything is served. */
+function bringUpToDate(path: string, databasePath: string, dataId: string): Recovery {
   const db = openWriter(databasePath);
   try {
     refuseForeignSchema(db, databasePath);
@@ -175,8 +180,9 @@ function bringUpToDate(databasePath: string, dataId: string): void {
         `${databasePath} belongs to data ${inside ?? "(none)"}, but ${IDENTITY_FILE} beside it says ${dataId}: they come from different data directories`,
       );
     }
+    return recover(db, path);
   } finally {
-    db.close();
+    closeWriter(db);
   }
 }
 

@@ -11,6 +11,7 @@ import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
+import { storageFailed } from "./sqlite-errors.ts";
 import type {
   Change,
   ChangeContext,
@@ -178,6 +179,7 @@ export class LocalStorage implements Storage {
     },
   ): Promise<Change> {
     this.#open();
+    if (this.failure !== undefined) throw storageFailed(this.failure);
     return toChange(change, await this.#ranges.write(change));
   }
 
@@ -207,10 +209,12 @@ export class LocalStorage implements Storage {
   async #close(): Promise<void> {
     await this.#garbage.stop();
     await this.#store.close();
-    // Before the writer, so that the writer's close is the last one and can empty the log.
-    this.#reader.close();
     this.#files.closeAll();
+    // The last connection to close empties the log. That must be the writer; but after a failure nobody may, since that would
+    // repeat a flush, and a connection that only reads does not.
+    if (this.failure === undefined) this.#reader.close();
     await this.#queue.close();
+    if (this.failure !== undefined) this.#reader.close();
     this.#data.release();
   }
 

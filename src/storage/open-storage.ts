@@ -6,7 +6,6 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { openDataDirectory } from "./data-directory.ts";
 import { LocalStorage } from "./local-storage.ts";
-import { recover } from "./start-recovery.ts";
 import type { Storage } from "./storage.ts";
 
 /** What storage is opened with. */
@@ -28,15 +27,14 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   const { directory, logger } = options;
   const data = await openDataDirectory(directory, options);
   try {
-    const recovery = recover(directory, data.databasePath);
-    const { sweptChunkFiles, droppedUploads } = recovery;
+    const { sweptChunkFiles, droppedUploads, firstDirectory } = data.recovery;
     if (sweptChunkFiles > 0 || droppedUploads > 0) {
       logger.info("storage.swept_leftovers", { chunkFiles: sweptChunkFiles, uploads: droppedUploads });
     }
     const storage = new LocalStorage({
       ...options,
       data,
-      firstDirectory: recovery.firstDirectory,
+      firstDirectory,
       slackPath: join(directory, "slack"),
       slackBytes: options.slackBytes ?? STORAGE_SLACK_BYTES,
     });

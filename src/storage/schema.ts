@@ -133,6 +133,18 @@ export function openWriter(path: string): DatabaseSync {
   return db;
 }
 
+/**
+ * Brings the whole log into the database and closes the only connection. A close alone would do the same and keep silent about a flush
+ * that fails.
+ */
+export function closeWriter(db: DatabaseSync): void {
+  try {
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    db.close();
+  }
+}
+
 /** Opens a connection that can only read. */
 export function openReader(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });

@@ -93,7 +93,12 @@ export class SnapshotReader {
   renew(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    this.#end.run();
+    try {
+      this.#end.run();
+    } catch (error) {
+      if (!isBrokenDatabase(error)) throw error;
+      this.#broken(error);
+    }
   }
 
   close(): void {

@@ -3,7 +3,6 @@ import { closeSync, fsyncSync, openSync, readdirSync, unlinkSync } from "node:fs
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { CHUNKS_DIRECTORY, isChunkName, nextDirectory } from "./chunk-names.ts";
-import { openWriter } from "./schema.ts";
 
 /** What was found and done. */
 export interface Recovery {
@@ -19,30 +18,24 @@ export interface Recovery {
  * Sweeps the directories in which files without rows may lie, hands staged chunk lists to the purge and remembers the directory for
  * new files. Its work does not grow with the data directory. Repeating it after a crash in its middle is harmless.
  */
-export function recover(directory: string, databasePath: string): Recovery {
-  const db = openWriter(databasePath);
-  try {
-    const open = db.prepare("SELECT name FROM open_directory ORDER BY name").all() as { name: string }[];
-    let sweptChunkFiles = 0;
-    for (const { name } of open)
-      sweptChunkFiles += sweepDirectory(db, join(directory, CHUNKS_DIRECTORY, name));
-    const last = db.prepare("SELECT value FROM meta WHERE key = 'chunk_directory'").get() as
-      | { value: string }
-      | undefined;
-    const firstDirectory = nextDirectory(last?.value);
-    db.exec("BEGIN IMMEDIATE");
-    db.exec("INSERT INTO purging (content_id) SELECT content_id FROM staging");
-    const droppedUploads = Number(db.prepare("DELETE FROM staging").run().changes);
-    db.exec("DELETE FROM open_directory");
-    db.prepare("INSERT INTO open_directory (name) VALUES (?)").run(firstDirectory);
-    db.prepare(
-      "INSERT INTO meta (key, value) VALUES ('chunk_directory', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    ).run(firstDirectory);
-    db.exec("COMMIT");
-    return { sweptChunkFiles, droppedUploads, firstDirectory };
-  } finally {
-    db.close();
-  }
+export function recover(db: DatabaseSync, directory: string): Recovery {
+  const open = db.prepare("SELECT name FROM open_directory ORDER BY name").all() as { name: string }[];
+  let sweptChunkFiles = 0;
+  for (const { name } of open) sweptChunkFiles += sweepDirectory(db, join(directory, CHUNKS_DIRECTORY, name));
+  const last = db.prepare("SELECT value FROM meta WHERE key = 'chunk_directory'").get() as
+    | { value: string }
+    | undefined;
+  const firstDirectory = nextDirectory(last?.value);
+  db.exec("BEGIN IMMEDIATE");
+  db.exec("INSERT INTO purging (content_id) SELECT content_id FROM staging");
+  const droppedUploads = Number(db.prepare("DELETE FROM staging").run().changes);
+  db.exec("DELETE FROM open_directory");
+  db.prepare("INSERT INTO open_directory (name) VALUES (?)").run(firstDirectory);
+  db.prepare(
+    "INSERT INTO meta (key, value) VALUES ('chunk_directory', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+  ).run(firstDirectory);
+  db.exec("COMMIT");
+  return { sweptChunkFiles, droppedUploads, firstDirectory };
 }
 
 function sweepDirectory(db: DatabaseSync, path: string): number {

@@ -9,7 +9,7 @@ import { ContentRows } from "./content-rows.ts";
 import { InodeRows } from "./inode-rows.ts";
 import { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
-import { openWriter } from "./schema.ts";
+import { closeWriter, openWriter } from "./schema.ts";
 import {
   diskFull,
   isBrokenDatabase,
@@ -166,8 +166,7 @@ export class Writer {
   close(how: "checkpoint" | "leave"): void {
     if (how === "leave" || this.#failure !== undefined) return;
     try {
-      this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      this.#db.close();
+      closeWriter(this.#db);
     } catch (error) {
       this.fail(errorText(error));
     }

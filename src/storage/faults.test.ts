@@ -1,0 +1,173 @@
+// Tests of failing disks: a failed flush ends all changes for good, a full disk refuses one change at a time (A-06, A-07, A-09).
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { GroveError } from "#base/errors.ts";
+import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
+import {
+  assertSound,
+  BY_OWNER,
+  inodeAt,
+  OWNER,
+  openTestStorage,
+  patterned,
+  readAll,
+  refusal,
+  temporaryDirectory,
+  upload,
+} from "./store.fixture.ts";
+
+const hasStrace = spawnSync("strace", ["-V"]).status === 0;
+const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
+
+for (const [calls, place] of [
+  ["fdatasync", 2],
+  ["fdatasync", 3],
+  ["fsync", 6],
+  ["fsync", 10],
+  ["pwritev", 2],
+] as const) {
+  test(
+    `EIO at call ${place} of ${calls} is final, is told, and is never tried again (A-06)`,
+    needsStrace,
+    async (context) => {
+      const directory = temporaryDirectory(context);
+      // The first start's own flushes are not what this is about.
+      await (await openTestStorage(directory)).close();
+      const manifest = new CrashManifest();
+      const trace = join(temporaryDirectory(context), "trace");
+      const inject = `inject=${calls}:error=EIO:when=${place}`;
+      const strace = ["-y", "-o", trace, "-e", "trace=fdatasync,fsync,pwritev", "-e", inject];
+      await startLoad(directory, manifest, { mode: "once", firstNumber: 4, strace }).exited;
+      const lines = readFileSync(trace, "utf8").split("\n");
+      const failed = lines.findIndex((line) => line.includes("(INJECTED)"));
+      assert.ok(failed >= 0, "nothing was injected");
+      const path = /<([^>]+)>/.exec(lines[failed] ?? "")?.[1] ?? "";
+      assert.deepEqual(
+        lines.slice(failed + 1).filter((line) => line.includes(`<${path}>`) && /sync/.test(line)),
+        [],
+      );
+      const refused = manifest.lines.filter(({ event }) => event === "failed");
+      assert.ok(refused.length > 0);
+      assert.ok(
+        refused.every(({ text }) => text === "STORAGE_FAILED"),
+        JSON.stringify(refused),
+      );
+      assert.notEqual(manifest.lines.at(-1)?.text, "");
+      assertSound(directory);
+      await manifest.verify(directory);
+      assertSound(directory);
+    },
+  );
+}
+
+/** A filesystem of its own of so many MiB, or the reason why there is none. */
+function mountSmall(directory: string, mebibytes: number): string | undefined {
+  const { status, stderr } = spawnSync("mount", [
+    "-t",
+    "tmpfs",
+    "-o",
+    `size=${mebibytes}m`,
+    "tmpfs",
+    directory,
+  ]);
+  return status === 0 ? undefined : `a small tmpfs cannot be mounted: ${String(stderr).trim()}`;
+}
+
+test("a full disk refuses what does not fit, keeps the rest, lets files go and then takes new ones (A-07)", async (context) => {
+  const directory = join(temporaryDirectory(context), "small");
+  mkdirSync(directory);
+  const reason = mountSmall(directory, 24);
+  if (reason !== undefined) {
+    context.skip(reason);
+    return;
+  }
+  try {
+    await fillAndEmpty(directory);
+  } finally {
+    spawnSync("umount", [directory]);
+  }
+});
+
+async function fillAndEmpty(directory: string): Promise<void> {
+  const storage = await openTestStorage(directory, { slackBytes: 2_097_152 });
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const kept: string[] = [];
+  const isFull = async (put: (name: string) => Promise<unknown>, prefix: string): Promise<void> => {
+    for (let index = 0; ; index++) {
+      const name = `${prefix}${index}`;
+      try {
+        await put(name);
+        kept.push(name);
+      } catch (error) {
+        assert.ok(refusal("DISK_RESERVE")(error));
+        return;
+      }
+    }
+  };
+  await isFull((name) => upload(storage, { parentId, name, bytes: patterned(3_000_000) }), "large");
+  const data = patterned(60_000);
+  await isFull((name) => storage.createFile({ ...BY_OWNER, parentId, name, data, mtimeMs: 0 }), "small");
+  assert.equal(storage.failure, undefined);
+  assert.equal(inodeAt(storage).childCount, kept.length);
+  for (const name of kept) {
+    const bytes = await readAll(storage, inodeAt(storage, name).id);
+    assert.ok(bytes.equals(name.startsWith("large") ? patterned(3_000_000) : data));
+  }
+  assert.equal(statSync(join(directory, "slack"), { throwIfNoEntry: false }), undefined);
+  for (const name of kept.filter((name) => name.startsWith("large"))) {
+    await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, name).id, recursive: false });
+  }
+  for (;;) {
+    // The files go right after their rows.
+    const again = await upload(storage, { parentId, name: "again", bytes: patterned(3_000_000) }).catch(
+      (error: unknown) => error,
+    );
+    if (!(again instanceof GroveError)) break;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await storage.close();
+  assertSound(directory);
+}
+
+test("a damaged database stops all changes when it is met, and the check says so (A-13)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  for (let index = 0; index < 200; index++) {
+    await storage.createFile({
+      ...BY_OWNER,
+      parentId,
+      name: `f${index}`,
+      data: patterned(3_000),
+      mtimeMs: 0,
+    });
+  }
+  await storage.close();
+  const path = join(directory, "inodes.db");
+  const bytes = readFileSync(path);
+  // Everything but the schema and the tables' first pages.
+  bytes.fill(0xff, 40 * 4_096);
+  writeFileSync(path, bytes);
+  rmSync(`${path}-wal`, { force: true });
+  const damaged = await openTestStorage(directory);
+  const reasons: string[] = [];
+  damaged.onFailure((reason) => reasons.push(reason));
+  let failures = 0;
+  for (let index = 0; index < 200; index++) {
+    try {
+      await readAll(damaged, inodeAt(damaged, `f${index}`).id);
+    } catch (error) {
+      assert.ok(refusal("CORRUPT")(error));
+      failures++;
+    }
+  }
+  assert.ok(failures > 0);
+  assert.equal(reasons.length, 1);
+  const change = damaged.createDirectory({ ...BY_OWNER, parentId, name: "d" });
+  await assert.rejects(change, refusal("STORAGE_FAILED"));
+  await damaged.close();
+  assert.throws(() => assertSound(directory), /the database is damaged/);
+});
