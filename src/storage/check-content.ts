@@ -253,6 +253,9 @@ function setAside({ directory }: ContentCheck, name: string): void {
   if (!existsSync(path)) return;
   const target = join(directory, LOST_AND_FOUND);
   mkdirSync(target, { recursive: true, mode: 0o700 });
-  renameSync(path, join(target, name.replaceAll("/", "-")));
+  const kept = join(target, name.replaceAll("/", "-"));
+  let free = kept;
+  for (let number = 2; existsSync(free); number++) free = `${kept}-${number}`;
+  renameSync(path, free);
   syncDirectoryNow(target);
 }

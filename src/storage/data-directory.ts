@@ -10,7 +10,7 @@ import {
   readFileSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -194,8 +194,15 @@ function databaseIdentity(db: DatabaseSync): string | undefined {
 }
 
 function makePrivateDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const firstMade = mkdirSync(path, { recursive: true, mode: 0o700 });
   if ((statSync(path).mode & 0o777) !== 0o700) chmodSync(path, 0o700);
+  if (firstMade === undefined) return;
+  // What is stored below is worth nothing while a power cut can take the directory itself.
+  const top = dirname(resolve(firstMade));
+  for (let made = dirname(resolve(path)); ; made = dirname(made)) {
+    syncDirectoryNow(made);
+    if (made === top) break;
+  }
 }
 
 function makeChunkDirectories(path: string): void {

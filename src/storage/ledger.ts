@@ -8,6 +8,9 @@ import { type InodeId, StaleAccessError, type StorageFacts, type Usage } from ".
 /** A root's number is the upper part of every id below it. */
 export const ROOT_STRIDE: number = 2 ** 32;
 
+/** Moves may take directories deeper than a path can name; more levels than this are a circle in a damaged database. */
+export const CHAIN_MAX = 1_000_000;
+
 /** A directory's row in memory. Change it only after `touch`. */
 export interface DirectoryState {
   readonly id: InodeId;
@@ -245,7 +248,7 @@ export class Ledger {
     const chain: [DirectoryState, ...DirectoryState[]] = [first];
     for (let state = first; state.id !== root.directoryId; ) {
       const parent = state.parentId === null ? undefined : this.directory(state.parentId);
-      if (parent === undefined) throw noLongerThere();
+      if (parent === undefined || chain.length > CHAIN_MAX) throw noLongerThere();
       chain.push(parent);
       state = parent;
     }

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
-import { ROOT_STRIDE } from "./ledger.ts";
+import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { pageToken, readPageToken } from "./page-token.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
@@ -234,7 +234,9 @@ export class SnapshotReader {
   #reachable(id: InodeId): string {
     const owner = this.#ownerOf(id);
     let row = this.#inode.get(id) as Row | undefined;
-    while (row !== undefined && row[1] !== null) row = this.#inode.get(row[1]) as Row | undefined;
+    for (let level = 0; row !== undefined && row[1] !== null && level < CHAIN_MAX; level++) {
+      row = this.#inode.get(row[1]) as Row | undefined;
+    }
     // Of all inodes without a parent only a root's own directory has no name.
     if (owner === undefined || row === undefined || row[2] !== "") {
       throw new GroveError("NO_SUCH_PATH", "no such file or directory");
