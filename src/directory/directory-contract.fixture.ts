@@ -2,60 +2,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { Directory, Heartbeat, NodeRegistration, Speaker } from "./directory.ts";
-
-/** One empty store, and how to reach the same store a second time. */
-export interface DirectoryUnderTest {
-  readonly directory: Directory;
-  /** Closes the store and opens it again, as a restarted MetaServer does. */
-  reopen(): Promise<Directory>;
-}
-
-/** Makes an empty store on the clock; whatever it opened is closed after the test. */
-export type OpenForTest = (
-  clock: ManualClock,
-  cleanUp: (end: () => Promise<void>) => void,
-) => Promise<DirectoryUnderTest>;
-
-const MOCK: Speaker = { kind: "mock" };
-const GIB = 1n << 30n;
-
-/** A registration with everything that a test does not care about filled in. */
-export function registration(fsId: string, facts: Partial<NodeRegistration> = {}): NodeRegistration {
-  return {
-    fsId,
-    name: `Node ${fsId}`,
-    address: `${fsId}.example.com:50051`,
-    softwareVersion: "0.1.0",
-    clusterId: "",
-    instanceId: `instance of ${fsId}`,
-    dataId: `data of ${fsId}`,
-    diskTotalBytes: 1_000n * GIB,
-    diskFreeBytes: 500n * GIB,
-    diskReserveBytes: 20n * GIB,
-    roots: [],
-    speaker: MOCK,
-    ...facts,
-  };
-}
-
-function beat(fsId: string, epoch: number, facts: Partial<Heartbeat> = {}): Heartbeat {
-  const defaults = { rootsVersion: 1n, diskFreeBytes: 500n * GIB, draining: false, speaker: MOCK };
-  return { fsId, epoch, ...defaults, ...facts };
-}
-
-async function refused(code: ErrorCode, promise: Promise<unknown>): Promise<void> {
-  await assert.rejects(promise, (error) => isGroveError(error, code), code);
-}
+import type { Speaker } from "./directory.ts";
+import { testRoots } from "./roots-contract.fixture.ts";
+import {
+  beat,
+  type Contract,
+  MOCK,
+  type OpenForTest,
+  refused,
+  registration,
+} from "./store-under-test.fixture.ts";
 
 /** Declares the contract's tests for one implementation. */
 export function testDirectoryContract(name: string, open: OpenForTest): void {
-  const contract = (
-    title: string,
-    body: (store: DirectoryUnderTest, clock: ManualClock) => Promise<void>,
-  ): void => {
+  const contract: Contract = (title, body) => {
     test(`${name}: ${title}`, { timeout: 20_000 }, async (t) => {
       const clock = new ManualClock();
       await body(await open(clock, (end) => t.after(end)), clock);
@@ -235,169 +196,7 @@ export function testDirectoryContract(name: string, open: OpenForTest): void {
     },
   );
 
-  contract(
-    "a new user's root goes to the node with the most free bytes above its reserve, and stays (D19)",
-    async (store) => {
-      const { directory } = store;
-      await directory.register(registration("a", { diskFreeBytes: 100n * GIB }));
-      await directory.register(registration("b", { diskFreeBytes: 101n * GIB }));
-      await directory.register(
-        registration("c", { diskFreeBytes: 200n * GIB, diskReserveBytes: 190n * GIB }),
-      );
-      const root = await directory.locateRoot("u@example.com");
-      assert.equal(root.fsId, "b");
-      assert.equal(root.address, "b.example.com:50051");
-      assert.match(root.rootId, /^[0-9A-HJKMNP-TV-Z]{26}$/);
-      await directory.heartbeat(beat("b", 1, { diskFreeBytes: 0n }));
-      assert.deepEqual(await directory.locateRoot("u@example.com"), root);
-      assert.deepEqual(await (await store.reopen()).findRoot("u@example.com"), root);
-    },
-  );
-
-  contract("draining and dead nodes get no new roots but keep theirs (D19)", async ({ directory }, clock) => {
-    await refused("NODE_DRAINING", directory.locateRoot("u@example.com"));
-    await directory.register(registration("a"));
-    await directory.heartbeat(beat("a", 1, { draining: true }));
-    await refused("NODE_DRAINING", directory.locateRoot("u@example.com"));
-    await directory.heartbeat(beat("a", 1));
-    assert.equal((await directory.locateRoot("u@example.com")).live, true);
-    clock.advance(NODE_LEASE_MS);
-    await refused("NODE_DRAINING", directory.locateRoot("v@example.com"));
-    assert.deepEqual(
-      { ...(await directory.locateRoot("u@example.com")), rootId: "" },
-      { owner: "u@example.com", rootId: "", fsId: "a", address: "a.example.com:50051", live: false },
-    );
-  });
-
-  contract("200 first calls of one user at once make one root", async ({ directory }) => {
-    await directory.register(registration("a"));
-    await directory.register(registration("b"));
-    const node = { fsId: "a", epoch: 1, speaker: MOCK };
-    const roots = await Promise.all(
-      Array.from({ length: 200 }, (_, index) =>
-        index % 2 === 0 ? directory.locateRoot("u@example.com") : directory.claimRoot("u@example.com", node),
-      ),
-    );
-    assert.equal(new Set(roots.map(({ rootId, fsId }) => `${rootId} ${fsId}`)).size, 1);
-    assert.equal(
-      (await directory.nodes()).reduce((sum, { rootCount }) => sum + rootCount, 0),
-      1,
-    );
-  });
-
-  contract(
-    "a lost store is rebuilt from registrations, and places nothing before they could come (D19)",
-    async ({ directory }, clock) => {
-      const grants = [{ path: "/docs", user: "v@example.com" }];
-      const roots = [{ owner: "u@example.com", rootId: "ROOT-U", version: 3n, grants }];
-      const { clusterId } = await directory.register(registration("b", { clusterId: "OLD-CLUSTER" }));
-      assert.equal(clusterId, "OLD-CLUSTER");
-      await refused("STARTING", directory.locateRoot("u@example.com"));
-      clock.advance(NODE_LEASE_MS - 1);
-      await refused("STARTING", directory.locateRoot("u@example.com"));
-      await directory.register(registration("a", { clusterId: "OLD-CLUSTER", roots }));
-      const root = await directory.locateRoot("u@example.com");
-      assert.deepEqual([root.rootId, root.fsId], ["ROOT-U", "a"]);
-      const shared = await directory.rootsSharedWith("v@example.com");
-      assert.deepEqual(
-        shared.map(({ owner, path, fsId }) => [owner, path, fsId]),
-        [["u@example.com", "/docs", "a"]],
-      );
-      clock.advance(1);
-      assert.ok((await directory.locateRoot("w@example.com")).rootId);
-    },
-  );
-
-  contract("the wait for registrations outlives a restart", async (store, clock) => {
-    await store.directory.adoptClusterId("OLD-CLUSTER");
-    clock.advance(10_000);
-    const again = await store.reopen();
-    await again.register(registration("a", { clusterId: "OLD-CLUSTER" }));
-    clock.advance(NODE_LEASE_MS - 10_001);
-    await refused("STARTING", again.locateRoot("u@example.com"));
-    clock.advance(1);
-    assert.equal((await again.locateRoot("u@example.com")).fsId, "a");
-  });
-
-  contract(
-    "a root that two nodes claim stays where it is recorded, and is told as a conflict (D19)",
-    async ({ directory }) => {
-      const held = (rootId: string): NodeRegistration["roots"] => [
-        { owner: "u@example.com", rootId, version: 1n, grants: [] },
-      ];
-      await directory.register(registration("a", { roots: held("R1") }));
-      const { conflicts } = await directory.register(registration("b", { roots: held("R2") }));
-      assert.deepEqual(conflicts, [
-        { owner: "u@example.com", heldRootId: "R2", recordedRootId: "R1", recordedFsId: "a" },
-      ]);
-      assert.equal((await directory.findRoot("u@example.com"))?.fsId, "a");
-      assert.deepEqual((await directory.register(registration("a", { roots: held("R1") }))).conflicts, []);
-    },
-  );
-
-  contract(
-    "a placement that nobody has fetched yields to the node that holds the user's root",
-    async ({ directory }) => {
-      await directory.register(registration("a"));
-      await directory.locateRoot("u@example.com");
-      const roots = [{ owner: "u@example.com", rootId: "OLDER", version: 1n, grants: [] }];
-      assert.deepEqual((await directory.register(registration("b", { roots }))).conflicts, []);
-      const root = await directory.findRoot("u@example.com");
-      assert.deepEqual([root?.fsId, root?.rootId], ["b", "OLDER"]);
-    },
-  );
-
-  contract("a placement that its node has fetched does not yield", async ({ directory }) => {
-    await directory.register(registration("a"));
-    await directory.claimRoot("u@example.com", { fsId: "a", epoch: 1, speaker: MOCK });
-    const roots = [{ owner: "u@example.com", rootId: "OLDER", version: 1n, grants: [] }];
-    assert.equal((await directory.register(registration("b", { roots }))).conflicts.length, 1);
-    assert.equal((await directory.findRoot("u@example.com"))?.fsId, "a");
-  });
-
-  contract(
-    "a claim for a root that lives elsewhere answers where, and changes nothing (D19)",
-    async ({ directory }) => {
-      await directory.register(registration("a"));
-      await directory.register(registration("b", { diskFreeBytes: 30n * GIB }));
-      const root = await directory.claimRoot("u@example.com", { fsId: "b", epoch: 1, speaker: MOCK });
-      assert.deepEqual([root.fsId, root.address], ["a", "a.example.com:50051"]);
-      const stranger = { fsId: "c", epoch: 1, speaker: MOCK };
-      await refused("STARTING", directory.claimRoot("u@example.com", stranger));
-    },
-  );
-
-  contract("grants in any order and number end as their versions say (F-03)", async ({ directory }) => {
-    await directory.register(registration("a"));
-    await directory.register(registration("b"));
-    await directory.claimRoot("u@example.com", { fsId: "a", epoch: 1, speaker: MOCK });
-    const change = (version: bigint, user: string, granted: boolean, fsId = "a"): Promise<boolean> =>
-      directory.setGrant({
-        owner: "u@example.com",
-        path: "/docs",
-        user,
-        version,
-        granted,
-        node: { fsId, epoch: 1, speaker: MOCK },
-      });
-    assert.equal(await change(3n, "v@example.com", false), true);
-    assert.equal(await change(2n, "v@example.com", true), false);
-    assert.equal(await change(2n, "w@example.com", true), true);
-    assert.equal(await change(2n, "w@example.com", true), false);
-    await refused("WRONG_NODE", change(9n, "v@example.com", true, "b"));
-    assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
-    assert.equal((await directory.rootsSharedWith("w@example.com")).length, 1);
-    // A registration with the state of version 2 cannot bring back what version 3 ended; one of version 4 decides all.
-    const held = (version: bigint, user: string): NodeRegistration["roots"] => [
-      { owner: "u@example.com", rootId: rootId ?? "", version, grants: [{ path: "/docs", user }] },
-    ];
-    const rootId = (await directory.findRoot("u@example.com"))?.rootId;
-    await directory.register(registration("a", { roots: held(2n, "v@example.com") }));
-    assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
-    await directory.register(registration("a", { roots: held(4n, "v@example.com") }));
-    assert.equal((await directory.rootsSharedWith("v@example.com")).length, 1);
-    assert.deepEqual(await directory.rootsSharedWith("w@example.com"), []);
-  });
+  testRoots(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {
     await directory.close();

@@ -8,8 +8,9 @@ import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { Directory } from "./directory.ts";
-import { registration, testDirectoryContract } from "./directory-contract.fixture.ts";
+import { testDirectoryContract } from "./directory-contract.fixture.ts";
 import { openDirectory } from "./open-directory.ts";
+import { registration } from "./store-under-test.fixture.ts";
 
 async function temporaryFolder(cleanUp: (end: () => Promise<void>) => void): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "directory-"));
