@@ -88,11 +88,11 @@ export interface Service {
 /** Starts a command that runs until it is stopped, and waits until `isUp` says so. Its output goes to stderr. */
 export async function startService(
   command: readonly [string, ...string[]],
-  options: { env?: Readonly<Record<string, string>>; isUp: () => Promise<boolean>; quiet?: boolean },
+  options: { env?: Readonly<Record<string, string>>; isUp: () => Promise<boolean>; isQuiet?: boolean },
 ): Promise<Service> {
   const [file, ...args] = command;
   const child = spawn(file, args, {
-    stdio: ["ignore", options.quiet === true ? "ignore" : 2, 2],
+    stdio: ["ignore", options.isQuiet === true ? "ignore" : 2, 2],
     env: { ...process.env, ...options.env },
   });
   const close = (): Promise<void> => endProcess(child, () => child.kill("SIGTERM"));

@@ -1,7 +1,10 @@
 // The groups of the benchmark in the order of the table; a new group is one module and one line here.
 import type { Group } from "./row.ts";
 import { cli } from "./rows/cli.ts";
+import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
+import { memory } from "./rows/memory.ts";
 import { sessions } from "./rows/sessions.ts";
+import { transfer } from "./rows/transfer.ts";
 
-export const groups: readonly Group[] = [grpc, sessions, cli];
+export const groups: readonly Group[] = [grpc, transfer, files, sessions, memory, cli];

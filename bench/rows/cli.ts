@@ -1,10 +1,9 @@
 // What a command costs before it does anything: start-up of the program, and the shortest useful command.
-import { fileURLToPath } from "node:url";
+import { GROVE } from "#bench/node.ts";
 import { costOfCommand } from "#bench/processor-time.ts";
 import { amount } from "#bench/report.ts";
 import type { Group } from "#bench/row.ts";
 
-const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const RUNS = 20;
 
 export const cli: Group = {

@@ -1,0 +1,94 @@
+// A FileServer as people start it, in mock mode, and the load program that is signed in to it.
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { type Json, type Program, profileFlags, type Service } from "./child.ts";
+import { type Lab, numberOf } from "./lab.ts";
+import { certificateFolder, type Security, securityEnv } from "./pair.ts";
+
+/** The program, as it is started from a clone. */
+export const GROVE: string = fileURLToPath(new URL("../grove", import.meta.url));
+/** The user whom every load program signs in as. */
+export const OWNER = "bench@example.com";
+/** The benchmark never fills the disk; the specified reserve would need 20 GiB free of every machine that runs it. */
+const RESERVE = "1MiB";
+/** The metrics port is the gRPC port minus this (decision T6). */
+const METRICS_OFFSET = 41_000;
+
+/** A FileServer and a load program, each a process. */
+export interface FileServerPair {
+  readonly server: Service;
+  readonly client: Program;
+  readonly address: string;
+  /** Gives the load program a task and answers the number that comes back. */
+  measure(task: string, input: Json): Promise<number>;
+}
+
+/** Starts `grove fileserver` on a folder and a load program that is signed in to it. */
+export async function startFileServer(lab: Lab, folder: string, security: Security): Promise<FileServerPair> {
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  const profile = profileFlags("fileserver").join(" ");
+  const server = await lab.service(
+    [
+      GROVE,
+      "fileserver",
+      "-data",
+      folder,
+      "-id",
+      "fileserver",
+      "-listen",
+      address,
+      "-reserve",
+      RESERVE,
+      "-log_level",
+      "error",
+      ...(await tlsFlags(lab, security)),
+    ],
+    {
+      env: { SVC_AUTH_MOCK: "1", ...(profile === "" ? {} : { NODE_OPTIONS: profile }) },
+      isQuiet: true,
+      isUp: () => answers(`http://127.0.0.1:${port - METRICS_OFFSET}/ready`),
+    },
+  );
+  const client = lab.program("file-client", await securityEnv(lab, security));
+  await client.run("connect", { address, owner: OWNER });
+  return { server, client, address, measure: async (task, input) => numberOf(await client.run(task, input)) };
+}
+
+async function tlsFlags(lab: Lab, security: Security): Promise<string[]> {
+  if (security === "plain") return [];
+  const folder = await certificateFolder(lab);
+  return [
+    "-tls_cert",
+    `${folder}/server.crt`,
+    "-tls_key",
+    `${folder}/server.key`,
+    "-tls_ca",
+    `${folder}/ca.crt`,
+  ];
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** A port above 50,000 that is free, and so is the metrics port below it. */
+async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = 50_000 + Math.floor(Math.random() * 10_000);
+    if ((await isFree(port)) && (await isFree(port - METRICS_OFFSET))) return port;
+  }
+  throw new Error("no free port found");
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,171 @@
+// The load on a FileServer: signed in once, it moves files with the client's own transfer code and calls what the rows ask for.
+import { toBinary } from "@bufbuild/protobuf";
+import { CHUNK_BYTES } from "#base/limits.ts";
+import { trustedAuthority } from "#bench/certificates.ts";
+import { callsPerSecond, mibPerSecond } from "#bench/pump.ts";
+import { serveTasks } from "#bench/tasks.ts";
+import type { Server } from "#client/cluster.ts";
+import { downloadFile } from "#client/download.ts";
+import { uploadChunks } from "#client/upload.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import {
+  FileServer,
+  type ListDirResponse,
+  ListDirResponseSchema,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+
+/** Below the 100 streams that one connection may have. */
+const STREAMS_PER_CHANNEL = 32;
+const channels: GrpcChannel[] = [];
+let server: Server | undefined;
+let lastListing: readonly ListDirResponse[] = [];
+let address = "";
+let metadata: Record<string, string> = {};
+
+serveTasks(
+  {
+    connect: async (input) => {
+      const { owner, ...rest } = input as { address: string; owner: string };
+      address = rest.address;
+      const channel = openChannel();
+      const files = createClient(FileServer, channel);
+      const session = await files.registerClient(
+        { clientId: "bench", clientVersion: "0", deviceName: "bench" },
+        { metadata: { authorization: `Bearer mock-jwt.${owner}` } },
+      );
+      metadata = { authorization: `Bearer ${session.sessionToken}` };
+      server = { address, username: owner, channel, files, unary: { metadata }, stream: { metadata } };
+      return null;
+    },
+    up: async (input) => {
+      const { path, bytes } = input as { path: string; bytes: number };
+      const start = performance.now();
+      const target = { root: "", path, sizeBytes: bytes, mtimeMs: 0 };
+      const reply = await uploadChunks(connected(), chunksOf(bytes), target, ignore);
+      if (reply.bytesWritten !== BigInt(bytes)) throw new Error("the server counted other bytes");
+      return mibPerSecond(bytes, start);
+    },
+    down: async (input) => {
+      const { path, bytes } = input as { path: string; bytes: number };
+      const start = performance.now();
+      let received = 0;
+      await downloadFile(connected(), { root: "", path }, (slice) => {
+        received += slice.length;
+        return true;
+      });
+      if (received !== bytes) throw new Error("other bytes came than were asked for");
+      return mibPerSecond(bytes, start);
+    },
+    makeFolder: async (path) => {
+      await connected().files.createDirectory({ path: String(path) }, connected().unary);
+      return null;
+    },
+    // Files of the given size in the folders, which are taken in turn.
+    create: (input) => {
+      const { folders, prefix, files, inFlight, bytes } = input as {
+        folders: string[];
+        prefix: string;
+        files: number;
+        inFlight: number;
+        bytes: number;
+      };
+      const data = Buffer.alloc(bytes, 0xa5);
+      const { files: client, unary } = connected();
+      return callsPerSecond(files, inFlight, (at) =>
+        client.createFile({ path: `${folders[at % folders.length]}/${prefix}-${at}`, data }, unary),
+      );
+    },
+    getAttr: (input) => {
+      const { paths, calls, inFlight } = input as { paths: string[]; calls: number; inFlight: number };
+      const { files: client, unary } = connected();
+      return callsPerSecond(calls, inFlight, async (at) => {
+        const attr = await client.getAttr({ path: paths[at % paths.length]! }, unary);
+        if (attr.id === "") throw new Error("no attributes came");
+      });
+    },
+    // Whole listings a second, page after page, every entry decoded.
+    list: async (input) => {
+      const { path, listings, entries } = input as { path: string; listings: number; entries: number };
+      const start = performance.now();
+      for (let done = 0; done < listings; done += 1) lastListing = await listing(path);
+      const found = lastListing.reduce((sum, page) => sum + page.entries.length, 0);
+      if (found !== entries) throw new Error(`${found} entries came`);
+      return listings / ((performance.now() - start) / 1000);
+    },
+    // The same replies turned into bytes, as often.
+    serialise: (times) => {
+      const start = performance.now();
+      for (let done = 0; done < Number(times); done += 1) {
+        for (const page of lastListing) toBinary(ListDirResponseSchema, page);
+      }
+      return Number(times) / ((performance.now() - start) / 1000);
+    },
+    // Starts downloads that nobody reads, and leaves them open.
+    stickDownloads: async (input) => {
+      const { path, count } = input as { path: string; count: number };
+      const stuck = Array.from({ length: count }, (_, at) =>
+        channelFor(at).slicedDownload(FileServer.method.downloadFile, "chunk.data", { path }, { metadata }),
+      );
+      // Only the attributes, which come first: then each is known to have begun.
+      await Promise.all(stuck.map(async (download) => download.next()));
+      return null;
+    },
+    uploadMany: async (input) => {
+      const { folder, count, bytes } = input as { folder: string; count: number; bytes: number };
+      const start = performance.now();
+      await Promise.all(
+        Array.from({ length: count }, (_, at) => {
+          const target = { root: "", path: `${folder}/upload-${at}`, sizeBytes: bytes, mtimeMs: 0 };
+          const over = { ...connected(), channel: channelFor(count + at) };
+          return uploadChunks(over, chunksOf(bytes), target, ignore);
+        }),
+      );
+      return mibPerSecond(count * bytes, start);
+    },
+  },
+  () => {
+    for (const channel of channels) channel.close();
+  },
+);
+
+function openChannel(): GrpcChannel {
+  const ca = trustedAuthority();
+  const channel = new GrpcChannel(
+    ca === undefined ? { addresses: [address] } : { addresses: [address], tls: { ca } },
+  );
+  channels.push(channel);
+  return channel;
+}
+
+/** The connection for the n-th of many streams. */
+function channelFor(at: number): GrpcChannel {
+  const index = 1 + Math.floor(at / STREAMS_PER_CHANNEL);
+  while (channels.length <= index) openChannel();
+  return channels[index]!;
+}
+
+function connected(): Server {
+  if (server === undefined) throw new Error("not connected");
+  return server;
+}
+
+async function* chunksOf(bytes: number): AsyncGenerator<Buffer> {
+  const content = Buffer.alloc(CHUNK_BYTES, 0xa5);
+  for (let left = bytes; left > 0; left -= CHUNK_BYTES)
+    yield content.subarray(0, Math.min(CHUNK_BYTES, left));
+}
+
+function ignore(): void {
+  // Progress is for people.
+}
+
+async function listing(path: string): Promise<ListDirResponse[]> {
+  const pages: ListDirResponse[] = [];
+  let pageToken = "";
+  do {
+    const page = await connected().files.listDir({ path, pageSize: 1_000, pageToken }, connected().unary);
+    pages.push(page);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return pages;
+}
