@@ -1,21 +1,14 @@
 // One call on the client, from its first byte to its status.
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
-import type { Clock } from "#base/clock.ts";
-import { compress, frame, type MessageBudget } from "./frames.ts";
+import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
+import { type CallWaiter, type ChannelCore, intercept, type OutgoingCall } from "./channel-core.ts";
 import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
-import { type ChannelLimits, SEND_WINDOW_BYTES } from "./limits.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
-import { formatTimeout, isGrpcContentType } from "./request-headers.ts";
-import { resetStream } from "./reset.ts";
+import { type ReplyListeners, ReplyMetadata } from "./reply-metadata.ts";
+import { formatTimeout, isGrpcContentType, TIMER_MAX_MS } from "./request-headers.ts";
+import { type Requests, requestsOf } from "./requests.ts";
+import { resetStream, statusOfReset } from "./reset.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet, type SlicedWriter } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
@@ -23,7 +16,7 @@ import { Code, StatusError, statusOf, statusOfHttp } from "./status.ts";
 import type { Transport } from "./transport.ts";
 
 /** What a caller may say about one call. */
-export interface CallOptions {
+export interface CallOptions extends ReplyListeners {
   readonly metadata?: Metadata | MetadataInit;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -31,44 +24,6 @@ export interface CallOptions {
   readonly waitForReady?: boolean;
   /** Send messages with gzip; the sliced form never is. */
   readonly compress?: boolean;
-  readonly onHeaders?: (headers: Metadata) => void;
-  readonly onTrailers?: (trailers: Metadata) => void;
-}
-
-/** What a client interceptor sees of a call. */
-export interface OutgoingCall {
-  readonly method: DescMethod;
-  /** What will be sent; add to it before calling `next`. */
-  readonly metadata: Metadata;
-  readonly timeoutMs: number | undefined;
-  /** The server that answered, once connected. */
-  readonly address: string | undefined;
-}
-
-/**
- * Code around every call, the first of the list outermost. `next` starts the rest and resolves when the call has ended in
- * OK, or rejects with its StatusError. What it throws before `next` is the call's outcome; afterwards, that of a call with one reply.
- */
-export type ClientInterceptor = (call: OutgoingCall, next: () => Promise<void>) => Promise<void>;
-
-/** A call that waits for a connection. */
-export interface CallWaiter {
-  readonly waitForReady: boolean;
-  ready(transport: Transport): void;
-  failed(error: StatusError): void;
-}
-
-/** What a call needs of its channel. */
-export interface ChannelCore {
-  readonly limits: ChannelLimits;
-  readonly clock: Clock;
-  readonly budget: MessageBudget;
-  readonly interceptors: readonly ClientInterceptor[];
-  readonly scheme: "http" | "https";
-  readonly serverName: string | undefined;
-  current(): Transport | undefined;
-  wait(waiter: CallWaiter): void;
-  forget(waiter: CallWaiter): void;
 }
 
 /** How often a call that no server has looked at is sent again by itself. */
@@ -97,13 +52,6 @@ function onError(): void {}
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
-const RESET_CODES: Readonly<Record<number, Code>> = {
-  [constants.NGHTTP2_REFUSED_STREAM]: Code.UNAVAILABLE,
-  [constants.NGHTTP2_CANCEL]: Code.CANCELLED,
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM]: Code.RESOURCE_EXHAUSTED,
-  [constants.NGHTTP2_INADEQUATE_SECURITY]: Code.PERMISSION_DENIED,
-};
-
 /** A call of any kind. Use it once: start it in one of its ways, then read what it gives. */
 export class ClientCall implements CallWaiter, OutgoingCall {
   readonly method: DescMethod;
@@ -116,10 +64,8 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #transport: Transport | undefined;
   #stream: ClientHttp2Stream | undefined;
   #retriesLeft = TRANSPARENT_RETRIES;
-  /** Sends the requests once a stream is open. */
-  #send: () => void = () => undefined;
-  /** False once a request was taken that cannot be had again. */
-  #isReplayable = true;
+  /** Undefined when they come through a writer. */
+  #requests: Requests | undefined;
   #outlet: Outlet | undefined;
   #encoding = "identity";
   #inbox: Inbox<unknown> | undefined;
@@ -127,7 +73,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #single: SingleMessage | undefined;
   #gotHeaders = false;
   #inputEnded = false;
-  #rawHeaders: readonly string[] = [];
+  readonly #replyMetadata: ReplyMetadata;
   #rawTrailers: readonly string[] = [];
   /** From the trailers: null is OK. */
   #status: StatusError | null | undefined;
@@ -136,8 +82,6 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #cancelDeadline: (() => void) | undefined;
   #onAbort: (() => void) | undefined;
   #settled: ((error: StatusError | undefined) => void) | undefined;
-  #headersKnown: PromiseWithResolvers<Metadata> | undefined;
-  #trailersKnown: PromiseWithResolvers<Metadata> | undefined;
   #opened: PromiseWithResolvers<Outlet> | undefined;
   #sliced: SlicedOutlet<DescMessage> | undefined;
   #reply: Promise<MessageShape<DescMessage>> | undefined;
@@ -146,6 +90,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#core = core;
     this.method = method;
     this.#options = options;
+    this.#replyMetadata = new ReplyMetadata(options);
     this.waitForReady = options.waitForReady === true;
     this.timeoutMs = options.timeoutMs;
     if (options.timeoutMs !== undefined) this.#deadlineMs = core.clock.steadyMs() + options.timeoutMs;
@@ -160,18 +105,9 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     return this.#transport?.address;
   }
 
-  /** Resolves with the response headers, empty ones when the call ended without. */
-  get headers(): Promise<Metadata> {
-    this.#headersKnown ??= Promise.withResolvers();
-    if (this.#gotHeaders || this.#isSettled) this.#headersKnown.resolve(Metadata.fromRaw(this.#rawHeaders));
-    return this.#headersKnown.promise;
-  }
-
-  /** Resolves with the trailers when the call has ended, well or not. */
-  get trailers(): Promise<Metadata> {
-    this.#trailersKnown ??= Promise.withResolvers();
-    if (this.#isSettled) this.#trailersKnown.resolve(Metadata.fromRaw(this.#rawTrailers));
-    return this.#trailersKnown.promise;
+  /** The headers and trailers of the reply. */
+  get replyMetadata(): ReplyMetadata {
+    return this.#replyMetadata;
   }
 
   /** Runs a call with one reply. */
@@ -204,8 +140,6 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     this.#readMetadata();
     this.#opened = Promise.withResolvers();
     const { promise } = this.#opened;
-    this.#send = () => this.#opened?.resolve(this.#openOutlet());
-    this.#isReplayable = false;
     this.#reply = this.#startSingle();
     // Also rejects through the writer and through finish.
     this.#reply.catch((error: unknown) => this.#opened?.reject(error));
@@ -243,7 +177,18 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     stream.on("end", onEnd);
     stream.on("close", onClose);
     this.#outlet = undefined;
-    this.#send();
+    this.#opened?.resolve(this.#openOutlet());
+    const whole = this.#requests?.framed;
+    if (whole !== undefined) {
+      stream.end(whole);
+      return;
+    }
+    this.#requests?.send({
+      stream,
+      outlet: () => this.#openOutlet(),
+      isOver: () => this.#isSettled || this.#stream !== stream,
+      fail: (error) => this.#fail(error),
+    });
   }
 
   /** No connection could be had. */
@@ -310,7 +255,11 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     }
     const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
     const isUnseen = code === constants.NGHTTP2_REFUSED_STREAM || this.#transport?.isUsable === false;
-    if (code === constants.NGHTTP2_REFUSED_STREAM && !this.#gotHeaders && this.#isReplayable) {
+    if (
+      code === constants.NGHTTP2_REFUSED_STREAM &&
+      !this.#gotHeaders &&
+      this.#requests?.isReplayable === true
+    ) {
       if (this.#retriesLeft-- > 0) {
         this.#seekTransport();
         return;
@@ -320,12 +269,11 @@ export class ClientCall implements CallWaiter, OutgoingCall {
       // The server looked at the clock a moment before we did.
       return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
-    const status = isUnseen ? Code.UNAVAILABLE : (RESET_CODES[code] ?? Code.INTERNAL);
-    this.#fail(new StatusError(status, `the stream was closed without a status (HTTP/2 code ${code})`));
+    this.#fail(isUnseen ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
   }
 
   #headerList(transport: Transport): readonly string[] {
-    const fixed = transport.headersOf(this.method, this.#core.scheme, this.#core.serverName);
+    const fixed = transport.headersOf(this.method);
     const isPlain = this.#options.compress !== true && this.#deadlineMs === undefined;
     if (isPlain && this.#metadata === undefined) return fixed;
     const headers = fixed.slice();
@@ -337,27 +285,10 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     return headers;
   }
 
-  /** Prepares how requests are sent: one message, or a stream of them. */
   #sendFrom(request: unknown): void {
     this.#readMetadata();
-    const { methodKind } = this.method;
-    if (methodKind === "client_streaming" || methodKind === "bidi_streaming") {
-      const requests = (request as AsyncIterable<unknown>)[Symbol.asyncIterator]();
-      this.#isReplayable = true;
-      this.#send = () => void this.#sendAll(requests, this.#openOutlet());
-      return;
-    }
-    const body = this.#encode(request);
-    if (this.#options.compress === true) {
-      this.#send = () =>
-        void compress(body).then(
-          (compressed) => this.#sendOnly(frame(compressed, true)),
-          (error: unknown) => this.#fail(new StatusError(Code.INTERNAL, "cannot compress", { cause: error })),
-        );
-    } else {
-      const framed = frame(body, false);
-      this.#send = () => this.#sendOnly(framed);
-    }
+    const { compress } = this.#options;
+    this.#requests = requestsOf(this.method, request, compress === true, this.#core.limits.sendMessageBytes);
   }
 
   /** Checks the caller's metadata while a mistake in it can still be thrown at the caller. */
@@ -368,60 +299,6 @@ export class ClientCall implements CallWaiter, OutgoingCall {
   #openOutlet(): Outlet {
     this.#outlet ??= new Outlet(this.#stream as ClientHttp2Stream, this.#core.clock);
     return this.#outlet;
-  }
-
-  #sendOnly(framed: Buffer): void {
-    const stream = this.#stream;
-    if (this.#isSettled || stream === undefined) return;
-    if (framed.length <= SEND_WINDOW_BYTES) stream.end(framed);
-    else {
-      // A failure here is one of the stream's, which its close reports.
-      void Promise.resolve(this.#openOutlet().write(framed)).then(
-        () => stream.end(),
-        () => undefined,
-      );
-    }
-  }
-
-  async #sendAll(requests: AsyncIterator<unknown>, outlet: Outlet): Promise<void> {
-    const stream = this.#stream;
-    try {
-      while (!this.#isSettled) {
-        const next = await requests.next();
-        if (next.done === true) break;
-        this.#isReplayable = false;
-        const body = this.#encode(next.value);
-        const framed =
-          this.#options.compress === true ? frame(await compress(body), true) : frame(body, false);
-        if (this.#isSettled) break;
-        const written = outlet.write(framed);
-        if (written !== true) await written;
-      }
-      if (!this.#isSettled) stream?.end();
-      else void requests.return?.();
-    } catch (error) {
-      void requests.return?.();
-      // After the end of the call it has its outcome, and a closed stream reports itself.
-      if (this.#isSettled || stream?.destroyed === true) return;
-      this.#fail(
-        error instanceof StatusError
-          ? error
-          : new StatusError(Code.CANCELLED, "the requests failed", { cause: error }),
-      );
-    }
-  }
-
-  #encode(request: unknown): Uint8Array {
-    const message = create(this.method.input, request as MessageInitShape<DescMessage>);
-    const body = toBinary(this.method.input, message);
-    const { sendMessageBytes } = this.#core.limits;
-    if (body.length > sendMessageBytes) {
-      throw new StatusError(
-        Code.RESOURCE_EXHAUSTED,
-        `request of ${body.length} bytes is larger than the limit of ${sendMessageBytes}`,
-      );
-    }
-    return body;
   }
 
   #startSingle(): Promise<MessageShape<DescMessage>> {
@@ -449,23 +326,14 @@ export class ClientCall implements CallWaiter, OutgoingCall {
       signal.addEventListener("abort", this.#onAbort, { once: true });
     }
     if (this.timeoutMs !== undefined) {
-      this.#cancelDeadline = this.#core.clock.after(this.timeoutMs, () =>
+      this.#cancelDeadline = this.#core.clock.after(Math.min(this.timeoutMs, TIMER_MAX_MS), () =>
         this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded")),
       );
     }
     const { interceptors } = this.#core;
     if (interceptors.length === 0) return this.#seekTransport();
-    this.#intercept(interceptors, settled);
-  }
-
-  #intercept(
-    interceptors: readonly ClientInterceptor[],
-    settled: ((error: StatusError | undefined) => void) | undefined,
-  ): void {
     let hasStarted = false;
-    const run = (at: number): Promise<void> => {
-      const interceptor = interceptors[at];
-      if (interceptor !== undefined) return interceptor(this, () => run(at + 1));
+    const start = (): Promise<void> => {
       hasStarted = true;
       return new Promise((resolve, reject) => {
         this.#settled = (error) => (error === undefined ? resolve() : reject(error));
@@ -473,19 +341,15 @@ export class ClientCall implements CallWaiter, OutgoingCall {
         else this.#seekTransport();
       });
     };
-    // A failure before the interceptors are through has nobody to hear it but the caller.
-    this.#settled = settled;
-    run(0).then(
+    intercept(interceptors, this, start).then(
       () => settled?.(undefined),
       (error: unknown) => {
-        const status =
-          error instanceof StatusError
-            ? error
-            : new StatusError(Code.UNKNOWN, "interceptor failed", { cause: error });
-        if (hasStarted) settled?.(status);
-        else this.#fail(status);
+        // A failure before the call started has nobody to hear it but the caller.
+        if (hasStarted) settled?.(error as StatusError);
+        else this.#fail(error as StatusError);
       },
     );
+    return undefined;
   }
 
   #seekTransport(): void {
@@ -520,9 +384,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
       return;
     }
     this.#inbox?.setEncoding(this.#encoding);
-    this.#rawHeaders = raw;
-    this.#options.onHeaders?.(Metadata.fromRaw(raw));
-    this.#headersKnown?.resolve(Metadata.fromRaw(raw));
+    this.#replyMetadata.tookHeaders(raw);
   }
 
   /** Everything is here: the messages, and the status. */
@@ -553,12 +415,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (error !== undefined) this.#single?.release();
     if (this.#outlet !== undefined)
       this.#outlet.fail(error ?? new StatusError(Code.CANCELLED, "the server has answered already"));
-    this.#headersKnown?.resolve(Metadata.fromRaw(this.#rawHeaders));
-    if (this.#trailersKnown !== undefined || this.#options.onTrailers !== undefined) {
-      const trailers = Metadata.fromRaw(this.#rawTrailers);
-      this.#options.onTrailers?.(trailers);
-      this.#trailersKnown?.resolve(trailers);
-    }
+    this.#replyMetadata.ended(this.#rawTrailers);
     // Requests that nobody will read are not sent; the server has answered.
     if (this.#stream !== undefined && !this.#stream.writableEnded) resetStream(this.#stream);
     this.#settled?.(error);

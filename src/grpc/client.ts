@@ -11,13 +11,8 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
-import {
-  type CallOptions,
-  type CallWaiter,
-  type ChannelCore,
-  ClientCall,
-  type ClientInterceptor,
-} from "./client-call.ts";
+import type { CallWaiter, ChannelCore, ClientInterceptor } from "./channel-core.ts";
+import { type CallOptions, ClientCall } from "./client-call.ts";
 import { MessageBudget } from "./frames.ts";
 import {
   type Backoff,
@@ -129,8 +124,6 @@ export class GrpcChannel {
       clock,
       budget: new MessageBudget(limits.heldMessageBytes),
       interceptors: options.interceptors ?? [],
-      scheme: options.tls === undefined ? "http" : "https",
-      serverName: options.tls?.serverName,
       current: () => (this.#current?.isUsable === true ? this.#current : undefined),
       wait: (waiter) => this.#wait(waiter),
       forget: (waiter) => {
@@ -185,8 +178,8 @@ export class GrpcChannel {
     return {
       next: () => source.next(),
       [Symbol.asyncIterator]: () => source[Symbol.asyncIterator](),
-      headers: call.headers,
-      trailers: call.trailers,
+      headers: call.replyMetadata.headers,
+      trailers: call.replyMetadata.trailers,
       cancel: () => call.cancel(),
     };
   }
@@ -198,8 +191,8 @@ export class GrpcChannel {
       return call.startUnary(request);
     const inbox = call.startStream(request, undefined);
     return {
-      headers: call.headers,
-      trailers: call.trailers,
+      headers: call.replyMetadata.headers,
+      trailers: call.replyMetadata.trailers,
       [Symbol.asyncIterator]: () => inbox[Symbol.asyncIterator](),
     };
   }

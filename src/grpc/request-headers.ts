@@ -20,7 +20,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   n: 0.000_001,
 };
 /** The longest time that a timer can wait; a longer deadline is as good as this one. */
-const TIMER_MAX_MS = 2_147_483_647;
+export const TIMER_MAX_MS = 2_147_483_647;
 
 /** Reads a grpc-timeout such as `500m`: milliseconds, at least 1 unless it is zero; undefined when malformed. */
 export const parseTimeout = (text: string): number | undefined => {

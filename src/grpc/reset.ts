@@ -1,6 +1,7 @@
-// Ends an HTTP/2 stream with a reset and nothing before it.
-import type { Http2Stream } from "node:http2";
+// Resets of HTTP/2 streams: sending one with nothing before it, and what a received one means.
+import { constants, type Http2Stream } from "node:http2";
 import { addAbortSignal } from "node:stream";
+import { Code, StatusError } from "./status.ts";
 
 const ABORTED = AbortSignal.abort();
 
@@ -11,3 +12,17 @@ const ABORTED = AbortSignal.abort();
 export const resetStream = (stream: Http2Stream): void => {
   if (!stream.destroyed) addAbortSignal(ABORTED, stream);
 };
+
+const RESET_CODES: Readonly<Record<number, Code>> = {
+  [constants.NGHTTP2_REFUSED_STREAM]: Code.UNAVAILABLE,
+  [constants.NGHTTP2_CANCEL]: Code.CANCELLED,
+  [constants.NGHTTP2_ENHANCE_YOUR_CALM]: Code.RESOURCE_EXHAUSTED,
+  [constants.NGHTTP2_INADEQUATE_SECURITY]: Code.PERMISSION_DENIED,
+};
+
+/** The status of a call whose stream was closed without one. */
+export const statusOfReset = (code: number): StatusError =>
+  new StatusError(
+    RESET_CODES[code] ?? Code.INTERNAL,
+    `the stream was closed without a status (HTTP/2 code ${code})`,
+  );

@@ -107,16 +107,16 @@ export class Transport {
   }
 
   /** The headers that every call of a method has here, made once: node:http2 leaves the list as it is. */
-  headersOf(method: DescMethod, scheme: string, serverName: string | undefined): readonly string[] {
+  headersOf(method: DescMethod): readonly string[] {
     let headers = this.#headers.get(method);
     if (headers === undefined) {
       headers = [
         ":method",
         "POST",
         ":scheme",
-        scheme,
+        this.#deps.tls === undefined ? "http" : "https",
         ":authority",
-        serverName ?? this.address,
+        this.#deps.tls?.serverName ?? this.address,
         ":path",
         `/${method.parent.typeName}/${method.name}`,
         "te",
