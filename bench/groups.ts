@@ -4,7 +4,8 @@ import { cli } from "./rows/cli.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
+import { scale } from "./rows/scale.ts";
 import { sessions } from "./rows/sessions.ts";
 import { transfer } from "./rows/transfer.ts";
 
-export const groups: readonly Group[] = [grpc, transfer, files, sessions, memory, cli];
+export const groups: readonly Group[] = [grpc, transfer, files, scale, sessions, memory, cli];
