@@ -128,7 +128,7 @@ export class ProgressDisplay {
     const rate = this.#meter.sampleRate();
     const { error } = this.#terminal;
     if (this.#isBar) {
-      error.write(`\r${progressLine(this.#meter, rate, error.columns)}\u001b[K`);
+      error.write(`\r${progressLine(this.#meter, rate, error.columns || 80)}\u001b[K`);
       this.#isDrawn = true;
     } else {
       const { doneFiles, doneBytes } = this.#meter;

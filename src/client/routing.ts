@@ -1,8 +1,8 @@
 // Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
 
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
-import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
-import { MetaServer, type Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { Client, GrpcChannel } from "#grpc/client.ts";
+import type { MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
@@ -101,8 +101,7 @@ export class Router {
   ): Promise<T> {
     const token = await this.#deps.identity.idToken("the way to your files must be asked for");
     const metaservers = this.#metaservers();
-    this.#channel ??= openChannel(this.#deps.profile, metaservers[0], metaservers);
-    this.#client ??= createClient(MetaServer, this.#channel);
+    this.#client ??= await this.#connect(metaservers);
     try {
       return await operation(this.#client, {
         metadata: { authorization: `Bearer ${token}` },
@@ -112,6 +111,16 @@ export class Router {
     } catch (error) {
       throw await refusalOf(error, metaservers.join(", "));
     }
+  }
+
+  /** Loads the protocol of the MetaServer only now: most commands know their way. */
+  async #connect(metaservers: readonly [string, ...string[]]): Promise<Client<typeof MetaServer>> {
+    const [{ createClient }, protocol] = await Promise.all([
+      import("#grpc/client.ts"),
+      import("#proto/gen/grove/v1/meta_server_pb.ts"),
+    ]);
+    this.#channel ??= openChannel(this.#deps.profile, metaservers[0], metaservers);
+    return createClient(protocol.MetaServer, this.#channel);
   }
 
   #metaservers(): readonly [string, ...string[]] {
