@@ -164,7 +164,7 @@ export class DevCluster {
       ca: plan.tls?.caPath ?? null,
       mock: plan.mock,
       idp: idpDocument(plan),
-      users: plan.mock ? [] : plan.state.users.map(({ email, password }) => ({ email, password })),
+      users: plan.state.users.map(({ email, password }) => ({ email, password })),
       pids: { up: process.pid, idp: null, metaserver: null, console: null, ...pids },
     };
   }

@@ -85,6 +85,7 @@ function mockLines(): string[] {
   return [
     styleText(["bold", "yellow"], "  ! Mock mode: no TLS, and a mock token makes anybody anybody."),
     dim("  a mock token is mock-jwt. followed by an e-mail address: mock-jwt.alice@example.com"),
+    dim("  nobody is asked for the passwords in cluster.json, but for the administrator's"),
   ];
 }
 

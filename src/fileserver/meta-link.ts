@@ -111,15 +111,17 @@ export class MetaLink {
   async claimRoot(username: string): Promise<RootClaim> {
     const { client, node } = this.#deps;
     if (this.#epoch === undefined) await this.beatNow();
-    if (this.#epoch === undefined) throw unreachable(undefined);
+    const epoch = this.#epoch;
+    if (epoch === undefined) throw unreachable(undefined);
     try {
       const claim = await client.claimRoot(
-        { username, fsId: node.id, epoch: this.#epoch },
+        { username, fsId: node.id, epoch },
         { timeoutMs: CALL_TIMEOUT_MS },
       );
       return { rootId: claim.rootId, isHere: claim.fsId === node.id, address: claim.address };
     } catch (error) {
-      this.#noticeFence(error);
+      // With an epoch that has been replaced meanwhile it is only this claim that came too late.
+      if (epoch === this.#epoch) this.#noticeFence(error);
       throw unreachable(error);
     }
   }

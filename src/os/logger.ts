@@ -74,6 +74,10 @@ export function createLogger(options: LoggerOptions): ProcessLogger {
   };
   const closed = Promise.withResolvers<void>();
   stream.once("close", () => closed.resolve());
+  // Into a broken pipe nothing can be written out any more, and "close" never comes.
+  stream.on("error", () => {
+    if (sink.isClosed) closed.resolve();
+  });
   const logger = makeLogger(sink, cleanFields(options.fields ?? {}));
   return {
     ...logger,
