@@ -1,5 +1,5 @@
 // The shape of a row: what is compared with what, and the bar that it must reach.
-import type { Lab } from "./lab.ts";
+import type { Lab, LabOptions } from "./lab.ts";
 import type { Side } from "./measure.ts";
 
 /** A row whose figure is how many times faster we are than something else measured in the same run. */
@@ -27,7 +27,7 @@ export type Row = RatioRow | LimitRow;
 /** Rows that share processes and data, and that `--only` can ask for. */
 export interface Group {
   readonly name: string;
-  readonly rows: readonly Row[];
+  readonly rows: (options: LabOptions) => readonly Row[];
   /** Left out unless asked for by name. */
   readonly isExtra?: boolean;
 }

@@ -84,7 +84,7 @@ async function measureGroup(group: Group, options: LabOptions): Promise<TableRow
   process.once("SIGINT", stop).once("SIGTERM", stop);
   const rows: TableRow[] = [];
   try {
-    for (const row of group.rows) {
+    for (const row of group.rows(options)) {
       const start = performance.now();
       const measured = await measureRow(row, lab);
       const seconds = ((performance.now() - start) / 1000).toFixed(1);

@@ -100,9 +100,10 @@ function listed(lab: Lab, security: Security): ReturnType<typeof startFileServer
 
 export const files: Group = {
   name: "files",
-  rows: (["plain", "TLS"] as const).flatMap((security) => [
-    createRow(security),
-    attrRow(security),
-    listRow(security),
-  ]),
+  rows: () =>
+    (["plain", "TLS"] as const).flatMap((security) => [
+      createRow(security),
+      attrRow(security),
+      listRow(security),
+    ]),
 };

@@ -10,7 +10,7 @@ const STUCK_FILE_BYTES = 256_000_000;
 
 export const memory: Group = {
   name: "memory",
-  rows: [
+  rows: () => [
     {
       name: "memory of the FileServer, 64 uploads and 64 stuck downloads at once",
       unit: "MB",

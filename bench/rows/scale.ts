@@ -1,6 +1,7 @@
 // Whether a node with a million inodes is as fast as one with ten thousand.
 import type { Lab } from "#bench/lab.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
+import { amount } from "#bench/report.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
 const SMALL_INODES = 10_000;
@@ -10,7 +11,6 @@ const CALLS = 15_000;
 const FILES = 5_000;
 /** Shares no factor with the number of paths, so that every part of the tree is looked at in no simple order. */
 const STRIDE = 7_919;
-const NAME = "with 1,000,000 inodes (or --inodes)";
 const AGAINST = "with 10,000 inodes";
 
 interface Tree extends FileServerPair {
@@ -40,28 +40,28 @@ function tree(lab: Lab, inodes: number): Promise<Tree> {
   });
 }
 
-const lookRow: RatioRow = {
-  name: `GetAttr ${NAME}`,
+const lookRow = (inodes: number): RatioRow => ({
+  name: `GetAttr with ${amount(inodes)} inodes`,
   against: AGAINST,
   atLeast: 0.8,
   rate: "calls/s",
   async sides(lab) {
     const small = await tree(lab, SMALL_INODES);
-    const large = await tree(lab, lab.options.inodes);
+    const large = await tree(lab, inodes);
     const look = (on: Tree) => () =>
       on.measure("getAttr", { paths: on.paths, calls: CALLS, inFlight: IN_FLIGHT });
     return { ours: look(large), theirs: look(small) };
   },
-};
+});
 
-const createRow: RatioRow = {
-  name: `CreateFile ${NAME}`,
+const createRow = (inodes: number): RatioRow => ({
+  name: `CreateFile with ${amount(inodes)} inodes`,
   against: AGAINST,
   atLeast: 0.8,
   rate: "files/s",
   async sides(lab) {
     const small = await tree(lab, SMALL_INODES);
-    const large = await tree(lab, lab.options.inodes);
+    const large = await tree(lab, inodes);
     let round = 0;
     const create = (on: Tree) => () => {
       round += 1;
@@ -75,6 +75,9 @@ const createRow: RatioRow = {
     };
     return { ours: create(large), theirs: create(small) };
   },
-};
+});
 
-export const scale: Group = { name: "scale", rows: [lookRow, createRow] };
+export const scale: Group = {
+  name: "scale",
+  rows: ({ inodes }) => [lookRow(inodes), createRow(inodes)],
+};
