@@ -9,7 +9,14 @@ import {
   REGISTER_PER_MINUTE_PER_ADDRESS,
   STREAMS_PER_USER,
 } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import {
+  checkedFileServerAddress,
+  checkedNodeId,
+  formatHostPort,
+  type HostPort,
+  parseHostPort,
+} from "#base/node-id.ts";
 import { type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
 import { run } from "#os/exit-signals.ts";
 import { createLogger } from "#os/logger.ts";
@@ -22,7 +29,7 @@ interface Flags {
   readonly data: string;
   readonly id?: string;
   readonly name?: string;
-  readonly listen?: Listen;
+  readonly listen?: HostPort;
   readonly advertise?: string;
   readonly metaserver?: string[];
   readonly reserve?: bigint;
@@ -32,6 +39,7 @@ interface Flags {
   readonly idpCa?: string;
   readonly reflection: boolean;
   readonly passwordPath: boolean;
+  readonly mock: boolean;
   readonly insecure: boolean;
   readonly registerPerMinute: number;
   readonly streamsPerUser: number;
@@ -39,15 +47,10 @@ interface Flags {
   readonly logLevel: "debug" | "info" | "warn" | "error";
 }
 
-interface Listen {
-  readonly host: string;
-  readonly port: number;
-}
-
 const EXAMPLES = `
 Examples:
   A node alone on this machine, with mock sign-in, to try things out:
-    SVC_AUTH_MOCK=1 grove fileserver -data ./node1
+    grove fileserver -mock -data ./node1
 
   A node of a cluster:
     grove fileserver -data /srv/grove -id n1 -listen :50051 -advertise n1.example.net:50051 \\
@@ -55,7 +58,7 @@ Examples:
 
 Environment: IDP_CLIENT_ID with IDP_ISSUER or IDP_TOKENINFO_URL (whose ID tokens count), SVC_ADMIN_EMAIL,
 ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who may set quotas), SVC_METRICS_TOKEN (guards what /metrics tells of users),
-SVC_AUTH_MOCK=1 (accept mock tokens: never where others can reach it).
+SVC_AUTH_MOCK=1 (the same as -mock).
 
 The metrics listener (/metrics, /health, /ready) is plain HTTP on the gRPC port minus 41000.
 Stop with Ctrl-C or SIGTERM: running transfers have 15 seconds to finish.`;
@@ -78,7 +81,11 @@ export function command(): Command {
       `gRPC address; the port must be above 41000 (default: :${FILESERVER_PORT}, without TLS 127.0.0.1:${FILESERVER_PORT})`,
       parseListen,
     )
-    .option("--advertise <host:port>", "address that clients are sent to (default: the one listened on)")
+    .option(
+      "--advertise <host:port>",
+      "address that clients are sent to (default: the one listened on)",
+      parseAdvertise,
+    )
     .option(
       "--metaserver <host:port,...>",
       "the coordinator; without one the node stands alone and makes every root itself",
@@ -98,6 +105,7 @@ export function command(): Command {
     )
     .option("--reflection", "let clients ask for the protocol (grpcurl and others)", false)
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
+    .option("--mock", "accept mock tokens instead of real ones; for trials only", false)
     .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
     .option(
       "--register-per-minute <n>",
@@ -120,7 +128,8 @@ export function command(): Command {
 }
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const identity = readIdentitySettings(env);
+  const settings = readIdentitySettings(env);
+  const identity = { ...settings, mock: settings.mock || flags.mock };
   const options = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
   const log = createLogger({
     destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
@@ -136,8 +145,8 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
         const { host } = options.listen;
         log.info("serving", { host, grpc_port: node.grpcPort, metrics_port: node.metricsPort });
         process.stdout.write(
-          `grove fileserver ${options.id}: serves ${options.dataFolder} on ${host}:${node.grpcPort}, ` +
-            `metrics on http://${host}:${node.metricsPort}/metrics${identity.mock ? ", MOCK sign-in" : ""}\n`,
+          `grove fileserver ${options.id}: serves ${options.dataFolder} on ${formatHostPort({ host, port: node.grpcPort })}, ` +
+            `metrics on http://${formatHostPort({ host, port: node.metricsPort })}/metrics${identity.mock ? ", MOCK sign-in" : ""}\n`,
         );
         return { stop: () => node.stop() };
       },
@@ -155,17 +164,11 @@ async function optionsOf(
 ): Promise<FileServerOptions> {
   const tls = await readTlsMaterial(flags);
   const listen = flags.listen ?? {
-    host: tls === undefined || identity.mock ? "127.0.0.1" : "::",
+    host: tls === undefined || identity.mock ? "127.0.0.1" : "0.0.0.0",
     port: FILESERVER_PORT,
   };
   requireSafe(listen, { hasTls: tls !== undefined, isMock: identity.mock, isAllowed: flags.insecure });
-  const id = flags.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node";
-  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(id)) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      "-id is a host name's label: 1 to 63 of a-z, 0-9 and -, no - at its ends",
-    );
-  }
+  const id = checkedNodeId(flags.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node");
   return {
     dataFolder: flags.data,
     id,
@@ -187,14 +190,14 @@ async function optionsOf(
 
 /** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
 function requireSafe(
-  listen: Listen,
+  listen: HostPort,
   safety: { readonly hasTls: boolean; readonly isMock: boolean; readonly isAllowed: boolean },
 ): void {
   if (safety.isAllowed || listen.host === "localhost" || isLoopbackAddress(listen.host)) return;
   if (safety.isMock) {
     throw new GroveError(
       "BAD_ARGUMENT",
-      "SVC_AUTH_MOCK is on, and with it anybody can be anybody: listen on 127.0.0.1, or add -insecure to allow it all the same",
+      "mock sign-in is on, and with it anybody can be anybody: listen on 127.0.0.1, or add -insecure to allow it all the same",
     );
   }
   if (!safety.hasTls) {
@@ -229,28 +232,29 @@ function isWildcard(host: string): boolean {
   return host === "::" || host === "0.0.0.0";
 }
 
-function parseListen(text: string): Listen {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || !(port >= 1 && port <= 65_535)) {
-    throw new InvalidArgumentError(
-      'write it as HOST:PORT, [IPV6]:PORT or :PORT, for example "127.0.0.1:50051".',
-    );
-  }
-  try {
-    metricsPortOf(port);
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-  }
-  return { host: match[1] ?? (match[2] === "" ? "::" : (match[2] ?? "::")), port };
+function parseListen(text: string): HostPort {
+  return checked(() => {
+    const address = parseHostPort(text.startsWith(":") ? `0.0.0.0${text}` : text);
+    metricsPortOf(address.port);
+    return address;
+  });
+}
+
+function parseAdvertise(text: string): string {
+  return checked(() => checkedFileServerAddress(text));
 }
 
 function parseList(text: string): string[] {
-  const items = text.split(",").map((item) => item.trim());
-  if (items.some((item) => !/^\S+:\d{1,5}$/.test(item))) {
-    throw new InvalidArgumentError("write it as HOST:PORT, several with commas between them.");
+  return checked(() => text.split(",").map((item) => formatHostPort(parseHostPort(item.trim()))));
+}
+
+/** What is wrong with a value, the way the parser of the command line tells it. */
+function checked<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new InvalidArgumentError(`${errorText(error)}.`);
   }
-  return items;
 }
 
 function parseReserve(text: string): bigint {

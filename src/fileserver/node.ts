@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
@@ -139,7 +140,7 @@ async function assemble(
   const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
     throw new GroveError(
       "BAD_ARGUMENT",
-      `cannot listen on ${hostPort(options.listen)}: ${errorText(cause)}`,
+      `cannot listen on ${formatHostPort(options.listen)}: ${errorText(cause)}`,
       { cause },
     );
   });
@@ -268,7 +269,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     node: {
       id: options.id,
       name: options.name,
-      address: options.advertise ?? hostPort(bound),
+      address: options.advertise ?? formatHostPort(bound),
       instanceId: ulid(clock, random),
       dataId: storage.dataId,
       reserveBytes: options.reserveBytes,
@@ -289,10 +290,6 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   closers.push(() => link.stop());
   await link.start();
   return link;
-}
-
-function hostPort({ host, port }: { readonly host: string; readonly port: number }): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSink {

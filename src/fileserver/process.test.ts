@@ -60,11 +60,12 @@ for (const [what, words, env, text] of [
     "mock sign-in where others can reach it (C-06)",
     ["-listen", "0.0.0.0:50051"],
     MOCK,
-    /SVC_AUTH_MOCK is on.*-insecure/,
+    /mock sign-in is on.*-insecure/,
   ],
-  ["mock sign-in on all addresses (C-06)", ["-listen", ":50051"], MOCK, /SVC_AUTH_MOCK is on/],
+  ["mock sign-in on all addresses (C-06)", ["-listen", ":50051"], MOCK, /mock sign-in is on/],
   ["no TLS where others can reach it", ["-listen", ":50051"], { IDP_CLIENT_ID: "x" }, /-tls_cert/],
   ["a port that leaves none for metrics (T6)", ["-listen", "127.0.0.1:8080"], MOCK, /must be above 41000/],
+  ["-mock where others can reach it (C-06)", ["-mock", "-listen", "[::]:50051"], {}, /mock sign-in is on/],
   ["half of the TLS files", ["-tls_cert", "x.pem"], MOCK, /go together/],
   [
     "a TLS file that is not there",
@@ -72,7 +73,7 @@ for (const [what, words, env, text] of [
     MOCK,
     /cannot read x/,
   ],
-  ["an id that is no label", ["-id", "N_1"], MOCK, /-id is/],
+  ["an id that is no label", ["-id", "N_1"], MOCK, /node id has/],
   ["neither identity provider nor mock sign-in (D24)", [], { USE_IDP_AUTH: "0" }, /USE_IDP_AUTH=0/],
   ["a password hash of neither form", [], { ...MOCK, ADMIN_PASSWORD_HASH: "abc" }, /ADMIN_PASSWORD_HASH/],
 ] as const) {

@@ -1,0 +1,91 @@
+// A node with certificates: clients over TLS, the link to the metaserver over mutual TLS, and what /metrics says of the certificate.
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
+import { systemClock } from "#base/clock.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import type { Peer } from "#grpc/handler.ts";
+import { GrpcServer } from "#grpc/server.ts";
+import { Code, StatusError } from "#grpc/status.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { startTestNode, type TestNode } from "./node.fixture.ts";
+
+let folder = "";
+let authority: Authority;
+let meta: GrpcServer;
+let node: TestNode;
+const peers: Peer[] = [];
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "grove-tls-"));
+  authority = await loadOrCreateAuthority(folder, { clock: systemClock });
+  const material = async (id: string) => {
+    const issued = await authority.issueNodeCertificate({
+      id,
+      names: ["localhost"],
+      addresses: ["127.0.0.1"],
+    });
+    return { cert: issued.certificatePem, key: issued.keyPem, ca: authority.certificatePem };
+  };
+  meta = new GrpcServer({ tls: { ...(await material("meta")), requestClientCertificate: true } });
+  meta.addService(MetaServer, {
+    registerFileServer: (_request, context) => {
+      peers.push(context.peer);
+      return { clusterId: "c1", heartbeatSeconds: 5, epoch: 1n };
+    },
+    claimRoot: () => ({ rootId: "01ARZ3NDEKTSV4RRFFQ69G5FAV", fsId: "n1", address: "" }),
+  });
+  const { port } = await meta.listen({ host: "127.0.0.1", port: 0 });
+  node = await startTestNode({ options: { tls: await material("n1"), metaservers: [`127.0.0.1:${port}`] } });
+});
+after(async () => {
+  await node.stop();
+  await meta.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("the node shows its certificate to the metaserver (spec 5.6)", () => {
+  const [peer] = peers;
+  assert.ok(peer?.certificate?.authorized);
+  assert.match(peer.certificate.subjectAltName ?? "", /DNS:n1\.cluster\.local/);
+});
+
+test("a client that trusts the cluster's authority signs in and works over TLS; one that does not gets nothing", async () => {
+  const trusting = new GrpcChannel({ addresses: [node.address], tls: { ca: authority.certificatePem } });
+  const other = new GrpcChannel({ addresses: [node.address], tls: {} });
+  const plain = new GrpcChannel({ addresses: [node.address] });
+  try {
+    const mock = { metadata: { authorization: "Bearer mock-jwt.a@example.com" } };
+    const reply = await createClient(FileServer, trusting).registerClient({}, mock);
+    const session = { metadata: { authorization: `Bearer ${reply.sessionToken}` } };
+    const made = await createClient(FileServer, trusting).createFile(
+      { path: "/f", data: Buffer.from("x") },
+      session,
+    );
+    assert.equal(made.size, 1n);
+    for (const channel of [other, plain]) {
+      await assert.rejects(
+        createClient(FileServer, channel).registerClient({}, { ...mock, timeoutMs: 5_000 }),
+        (error) => error instanceof StatusError && error.code === Code.UNAVAILABLE,
+      );
+    }
+  } finally {
+    for (const channel of [trusting, other, plain]) channel.close();
+  }
+});
+
+test("/metrics says how many days the certificate has left (D12)", async () => {
+  const metrics = (await (await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics`)).json()) as Record<
+    string,
+    number
+  >;
+  const issued = await authority.issueNodeCertificate({ id: "probe" });
+  const wholeDays = Math.floor(
+    (Date.parse(new X509Certificate(issued.certificatePem).validTo) - Date.now()) / 86_400_000,
+  );
+  assert.ok(Math.abs((metrics["cert_days_left"] ?? 0) - wholeDays) <= 1);
+});
