@@ -178,6 +178,8 @@ export const STORAGE_QUEUE_COMMANDS = 16_384;
 export const STORAGE_QUEUE_BYTES = 67_108_864;
 /** Directories that the storage writer keeps in memory between transactions. */
 export const STORAGE_CACHED_DIRECTORIES = 16_384;
+/** Roots and directories that reads keep in memory as long as nothing is committed. */
+export const READ_CACHE_ENTRIES = 8_192;
 /** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
 export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 /** The same for all uploads together. */

@@ -1,7 +1,7 @@
 // Reads of the namespace on the main thread: synchronous, from one snapshot per turn of the event loop.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX } from "#base/limits.ts";
+import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX, READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { pageToken, readPageToken } from "./page-token.ts";
@@ -44,6 +44,16 @@ type Row = [
 ];
 type RootRow = [string, string, number, number, number, number, number, number, number];
 
+interface CachedDirectory {
+  readonly inode: Inode;
+  readonly hasGrants: boolean;
+}
+
+interface CachedRoot {
+  readonly root: RootRecord;
+  readonly directory: CachedDirectory;
+}
+
 const SORT_COLUMNS = { size: "size", mtime: "mtime_ms" } as const;
 
 /** Owner of the connection that reads. A broken database is told to `broken` once it is met, and read on as far as it goes. */
@@ -61,16 +71,23 @@ export class SnapshotReader {
   readonly #positions: StatementSync;
   readonly #chunk: StatementSync;
   readonly #garbage: StatementSync;
+  readonly #dataVersion: StatementSync;
   readonly #listings = new Map<string, StatementSync>();
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
   #isHeld = false;
+  /** Roots and directories met in the state of the database with this version; forgotten with it, so that a snapshot is never mixed. */
+  #cachedVersion = -1;
+  #cachedEntries = 0;
+  readonly #cachedRoots = new Map<string, CachedRoot>();
+  readonly #cachedDirectories = new Map<InodeId, Map<string, CachedDirectory>>();
 
   constructor(path: string, broken: (error: unknown) => void) {
     this.#db = openReader(path);
     this.#broken = broken;
     this.#begin = this.#db.prepare("BEGIN");
     this.#end = this.#db.prepare("COMMIT");
+    this.#dataVersion = this.#prepare("PRAGMA data_version");
     this.#child = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
     this.#inode = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
     const root = `SELECT owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count, number
@@ -119,22 +136,62 @@ export class SnapshotReader {
 
   resolve(owner: string, names: readonly string[]): Resolution {
     return this.#read(() => {
-      const rootRow = this.#root.get(owner) as RootRow | undefined;
-      if (rootRow === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such root on this node");
-      const root = this.#toRoot(rootRow);
-      let row = this.#inode.get(root.directoryId) as unknown as Row;
-      const chain: [Inode, ...Inode[]] = [toInode(row, owner)];
-      const granted = hasGrants(row) ? [row[0]] : [];
+      const cached = this.#cachedRoots.get(owner) ?? this.#loadRoot(owner);
+      let parent: CachedDirectory = cached.directory;
+      const chain: [Inode, ...Inode[]] = [parent.inode];
+      const granted = parent.hasGrants ? [parent.inode.id] : [];
       let depth = 0;
-      for (; depth < names.length && row[3] === KIND_DIRECTORY; depth++) {
-        const child = this.#child.get(row[0], names[depth] ?? "") as Row | undefined;
-        if (child === undefined) break;
-        row = child;
-        chain.push(toInode(row, owner));
-        if (hasGrants(row)) granted.push(row[0]);
+      for (; depth < names.length; depth++) {
+        const name = names[depth] ?? "";
+        const known = this.#cachedDirectories.get(parent.inode.id)?.get(name);
+        if (known !== undefined) {
+          parent = known;
+          chain.push(known.inode);
+          if (known.hasGrants) granted.push(known.inode.id);
+          continue;
+        }
+        const row = this.#child.get(parent.inode.id, name) as Row | undefined;
+        if (row === undefined) break;
+        const child = { inode: toInode(row, owner), hasGrants: hasGrants(row) };
+        chain.push(child.inode);
+        if (child.hasGrants) granted.push(child.inode.id);
+        if (row[3] !== KIND_DIRECTORY) {
+          depth++;
+          break;
+        }
+        this.#remember(parent.inode.id, name, child);
+        parent = child;
       }
-      return { root, chain, missing: names.slice(depth), shared: this.#usernames(granted) };
+      return { root: cached.root, chain, missing: names.slice(depth), shared: this.#usernames(granted) };
     });
+  }
+
+  #loadRoot(owner: string): CachedRoot {
+    const rootRow = this.#root.get(owner) as RootRow | undefined;
+    if (rootRow === undefined) throw new GroveError("NO_SUCH_PATH", "there is no such root on this node");
+    const root = this.#toRoot(rootRow);
+    const row = this.#inode.get(root.directoryId) as unknown as Row;
+    const cached = { root, directory: { inode: toInode(row, owner), hasGrants: hasGrants(row) } };
+    this.#makeRoom();
+    this.#cachedRoots.set(owner, cached);
+    return cached;
+  }
+
+  #remember(parentId: InodeId, name: string, directory: CachedDirectory): void {
+    this.#makeRoom();
+    const siblings = this.#cachedDirectories.get(parentId);
+    if (siblings === undefined) this.#cachedDirectories.set(parentId, new Map([[name, directory]]));
+    else siblings.set(name, directory);
+  }
+
+  #makeRoom(): void {
+    if (++this.#cachedEntries > READ_CACHE_ENTRIES) this.#forget();
+  }
+
+  #forget(): void {
+    this.#cachedEntries = 0;
+    this.#cachedRoots.clear();
+    this.#cachedDirectories.clear();
   }
 
   list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
@@ -219,6 +276,9 @@ export class SnapshotReader {
       if (!this.#isHeld) {
         this.#begin.run();
         this.#isHeld = true;
+        const [version] = this.#dataVersion.get() as unknown as [number];
+        if (version !== this.#cachedVersion) this.#forget();
+        this.#cachedVersion = version;
         // Not longer than this turn: a held snapshot keeps the log from being emptied.
         setImmediate(() => this.renew());
       }

@@ -104,7 +104,7 @@ async function perform(storage: Storage, operation: ModelOperation): Promise<num
       return (await storage.rename({ ...BY_OWNER, inodeId: node.id, parentId: parent.id, name, onConflict }))
         .inode.id;
     }
-    case "remove":
+    default:
       await storage.remove({ ...BY_OWNER, inodeId: operation.node.id, recursive: operation.recursive });
       return undefined;
   }

@@ -70,7 +70,7 @@ export class TreeModel {
         return this.#write(operation.node, operation.offset, operation.bytes);
       case "rename":
         return this.#rename(operation);
-      case "remove":
+      default:
         return this.#remove(operation.node, operation.recursive);
     }
   }
