@@ -128,8 +128,7 @@ export function command(): Command {
 }
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const settings = readIdentitySettings(env);
-  const identity = { ...settings, mock: settings.mock || flags.mock };
+  const identity = readIdentitySettings(flags.mock ? { ...env, SVC_AUTH_MOCK: "1" } : env);
   const options = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
   const log = createLogger({
     destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
