@@ -27,7 +27,9 @@ function sentence(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "") return "";
   // A path or a name keeps its letters.
-  const capital = /^[a-z]+ /.test(trimmed) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
+  const capital = /^[a-z]+(?: |$)/.test(trimmed)
+    ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1)
+    : trimmed;
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }
 

@@ -10,7 +10,7 @@ import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
 import type { Profile } from "./profile.ts";
 import { isStatusError, refusalOf } from "./refusal.ts";
-import { type Family, familiesOf, openChannel } from "./server-address.ts";
+import { type Family, familiesOf, openChannel, requireSafeForToken } from "./server-address.ts";
 import type { SessionCache, StoredSession } from "./session-cache.ts";
 
 /** What a link is made from. */
@@ -114,6 +114,7 @@ export class FileServerLink {
   /** Opens a session over the first family on which the server answers. */
   async #register(why: string): Promise<OpenSession> {
     const token = await this.#deps.identity.idToken(why);
+    requireSafeForToken(this.#deps.profile, this.address, token);
     const families = await familiesOf(this.address, this.#line?.family);
     let failure: unknown;
     for (const addresses of families) {

@@ -2,10 +2,8 @@
 import { canonicalUsername } from "#base/names.ts";
 import { ClientError } from "./client-error.ts";
 import { PASTE_MAX_LENGTH } from "./limits.ts";
+import { MOCK_PREFIX } from "./mock-token.ts";
 import { parseFields, type StoredFields } from "./stored-json.ts";
-
-/** Prefix of the tokens of mock mode (spec 5.7). */
-export const MOCK_PREFIX = "mock-jwt.";
 
 /** Claims of a token, unverified. */
 export interface TokenClaims {
@@ -14,11 +12,6 @@ export interface TokenClaims {
   /** Wall time of its `exp`; undefined when it names none. */
   readonly expiresAtMs: number | undefined;
   readonly issuer: string | undefined;
-}
-
-/** The mock token of a user (spec 5.7). */
-export function mockToken(email: string): string {
-  return MOCK_PREFIX + canonicalUsername(email);
 }
 
 /** Reads the claims of an ID token or a mock token. Throws SIGN_IN_FAILED when it is neither. */

@@ -256,3 +256,14 @@ test("a sign-in as another user ends the sessions of the one before", async () =
   ) as Record<string, unknown>;
   assert.equal(whoami["username"], "bob@example.com");
 });
+
+test("a real ID token is not sent over plain HTTP to another machine", async () => {
+  const claims = Buffer.from(JSON.stringify({ email: "alice@example.com" })).toString("base64url");
+  const result = await client.run(
+    import("./login-command.ts"),
+    ["--token-stdin", "--cluster", join(client.folder, "cluster.json"), "--metaserver", "192.0.2.1:50050"],
+    { stdin: `e30.${claims}.c2ln\n` },
+  );
+  assert.equal(result.code, 1);
+  assert.match(result.err, /not sent to 192\.0\.2\.1:50050, since the connection is not encrypted/);
+});

@@ -2,19 +2,19 @@
 import { hash } from "node:crypto";
 import { Command } from "commander";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { U64_MAX } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
-import { SHORT } from "./cluster.ts";
+import { type Cluster, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { CALL_TIMEOUT_MS } from "./limits.ts";
 import { askSecret } from "./prompt.ts";
 import { refusalOf } from "./refusal.ts";
-import { isLoopback } from "./server-address.ts";
+import { isLoopback, isPlain } from "./server-address.ts";
 
 interface SetFlags extends ClientFlags {
   readonly adminPassword?: boolean;
@@ -103,9 +103,11 @@ async function setQuota(context: ClientContext, user: string, size: string, flag
     });
   }
   const byPassword = flags.adminPassword === true || flags.adminPasswordStdin === true;
+  const cluster = await context.cluster();
+  const root = await rootNear(cluster, username);
   const reply = byPassword
-    ? await setByPassword(context, username, quotaBytes)
-    : await (await context.cluster()).run(username, SHORT, (server) =>
+    ? await setByPassword(context, root, { username, quotaBytes })
+    : await cluster.run(root, SHORT, (server) =>
         server.files.setQuota({ username, quotaBytes }, server.unary),
       );
   requireSuccess(reply);
@@ -121,21 +123,34 @@ function requireSuccess(reply: SetQuotaResponse): void {
   if (reply.success) return;
   if (reply.error.startsWith("permission denied")) throw new GroveError("NOT_ADMIN", reply.error);
   throw new ClientError("USAGE", reply.error === "" ? "the server refused" : reply.error, {
-    todo: "Check the user's name and the size.",
+    todo: "Check the name; if it is right, name the server that holds the user's files with --fileserver HOST:PORT.",
   });
+}
+
+/**
+ * A root on the server that is to be asked: the user's own where the way to it is told, else the caller's, since an administrator is
+ * shown no more of other users' roots than anybody (spec 5.4).
+ */
+async function rootNear(cluster: Cluster, username: string): Promise<string> {
+  try {
+    await cluster.router.find(username);
+    return username;
+  } catch (error) {
+    if (isGroveError(error, "NOT_SHARED", "NOT_OWNER", "NO_SUCH_PATH")) return "";
+    throw error;
+  }
 }
 
 async function setByPassword(
   context: ClientContext,
-  username: string,
-  quotaBytes: bigint,
+  root: string,
+  request: { readonly username: string; readonly quotaBytes: bigint },
 ): Promise<SetQuotaResponse> {
   const cluster = await context.cluster();
-  const { address } = await cluster.router.find(username);
+  const { address } = await cluster.router.find(root);
   const profile = await context.profile();
-  const isPlain = profile.mock && profile.ca === undefined;
   // The hash is as good as the password (decision T9), so it does not cross a network that can be read.
-  if (isPlain && !isLoopback(address)) {
+  if (isPlain(profile) && !isLoopback(address)) {
     throw new ClientError(
       "USAGE",
       `the password is not sent to ${address}, since the connection is not encrypted`,
@@ -144,14 +159,11 @@ async function setByPassword(
   const password = await askSecret(context.terminal, "Administrator's password: ", context.signal);
   const files = await cluster.link(address).filesWithoutSession();
   try {
-    return await files.setQuota(
-      { username, quotaBytes },
-      {
-        metadata: { "x-admin-password-hash": hash("sha256", password, "hex") },
-        timeoutMs: CALL_TIMEOUT_MS,
-        signal: context.signal,
-      },
-    );
+    return await files.setQuota(request, {
+      metadata: { "x-admin-password-hash": hash("sha256", password, "hex") },
+      timeoutMs: CALL_TIMEOUT_MS,
+      signal: context.signal,
+    });
   } catch (error) {
     throw await refusalOf(error, address);
   }

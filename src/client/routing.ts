@@ -9,7 +9,7 @@ import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
 import { type Profile, parseAddress } from "./profile.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Route, RouteCache } from "./route-cache.ts";
-import { openChannel } from "./server-address.ts";
+import { openChannel, requireSafeForToken } from "./server-address.ts";
 
 /** What a router is made from. */
 export interface RouterDeps {
@@ -101,6 +101,7 @@ export class Router {
   ): Promise<T> {
     const token = await this.#deps.identity.idToken("the way to your files must be asked for");
     const metaservers = this.#metaservers();
+    for (const address of metaservers) requireSafeForToken(this.#deps.profile, address, token);
     this.#client ??= await this.#connect(metaservers);
     try {
       return await operation(this.#client, {

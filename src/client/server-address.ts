@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
 import { ClientError } from "./client-error.ts";
+import { MOCK_PREFIX } from "./mock-token.ts";
 import type { Profile } from "./profile.ts";
 
 /** IP family of a connection. */
@@ -56,6 +57,27 @@ export async function familiesOf(address: string, wanted: Family | undefined): P
   return chosen.length > 0 ? chosen : families;
 }
 
+/** True when calls to this cluster are not encrypted: only a mock cluster without an authority of its own. */
+export function isPlain(profile: Pick<Profile, "ca" | "mock">): boolean {
+  return profile.mock && profile.ca === undefined;
+}
+
+/** Throws USAGE rather than send a real ID token over a network that others can read; a mock token is no secret. */
+export function requireSafeForToken(
+  profile: Pick<Profile, "ca" | "mock">,
+  address: string,
+  token: string,
+): void {
+  if (!isPlain(profile) || isLoopback(address) || token.startsWith(MOCK_PREFIX)) return;
+  throw new ClientError(
+    "USAGE",
+    `your ID token is not sent to ${address}, since the connection is not encrypted`,
+    {
+      todo: "Name the authority of the cluster with --ca, or sign in with --mock.",
+    },
+  );
+}
+
 /** Opens a channel to the addresses of one host. It connects when first used. */
 export function openChannel(
   profile: Pick<Profile, "ca" | "mock">,
@@ -63,12 +85,11 @@ export function openChannel(
   addresses: readonly string[],
 ): GrpcChannel {
   const { host } = splitAddress(address);
-  const isPlain = profile.mock && profile.ca === undefined;
   const tls = {
     ...(profile.ca === undefined ? {} : { ca: profile.ca }),
     // Connecting to a number must not change which name the certificate has to hold.
     ...(isIP(host) === 0 ? { serverName: host } : {}),
   };
   const options: GrpcChannelOptions = { addresses, keepalive: KEEPALIVE, backoff: { maxMs: 2_000 } };
-  return new GrpcChannel(isPlain ? options : { ...options, tls });
+  return new GrpcChannel(isPlain(profile) ? options : { ...options, tls });
 }

@@ -1,5 +1,5 @@
 // Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
@@ -57,8 +57,8 @@ export async function uploadFile(
   try {
     const stats = await handle.stat();
     const chunks = readChunks(handle, localPath, stats.size);
-    const mtimeMs = Math.trunc(stats.mtimeMs);
-    return await uploadChunks(server, chunks, { ...target, sizeBytes: stats.size, mtimeMs }, onBytes);
+    const header = { ...target, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
+    return await uploadChunks(server, chunks, header, onBytes);
   } finally {
     await handle.close();
   }
@@ -90,10 +90,15 @@ function readSmallFile(path: string): SmallFile | undefined {
       if (read === 0 || length === buffer.length) break;
     }
     if (length > stats.size) throw new ClientError("LOCAL_FILE", `${path} grew while it was read`);
-    return { data: buffer.subarray(0, length), mtimeMs: Math.trunc(stats.mtimeMs) };
+    return { data: buffer.subarray(0, length), mtimeMs: changeTime(stats) };
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Whole milliseconds; the first of all moments becomes the one after it, since 0 means "now" on the wire. */
+function changeTime(stats: Pick<Stats, "mtimeMs">): number {
+  return Math.trunc(stats.mtimeMs) || 1;
 }
 
 async function uploadSmall(
