@@ -7,12 +7,13 @@ import { Metadata, type MetadataInit } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import { type ReplyListeners, ReplyMetadata } from "./reply-metadata.ts";
 import { formatTimeout, isGrpcContentType, TIMER_MAX_MS } from "./request-headers.ts";
-import { type Requests, requestsOf } from "./requests.ts";
+import { type Requests, requestsOf, type Wire } from "./requests.ts";
 import { resetStream, statusOfReset } from "./reset.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet, type SlicedWriter } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError, statusOf, statusOfHttp } from "./status.ts";
+import { type ClientStreamListener, listenAsClient } from "./stream-events.ts";
 import type { Transport } from "./transport.ts";
 
 /** What a caller may say about one call. */
@@ -29,31 +30,10 @@ export interface CallOptions extends ReplyListeners {
 /** How often a call that no server has looked at is sent again by itself. */
 const TRANSPARENT_RETRIES = 3;
 
-const CALL = Symbol("call");
-type CallStream = ClientHttp2Stream & { [CALL]?: ClientCall };
-
-function onResponse(this: CallStream, headers: IncomingHttpHeaders, flags: number, raw: string[]): void {
-  this[CALL]?.onResponse(this, headers, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
-}
-function onTrailers(this: CallStream, _headers: IncomingHttpHeaders, _flags: number, raw: string[]): void {
-  this[CALL]?.onTrailers(this, raw);
-}
-function onData(this: CallStream, chunk: Buffer): void {
-  this[CALL]?.onData(chunk);
-}
-function onEnd(this: CallStream): void {
-  this[CALL]?.onEnd(this);
-}
-function onClose(this: CallStream): void {
-  this[CALL]?.onClose(this);
-}
-/** Every failure of a stream also closes it, which is what the call looks at. */
-function onError(): void {}
-
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /** A call of any kind. Use it once: start it in one of its ways, then read what it gives. */
-export class ClientCall implements CallWaiter, OutgoingCall {
+export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListener {
   readonly method: DescMethod;
   readonly waitForReady: boolean;
   readonly timeoutMs: number | undefined;
@@ -167,28 +147,29 @@ export class ClientCall implements CallWaiter, OutgoingCall {
     if (this.#isSettled) return;
     this.#transport = transport;
     this.#gotHeaders = false;
-    const stream: CallStream = transport.request(this.#headerList(transport));
+    let stream: ClientHttp2Stream;
+    try {
+      stream = transport.request(this.#headerList(transport));
+    } catch (cause) {
+      // Metadata that HTTP/2 refuses, such as two values of a header that may have one.
+      return this.#fail(new StatusError(Code.INTERNAL, "the metadata cannot be sent", { cause }));
+    }
     this.#stream = stream;
-    stream[CALL] = this;
-    stream.on("error", onError);
-    stream.on("response", onResponse);
-    stream.on("data", onData);
-    stream.on("trailers", onTrailers);
-    stream.on("end", onEnd);
-    stream.on("close", onClose);
+    listenAsClient(stream, this);
     this.#outlet = undefined;
     this.#opened?.resolve(this.#openOutlet());
     const whole = this.#requests?.framed;
-    if (whole !== undefined) {
-      stream.end(whole);
-      return;
-    }
-    this.#requests?.send({
+    if (whole !== undefined) stream.end(whole);
+    else this.#requests?.send(this.#wireOf(stream));
+  }
+
+  #wireOf(stream: ClientHttp2Stream): Wire {
+    return {
       stream,
       outlet: () => this.#openOutlet(),
       isOver: () => this.#isSettled || this.#stream !== stream,
       fail: (error) => this.#fail(error),
-    });
+    };
   }
 
   /** No connection could be had. */
@@ -249,10 +230,7 @@ export class ClientCall implements CallWaiter, OutgoingCall {
 
   onClose(stream: ClientHttp2Stream): void {
     if (stream !== this.#stream || this.#isSettled) return;
-    if (this.#status !== undefined && (this.#inputEnded || this.#status !== null)) {
-      this.#conclude();
-      return;
-    }
+    if (this.#status !== undefined && (this.#inputEnded || this.#status !== null)) return this.#conclude();
     const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
     const isUnseen = code === constants.NGHTTP2_REFUSED_STREAM || this.#transport?.isUsable === false;
     if (
@@ -354,12 +332,9 @@ export class ClientCall implements CallWaiter, OutgoingCall {
 
   #seekTransport(): void {
     const transport = this.#core.current();
-    if (transport === undefined) {
-      this.#isWaiting = true;
-      this.#core.wait(this);
-    } else {
-      this.ready(transport);
-    }
+    if (transport !== undefined) return this.ready(transport);
+    this.#isWaiting = true;
+    return this.#core.wait(this);
   }
 
   #makeInbox(encoding: string): Inbox<unknown> {

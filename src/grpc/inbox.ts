@@ -1,8 +1,11 @@
 // Messages on their way in: a queue between the HTTP/2 stream, which pushes, and the consumer, who pulls.
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Deframer, decompress, type MessageBudget, WholeBodies } from "./frames.ts";
-import { type MessageLimits, RECEIVE_QUEUE_BYTES } from "./limits.ts";
+import { type MessageLimits, RECEIVE_QUEUE_BYTES, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Code, StatusError } from "./status.ts";
+
+/** Counted for each waiting message beside its bytes, so that empty ones fill the queue too. */
+export const MESSAGE_OVERHEAD_BYTES = 256;
 
 /** What an inbox needs of its stream to hold the peer back. */
 export interface PausableStream {
@@ -96,7 +99,8 @@ export abstract class Inbox<T> {
 
   /** Ends the queue with an error; what waits in it is dropped. */
   fail(error: StatusError): void {
-    this.#failure ??= error;
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
     this.drop();
     this.wake();
   }
@@ -143,6 +147,17 @@ export abstract class Inbox<T> {
     }
   }
 
+  /** Counts a whole message that waits for the consumer, against the budget too when it is large. */
+  protected holdBody(body: Buffer): void {
+    if (body.length > SMALL_MESSAGE_BYTES) this.deps.budget.take(body.length);
+    this.hold(body.length + MESSAGE_OVERHEAD_BYTES);
+  }
+
+  protected letGoBody(body: Buffer): void {
+    if (body.length > SMALL_MESSAGE_BYTES) this.deps.budget.give(body.length);
+    this.letGo(body.length + MESSAGE_OVERHEAD_BYTES);
+  }
+
   protected wake(): void {
     const wake = this.#wake;
     this.#wake = undefined;
@@ -157,7 +172,8 @@ export abstract class Inbox<T> {
   }
 }
 
-interface WaitingBody {
+/** A message that waits whole. */
+export interface WaitingBody {
   readonly body: Buffer;
   readonly compressed: boolean;
 }
@@ -167,14 +183,14 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
   readonly #desc: D;
   readonly #bodies: WholeBodies;
   readonly #deframer: Deframer;
-  #waiting: WaitingBody[] = [];
+  readonly #waiting: WaitingBody[] = [];
 
   constructor(desc: D, deps: InboxDeps) {
     super(deps);
     this.#desc = desc;
     this.#bodies = new WholeBodies(deps.budget, (body, compressed) => {
+      this.holdBody(body);
       this.#waiting.push({ body, compressed });
-      this.hold(body.length);
       this.wake();
     });
     this.#deframer = new Deframer(this.#bodies, deps.limits.receiveMessageBytes);
@@ -192,7 +208,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
     this.throwIfFailed();
     const first = this.#waiting.shift();
     if (first !== undefined) {
-      this.letGo(first.body.length);
+      this.letGoBody(first.body);
       return decodeBody(this.#desc, first.body, first.compressed, this.deps.encoding, this.deps.limits);
     }
     if (this.hasEnded()) return null;
@@ -200,7 +216,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
   }
 
   protected override drop(): void {
-    this.#waiting = [];
+    for (const { body } of this.#waiting.splice(0)) this.letGoBody(body);
     this.#bodies.release();
   }
 }

@@ -5,7 +5,19 @@ const TEXT_VALUE = /^[\x20-\x7e]*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Headers that the protocol itself owns; callers can neither set nor read them as metadata. */
-const RESERVED = new Set(["te", "content-type", "connection", "keep-alive", "transfer-encoding", "upgrade"]);
+const RESERVED = new Set([
+  "connection",
+  "content-length",
+  "content-type",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 const isReserved = (name: string): boolean =>
   name.charCodeAt(0) === 0x3a || name.startsWith("grpc-") || RESERVED.has(name);

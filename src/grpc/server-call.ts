@@ -1,54 +1,26 @@
 // One call on the server, from its request headers to its status.
-import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { constants } from "node:http2";
-import {
-  create,
-  type DescMessage,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
-import type { Clock } from "#base/clock.ts";
+import type { ServerHttp2Stream } from "node:http2";
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-context.ts";
-import { compress, frame, type MessageBudget } from "./frames.ts";
 import type { ServerInterceptor } from "./handler.ts";
-import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
-import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
+import { type Inbox, MessageInbox } from "./inbox.ts";
 import { Metadata } from "./metadata.ts";
-import { Outlet } from "./outlet.ts";
 import type { RequestHeaders } from "./request-headers.ts";
-import { resetStream } from "./reset.ts";
+import type { AnyHandler, ServedMethod } from "./served-method.ts";
+import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
-import { Code, StatusError, statusHeaders } from "./status.ts";
-
-/** A handler of any kind, with its types forgotten. */
-export type AnyHandler = (input: unknown, context: CallContext, writer?: unknown) => unknown;
-
-/** A method as the server keeps it. */
-export interface ServedMethod {
-  readonly called: CalledMethod;
-  readonly input: DescMessage;
-  readonly output: DescMessage;
-  /** Undefined when the service has not implemented it. */
-  readonly handler: AnyHandler | undefined;
-  readonly slicedRequests: SlicedField<DescMessage> | undefined;
-  readonly slicedResponses: SlicedField<DescMessage> | undefined;
-}
+import { Code, StatusError } from "./status.ts";
+import type { ServerStreamListener } from "./stream-events.ts";
 
 /** What every call of a server shares. */
-export interface ServerCallDeps {
-  readonly limits: ServerLimits;
-  readonly clock: Clock;
-  readonly budget: MessageBudget;
+export interface ServerCallDeps extends ReplyDeps {
   readonly interceptors: readonly ServerInterceptor[];
   /** Turns what a handler threw into a status, and reports what nobody expected. */
   readonly toStatus: (error: unknown, call: ServerCall) => StatusError;
   /** Called once, when the stream is closed and the handler has returned. */
   readonly onGone: (call: ServerCall) => void;
-  /** Steady time of the last sweep, near enough for what is counted in seconds. */
-  sweptAtMs: number;
 }
 
 /** The connection that a call is on. */
@@ -57,28 +29,11 @@ export interface CallConnection {
   readonly calls: Set<ServerCall>;
 }
 
-const OK_HEADERS: readonly string[] = [":status", "200", "content-type", "application/grpc"];
-const OK_TRAILERS: OutgoingHttpHeaders = { "grpc-status": "0" };
-const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
-const TRAILERS_ONLY = { endStream: true, sendDate: false };
-/** Replies below this size are not worth compressing. */
-const COMPRESS_MIN_BYTES = 256;
+const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
+  kind === "bidi_streaming" || kind === (direction === "requests" ? "client_streaming" : "server_streaming");
 
-const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
-  const headers: Record<string, string | string[]> = {};
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] as string;
-    const value = raw[i + 1] as string;
-    const before = headers[name];
-    if (before === undefined) headers[name] = value;
-    else if (typeof before === "string") headers[name] = [before, value];
-    else before.push(value);
-  }
-  return headers;
-};
-
-/** A call in progress. The server feeds it from its stream's events. */
-export class ServerCall implements CallContext {
+/** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
+export class ServerCall implements CallContext, ServerStreamListener {
   readonly method: CalledMethod;
   readonly timeoutMs: number | undefined;
   readonly #deps: ServerCallDeps;
@@ -86,28 +41,24 @@ export class ServerCall implements CallContext {
   readonly #served: ServedMethod;
   readonly #headers: RequestHeaders;
   readonly #connection: CallConnection;
+  readonly #reply: ServerReply;
+  /** A request stream's messages; undefined where there is one request. */
   readonly #inbox: Inbox<unknown> | undefined;
   readonly #single: SingleMessage | undefined;
-  #outlet: Outlet | undefined;
   #metadata: Metadata | undefined;
-  #responseHeaders: Metadata | undefined;
-  #trailers: Metadata | undefined;
   #values: Map<symbol, unknown> | undefined;
   #abort: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
-  #reply: unknown;
-  #heldReplyBytes = 0;
-  #trailersToSend: OutgoingHttpHeaders = OK_TRAILERS;
+  /** What the handler of a call with one reply returned. */
+  #result: unknown;
   /** What ended the call from outside: the handler's own outcome no longer counts. */
   #cancelled: StatusError | undefined;
   #isRunning = false;
-  #isFinished = false;
   #isClosed = false;
   #inputEnded = false;
   #receivedBytes = 0;
   #checkedBytes = 0;
   #checkedAtMs: number;
-  #finishedAtMs = 0;
 
   constructor(
     deps: ServerCallDeps,
@@ -125,14 +76,10 @@ export class ServerCall implements CallContext {
     this.method = served.called;
     this.timeoutMs = headers.timeoutMs;
     this.#checkedAtMs = deps.sweptAtMs;
-    const { kind } = served.called;
-    if (kind === "client_streaming" || kind === "bidi_streaming") {
-      const inboxDeps: InboxDeps = {
-        stream,
-        limits: deps.limits,
-        budget: deps.budget,
-        encoding: headers.encoding,
-      };
+    this.#reply = new ServerReply(deps, stream, headers);
+    if (isStreaming(served.called.kind, "requests")) {
+      const { limits, budget } = deps;
+      const inboxDeps = { stream, limits, budget, encoding: headers.encoding };
       this.#inbox =
         served.slicedRequests === undefined
           ? new MessageInbox(served.input, inboxDeps)
@@ -152,13 +99,11 @@ export class ServerCall implements CallContext {
   }
 
   get responseHeaders(): Metadata {
-    this.#responseHeaders ??= new Metadata();
-    return this.#responseHeaders;
+    return this.#reply.headers;
   }
 
   get trailers(): Metadata {
-    this.#trailers ??= new Metadata();
-    return this.#trailers;
+    return this.#reply.trailers;
   }
 
   get values(): Map<symbol, unknown> {
@@ -174,7 +119,6 @@ export class ServerCall implements CallContext {
     return this.#abort.signal;
   }
 
-  /** True when the stream may be paused for the handler's sake. */
   get mayPause(): boolean {
     return this.#inbox !== undefined;
   }
@@ -182,6 +126,10 @@ export class ServerCall implements CallContext {
   /** True while the client may still send, and its bytes count against the receive windows. */
   get isReceiving(): boolean {
     return !this.#inputEnded && !this.#isClosed;
+  }
+
+  sendHeaders(): void {
+    this.#reply.sendHeaders();
   }
 
   /** Starts the deadline and, for request streams, the handler. */
@@ -197,7 +145,7 @@ export class ServerCall implements CallContext {
   /** The stream's next slice. */
   onData(chunk: Buffer): void {
     this.#receivedBytes += chunk.length;
-    if (this.#isFinished) return;
+    if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);
       else this.#single?.push(chunk);
@@ -209,7 +157,7 @@ export class ServerCall implements CallContext {
   /** The client has sent everything. */
   onEnd(): void {
     this.#inputEnded = true;
-    if (this.#isFinished) return;
+    if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.end();
       else if (this.#single !== undefined) this.#startSingle(this.#single);
@@ -223,64 +171,48 @@ export class ServerCall implements CallContext {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connection.calls.delete(this);
-    this.#deps.budget.give(this.#heldReplyBytes);
-    this.#heldReplyBytes = 0;
-    if (!this.#isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
-    this.#release();
+    if (!this.#reply.isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
+    this.#reply.release();
     if (!this.#isRunning) this.#deps.onGone(this);
   }
 
   /** The last message is out; the status follows. */
   onWantTrailers(): void {
-    if (!this.#stream.destroyed && !this.#stream.closed) this.#stream.sendTrailers(this.#trailersToSend);
+    this.#reply.sendTrailers();
   }
 
   /** Ends the call from outside: the handler's signal aborts, and the client is told unless it is gone. */
   cancel(reason: StatusError): void {
-    if (this.#isFinished) return;
-    this.#cancelled ??= reason;
+    if (this.#reply.isFinished) return;
+    this.#cancelled = reason;
     this.#inbox?.fail(reason);
-    this.#outlet?.fail(reason);
-    this.#finish(reason);
+    this.#reply.cancel(reason);
+    this.#inputNoLongerMatters();
     this.#abort?.abort(reason);
   }
 
   /** Looks whether bytes still move; called every second. */
   checkProgress(nowMs: number): void {
-    const { limits } = this.#deps;
-    if (this.#isFinished) {
-      // A reply that still moves may take its time; one that does not is given up, and so is a client that only sends.
-      const done = this.#stream.writableFinished;
-      const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
-      if (idleMs > (done ? LINGER_MS : limits.sendStallMs)) this.#reset(done);
+    if (this.#reply.isFinished) {
+      this.#reply.endIfLingering(nowMs);
       return;
     }
-    if ((this.#outlet?.stalledMs ?? 0) > limits.sendStallMs) {
+    if (this.#reply.isStalled()) {
       this.cancel(new StatusError(Code.CANCELLED, "the client does not read"));
-      this.#reset(false);
+      this.#reply.abandon();
       return;
     }
+    const { progressWindowMs, minimumBytesPerSecond } = this.#deps.limits;
     const owesBytes =
       this.#inbox === undefined ? !this.#inputEnded : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
-    if (!owesBytes) {
-      this.#checkedAtMs = nowMs;
-      this.#checkedBytes = this.#receivedBytes;
-    } else if (nowMs - this.#checkedAtMs >= limits.progressWindowMs) {
-      const dueBytes = ((nowMs - this.#checkedAtMs) / 1_000) * limits.minimumBytesPerSecond;
-      if (this.#receivedBytes - this.#checkedBytes < dueBytes) {
-        this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
-      }
-      this.#checkedAtMs = nowMs;
-      this.#checkedBytes = this.#receivedBytes;
+    const elapsedMs = nowMs - this.#checkedAtMs;
+    if (owesBytes && elapsedMs < progressWindowMs) return;
+    const arrivedBytes = this.#receivedBytes - this.#checkedBytes;
+    this.#checkedAtMs = nowMs;
+    this.#checkedBytes = this.#receivedBytes;
+    if (owesBytes && arrivedBytes < (elapsedMs / 1_000) * minimumBytesPerSecond) {
+      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
     }
-  }
-
-  /** Ends the stream by force: a close alone would wait until the client takes what lies before it. */
-  #reset(isDone: boolean): void {
-    if (!isDone) return resetStream(this.#stream);
-    this.#stream.close(constants.NGHTTP2_NO_ERROR);
-    this.#stream.destroy();
-    return undefined;
   }
 
   #startSingle(single: SingleMessage): void {
@@ -288,7 +220,7 @@ export class ServerCall implements CallContext {
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
-          if (!this.#isFinished) this.#run(decoded);
+          if (!this.#reply.isFinished) this.#run(decoded);
         },
         (error: unknown) => this.#breakOff(error),
       );
@@ -299,7 +231,7 @@ export class ServerCall implements CallContext {
 
   /** A fault of the request itself: a running handler learns of it through its requests and its signal. */
   #breakOff(error: unknown): void {
-    this.cancel(error instanceof StatusError ? error : this.#deps.toStatus(error, this));
+    this.cancel(this.#deps.toStatus(error, this));
   }
 
   #run(input: unknown): void {
@@ -307,37 +239,31 @@ export class ServerCall implements CallContext {
     const { interceptors } = this.#deps;
     try {
       const outcome =
-        interceptors.length === 0
-          ? this.#invoke(input)
-          : this.#intercept(interceptors, 0, () => this.#invoke(input));
+        interceptors.length === 0 ? this.#invoke(input) : this.#intercept(interceptors, 0, input);
       if (outcome instanceof Promise) {
         outcome.then(
           () => this.#succeed(),
-          (error: unknown) => this.#failWith(error),
+          (error: unknown) => this.#end(this.#deps.toStatus(error, this)),
         );
       } else {
         this.#succeed();
       }
     } catch (error) {
-      this.#failWith(error);
+      this.#end(this.#deps.toStatus(error, this));
     }
   }
 
-  #intercept(
-    interceptors: readonly ServerInterceptor[],
-    at: number,
-    innermost: () => MaybePromise<void>,
-  ): MaybePromise<void> {
+  #intercept(interceptors: readonly ServerInterceptor[], at: number, input: unknown): MaybePromise<void> {
     const interceptor = interceptors[at];
-    if (interceptor === undefined) {
-      // A handler may return as if nothing had happened although the call was ended meanwhile.
-      return this.#translated(() => {
-        const outcome = innermost();
-        if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
-        return this.#throwIfCancelled();
-      });
+    if (interceptor !== undefined) {
+      return this.#translated(() => interceptor(this, () => this.#intercept(interceptors, at + 1, input)));
     }
-    return this.#translated(() => interceptor(this, () => this.#intercept(interceptors, at + 1, innermost)));
+    // A handler may return as if nothing had happened although the call was ended meanwhile.
+    return this.#translated(() => {
+      const outcome = this.#invoke(input);
+      if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
+      return this.#throwIfCancelled();
+    });
   }
 
   /** Runs something so that it fails with the status that the call would end in. */
@@ -358,36 +284,36 @@ export class ServerCall implements CallContext {
     if (handler === undefined) throw new StatusError(Code.UNIMPLEMENTED, `${called.path} is not implemented`);
     if (slicedResponses !== undefined) return this.#writeSliced(handler, input, slicedResponses);
     const result = handler(input, this);
-    if (called.kind === "server_streaming" || called.kind === "bidi_streaming") {
-      return this.#writeAll(result as AsyncIterable<unknown>);
-    }
+    if (isStreaming(called.kind, "replies")) return this.#writeAll(result as AsyncIterable<unknown>);
     if (result instanceof Promise) {
       return result.then((reply: unknown) => {
-        this.#reply = reply;
+        this.#result = reply;
       });
     }
-    this.#reply = result;
+    this.#result = result;
     return undefined;
   }
 
   async #writeSliced(handler: AnyHandler, input: unknown, field: SlicedField<DescMessage>): Promise<void> {
-    const writer = new SlicedOutlet(field, this.#openOutlet(), this.#deps.limits.sendMessageBytes, () =>
-      this.sendHeaders(),
-    );
+    const reply = this.#reply;
+    const { sendMessageBytes } = this.#deps.limits;
+    const writer = new SlicedOutlet(field, reply.outlet, sendMessageBytes, () => reply.sendHeaders());
     await handler(input, this, writer);
     writer.finish();
   }
 
-  async #writeAll(replies: AsyncIterable<unknown>): Promise<void> {
-    const outlet = this.#openOutlet();
-    for await (const reply of replies) {
+  async #writeAll(messages: AsyncIterable<unknown>): Promise<void> {
+    const reply = this.#reply;
+    for await (const message of messages) {
       this.#throwIfCancelled();
-      const body = this.#encode(reply);
-      const framed = this.#compresses(body) ? frame(await compress(body), true) : frame(body, false);
+      const made = reply.frame(this.#served.output, message);
+      const framed = made instanceof Promise ? await made : made;
       this.#throwIfCancelled();
-      this.sendHeaders();
-      const written = outlet.write(framed);
+      reply.sendHeaders();
+      reply.hold(framed);
+      const written = reply.outlet.write(framed);
       if (written !== true) await written;
+      reply.release();
     }
   }
 
@@ -395,134 +321,50 @@ export class ServerCall implements CallContext {
     if (this.#cancelled !== undefined) throw this.#cancelled;
   }
 
-  #openOutlet(): Outlet {
-    this.#outlet ??= new Outlet(this.#stream, this.#deps.clock);
-    if (this.#cancelled !== undefined) this.#outlet.fail(this.#cancelled);
-    return this.#outlet;
-  }
-
-  #encode(reply: unknown): Uint8Array {
-    const { output } = this.#served;
-    const message: MessageShape<DescMessage> = create(output, reply as MessageInitShape<DescMessage>);
-    const body = toBinary(output, message);
-    if (body.length > this.#deps.limits.sendMessageBytes) {
-      throw new StatusError(
-        Code.RESOURCE_EXHAUSTED,
-        `reply of ${body.length} bytes is larger than the limit of ${this.#deps.limits.sendMessageBytes}`,
-      );
-    }
-    return body;
-  }
-
-  /** A reply is compressed when the request came with gzip and the reply gains from it. */
-  #compresses(body: Uint8Array): boolean {
-    return (
-      this.#headers.encoding === "gzip" && this.#headers.acceptsGzip && body.length >= COMPRESS_MIN_BYTES
-    );
-  }
-
+  /** The handler is done: sends its one message, if there is one, and OK. */
   #succeed(): void {
-    if (this.#isFinished) return this.#handlerDone();
-    const { kind } = this.method;
-    if (kind === "server_streaming" || kind === "bidi_streaming") {
-      this.#finish(undefined);
-      return this.#handlerDone();
-    }
+    if (this.#reply.isFinished || isStreaming(this.method.kind, "replies")) return this.#end(undefined);
     try {
-      const body = this.#encode(this.#reply);
-      if (this.#compresses(body)) {
-        void compress(body).then((compressed) => this.#sendReply(frame(compressed, true)));
-        return undefined;
+      const framed = this.#reply.frame(this.#served.output, this.#result);
+      if (framed instanceof Promise) {
+        framed.then(
+          (later) => this.#sendOnly(later),
+          (error: unknown) => this.#end(this.#deps.toStatus(error, this)),
+        );
+      } else {
+        this.#sendOnly(framed);
       }
-      this.#sendReply(frame(body, false));
     } catch (error) {
-      this.#failWith(error);
+      this.#end(this.#deps.toStatus(error, this));
     }
     return undefined;
   }
 
-  #sendReply(framed: Buffer): void {
-    if (!this.#isFinished && !this.#stream.destroyed) {
-      if (framed.length > SMALL_MESSAGE_BYTES) {
-        try {
-          this.#deps.budget.take(framed.length);
-          this.#heldReplyBytes = framed.length;
-        } catch (error) {
-          this.#failWith(error);
-          return;
-        }
-      }
-      this.#finish(undefined, framed);
+  #sendOnly(framed: Buffer): void {
+    try {
+      if (!this.#isClosed) this.#reply.hold(framed);
+    } catch (error) {
+      this.#end(this.#deps.toStatus(error, this));
+      return;
     }
-    this.#handlerDone();
+    this.#end(undefined, framed);
   }
 
-  #failWith(error: unknown): void {
-    if (!this.#isFinished) this.#finish(this.#deps.toStatus(error, this));
-    this.#handlerDone();
-  }
-
-  #handlerDone(): void {
-    if (!this.#isRunning) return;
+  /** The handler is done: the status goes out unless one did already. */
+  #end(error: StatusError | undefined, framed?: Buffer): void {
+    this.#reply.finish(error, framed);
+    this.#inputNoLongerMatters();
     this.#isRunning = false;
     // Whatever the handler left running on behalf of this call has nothing to do any more.
     this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
     if (this.#isClosed) this.#deps.onGone(this);
   }
 
-  sendHeaders(): void {
-    if (this.#stream.headersSent || this.#stream.destroyed || this.#stream.closed) return;
-    const usesGzip = this.#headers.encoding === "gzip" && this.#headers.acceptsGzip;
-    let headers = OK_HEADERS;
-    if (usesGzip || this.#responseHeaders !== undefined) {
-      const list = OK_HEADERS.slice();
-      if (usesGzip) list.push("grpc-encoding", "gzip");
-      this.#responseHeaders?.appendTo(list);
-      headers = list;
-    }
-    this.#stream.respond(headers, WITH_TRAILERS);
-  }
-
-  /** Sends what is left to send: the reply if there is one, and the status, undefined for OK. */
-  #finish(error: StatusError | undefined, framed?: Buffer): void {
-    this.#isFinished = true;
-    this.#finishedAtMs = this.#deps.sweptAtMs;
-    this.#release();
-    if (this.#stream.destroyed || this.#stream.closed) return;
-    // Headers of the handler's own keep their place before the status, so then the reply is not one block.
-    if (error !== undefined && !this.#stream.headersSent && this.#responseHeaders === undefined) {
-      const headers = [":status", "200", "content-type", "application/grpc"];
-      headers.push(...statusHeaders(error));
-      this.#trailers?.appendTo(headers);
-      this.#stream.respond(headers, TRAILERS_ONLY);
-    } else {
-      if (error !== undefined || this.#trailers !== undefined) {
-        const raw = error === undefined ? ["grpc-status", "0"] : statusHeaders(error);
-        this.#trailers?.appendTo(raw);
-        this.#trailersToSend = toObject(raw);
-      }
-      this.sendHeaders();
-      this.#endStream(framed);
-    }
-    // What the client still sends is dropped: a reset right behind the trailers would reach it as an error.
-    if (!this.#inputEnded) this.#stream.resume();
-  }
-
-  #endStream(framed: Buffer | undefined): void {
-    if (framed === undefined) this.#stream.end();
-    else if (framed.length <= SEND_WINDOW_BYTES) this.#stream.end(framed);
-    else {
-      const written = this.#openOutlet().write(framed);
-      void Promise.resolve(written).then(
-        () => this.#stream.end(),
-        () => resetStream(this.#stream),
-      );
-    }
-  }
-
-  #release(): void {
+  /** Stops the clock, and drops what the client still sends: a reset right behind the status would reach it as an error. */
+  #inputNoLongerMatters(): void {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;
     this.#single?.release();
+    if (!this.#inputEnded && !this.#stream.destroyed) this.#stream.resume();
   }
 }

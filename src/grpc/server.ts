@@ -11,7 +11,7 @@ import {
 } from "node:http2";
 import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { CalledMethod, Peer } from "./call-context.ts";
 import { Connection, connectionKey } from "./connection.ts";
@@ -27,9 +27,10 @@ import {
   SWEEP_MS,
 } from "./limits.ts";
 import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
-import { type AnyHandler, type ServedMethod, ServerCall, type ServerCallDeps } from "./server-call.ts";
-import { SlicedField } from "./sliced-field.ts";
+import { type AnyHandler, type AnySlicedHandler, type ServedMethod, serve } from "./served-method.ts";
+import { ServerCall, type ServerCallDeps } from "./server-call.ts";
 import { Code, StatusError, statusHeaders } from "./status.ts";
+import { ignoreError, listenAsServer } from "./stream-events.ts";
 
 /** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
 export interface ServerTls {
@@ -65,30 +66,6 @@ export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
-
-type SlicedDeclaration = {
-  readonly sliced: "requests" | "responses";
-  readonly fieldPath: string;
-  readonly handler: AnyHandler;
-};
-
-const CALL = Symbol("call");
-type CallStream = ServerHttp2Stream & { [CALL]?: ServerCall };
-
-function onStreamData(this: CallStream, chunk: Buffer): void {
-  this[CALL]?.onData(chunk);
-}
-function onStreamEnd(this: CallStream): void {
-  this[CALL]?.onEnd();
-}
-function onStreamClose(this: CallStream): void {
-  this[CALL]?.onClose();
-}
-function onStreamWantTrailers(this: CallStream): void {
-  this[CALL]?.onWantTrailers();
-}
-/** Every failure of a stream also closes it, which is what the call hears. */
-function onStreamError(): void {}
 
 /** A gRPC server. Make it, add services, listen; drain or close it in the end. */
 export class GrpcServer {
@@ -133,7 +110,7 @@ export class GrpcServer {
     name: string = service.typeName,
   ): void {
     for (const method of service.methods) {
-      const handler = (handlers as Record<string, AnyHandler | SlicedDeclaration | undefined>)[
+      const handler = (handlers as Record<string, AnyHandler | AnySlicedHandler | undefined>)[
         method.localName
       ];
       const served = serve(method, handler, name);
@@ -298,7 +275,7 @@ export class GrpcServer {
     headers: IncomingHttpHeaders,
     raw: string[],
   ): void {
-    stream.on("error", onStreamError);
+    stream.on("error", ignoreError);
     if (headers[":method"] !== "POST") return refuse(stream, [":status", "405", "allow", "POST"]);
     if (!isGrpcContentType(headers["content-type"])) return refuse(stream, [":status", "415"]);
     const served = this.#methods.get(headers[":path"] as string);
@@ -323,14 +300,7 @@ export class GrpcServer {
     }
     const call = new ServerCall(this.#callDeps, stream, served, read, connection);
     this.#callCount++;
-    const own: CallStream = stream;
-    own[CALL] = call;
-    own.on("data", onStreamData);
-    own.on("end", onStreamEnd);
-    own.on("wantTrailers", onStreamWantTrailers);
-    // A paused stream may be aborted long before it closes.
-    if (call.mayPause) own.on("aborted", onStreamClose);
-    own.on("close", onStreamClose);
+    listenAsServer(stream, call);
     call.start();
   }
 
@@ -392,22 +362,4 @@ const refuse = (stream: ServerHttp2Stream, headers: string[]): void => {
   if (stream.destroyed || stream.closed) return;
   stream.respond(headers, TRAILERS_ONLY);
   stream.resume();
-};
-
-const serve = (
-  method: DescMethod,
-  handler: AnyHandler | SlicedDeclaration | undefined,
-  service: string,
-): ServedMethod => {
-  const declared = typeof handler === "object" ? handler : undefined;
-  return {
-    called: { service, name: method.name, path: `/${service}/${method.name}`, kind: method.methodKind },
-    input: method.input,
-    output: method.output,
-    handler: typeof handler === "object" ? handler.handler : handler,
-    slicedRequests:
-      declared?.sliced === "requests" ? new SlicedField(method.input, declared.fieldPath) : undefined,
-    slicedResponses:
-      declared?.sliced === "responses" ? new SlicedField(method.output, declared.fieldPath) : undefined,
-  };
 };

@@ -2,7 +2,7 @@
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { CallContext, MaybePromise } from "./call-context.ts";
 import { Deframer, WholeBodies } from "./frames.ts";
-import { decodeBody, Inbox, type InboxDeps } from "./inbox.ts";
+import { decodeBody, Inbox, type InboxDeps, MESSAGE_OVERHEAD_BYTES, type WaitingBody } from "./inbox.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Scan, SlicedField } from "./sliced-field.ts";
 import { Code, StatusError } from "./status.ts";
@@ -85,21 +85,13 @@ interface WaitingPart<D extends DescMessage> {
   readonly payload: Payload;
 }
 
-interface WaitingWhole {
-  readonly body: Buffer;
-  readonly compressed: boolean;
-}
-
-/** Counted for each waiting message beside its payload, so that empty ones fill the queue too. */
-const MESSAGE_OVERHEAD_BYTES = 256;
-
 /** The inbox of the sliced form. Messages that do not end in the field, or are compressed, come whole with one slice. */
 export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> implements SlicedSource<D> {
   readonly #desc: D;
   readonly #field: SlicedField<D>;
   readonly #deframer: Deframer;
   readonly #wholes: WholeBodies;
-  #waiting: (WaitingPart<D> | WaitingWhole)[] = [];
+  readonly #waiting: (WaitingPart<D> | WaitingBody)[] = [];
   /** The payload that slices go into now; undefined while the beginning of a message is still looked at. */
   #filling: Payload | undefined;
   /** The payload that the consumer reads, dropped when it asks for the next message. */
@@ -113,8 +105,8 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
     this.#desc = desc;
     this.#field = field;
     this.#wholes = new WholeBodies(deps.budget, (body, compressed) => {
+      this.holdBody(body);
       this.#waiting.push({ body, compressed });
-      this.hold(body.length + MESSAGE_OVERHEAD_BYTES);
       this.wake();
     });
     const receiver = {
@@ -144,7 +136,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       this.letGo(MESSAGE_OVERHEAD_BYTES);
       return this.#hand(first.message, first.payloadBytes, first.payload);
     }
-    this.letGo(first.body.length + MESSAGE_OVERHEAD_BYTES);
+    this.letGoBody(first.body);
     const decoded = decodeBody(
       this.#desc,
       first.body,
@@ -158,7 +150,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   }
 
   protected override drop(): void {
-    this.#waiting = [];
+    for (const one of this.#waiting.splice(0)) if ("body" in one) this.letGoBody(one.body);
     if (this.#reading !== undefined) this.#reading.slices = [];
     this.#wholes.release();
   }

@@ -1,0 +1,44 @@
+// A method as the server keeps it: what it is called, what it takes and gives, and who answers.
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { CallContext, CalledMethod } from "./call-context.ts";
+import { SlicedField } from "./sliced-field.ts";
+
+/** A handler of any kind, with its types forgotten. */
+export type AnyHandler = (input: unknown, context: CallContext, writer?: unknown) => unknown;
+
+/** A handler in the sliced form, with its types forgotten. */
+export interface AnySlicedHandler {
+  readonly sliced: "requests" | "responses";
+  readonly fieldPath: string;
+  readonly handler: AnyHandler;
+}
+
+/** A method that the server answers. */
+export interface ServedMethod {
+  readonly called: CalledMethod;
+  readonly input: DescMessage;
+  readonly output: DescMessage;
+  /** Undefined when the service has not implemented it. */
+  readonly handler: AnyHandler | undefined;
+  readonly slicedRequests: SlicedField<DescMessage> | undefined;
+  readonly slicedResponses: SlicedField<DescMessage> | undefined;
+}
+
+/** Puts a method and its handler together. Throws TypeError when a sliced handler names no bytes field. */
+export const serve = (
+  method: DescMethod,
+  handler: AnyHandler | AnySlicedHandler | undefined,
+  service: string,
+): ServedMethod => {
+  const sliced = typeof handler === "object" ? handler : undefined;
+  return {
+    called: { service, name: method.name, path: `/${service}/${method.name}`, kind: method.methodKind },
+    input: method.input,
+    output: method.output,
+    handler: typeof handler === "object" ? handler.handler : handler,
+    slicedRequests:
+      sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
+    slicedResponses:
+      sliced?.sliced === "responses" ? new SlicedField(method.output, sliced.fieldPath) : undefined,
+  };
+};

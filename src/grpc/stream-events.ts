@@ -1,0 +1,93 @@
+// Ties HTTP/2 streams to the calls on them, with listeners that all streams share.
+import {
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+
+/** What a client's call hears of its stream. */
+export interface ClientStreamListener {
+  /** `isAll` is true when nothing follows the headers. */
+  onResponse(
+    stream: ClientHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+    isAll: boolean,
+  ): void;
+  onData(chunk: Buffer): void;
+  onTrailers(stream: ClientHttp2Stream, raw: readonly string[]): void;
+  onEnd(stream: ClientHttp2Stream): void;
+  onClose(stream: ClientHttp2Stream): void;
+}
+
+/** What a server's call hears of its stream. */
+export interface ServerStreamListener {
+  /** True when the stream may be paused for the handler's sake. */
+  readonly mayPause: boolean;
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onWantTrailers(): void;
+  /** May come twice. */
+  onClose(): void;
+}
+
+// A property instead of closures: a call then costs no function objects.
+const CALL: unique symbol = Symbol("call");
+type ClientStream = ClientHttp2Stream & { [CALL]?: ClientStreamListener };
+type ServerStream = ServerHttp2Stream & { [CALL]?: ServerStreamListener };
+
+function clientResponse(
+  this: ClientStream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  raw: string[],
+): void {
+  this[CALL]?.onResponse(this, headers, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
+}
+function clientTrailers(this: ClientStream, _headers: unknown, _flags: number, raw: string[]): void {
+  this[CALL]?.onTrailers(this, raw);
+}
+function clientEnd(this: ClientStream): void {
+  this[CALL]?.onEnd(this);
+}
+function clientClose(this: ClientStream): void {
+  this[CALL]?.onClose(this);
+}
+function anyData(this: ClientStream | ServerStream, chunk: Buffer): void {
+  this[CALL]?.onData(chunk);
+}
+function serverEnd(this: ServerStream): void {
+  this[CALL]?.onEnd();
+}
+function serverClose(this: ServerStream): void {
+  this[CALL]?.onClose();
+}
+function serverWantTrailers(this: ServerStream): void {
+  this[CALL]?.onWantTrailers();
+}
+
+/** Every failure of a stream also closes it, and that is what calls look at. */
+export function ignoreError(): void {}
+
+/** Lets a call hear its stream. */
+export const listenAsClient = (stream: ClientStream, call: ClientStreamListener): void => {
+  stream[CALL] = call;
+  stream.on("error", ignoreError);
+  stream.on("response", clientResponse);
+  stream.on("data", anyData);
+  stream.on("trailers", clientTrailers);
+  stream.on("end", clientEnd);
+  stream.on("close", clientClose);
+};
+
+/** Lets a call hear its stream, whose errors are ignored already. */
+export const listenAsServer = (stream: ServerStream, call: ServerStreamListener): void => {
+  stream[CALL] = call;
+  stream.on("data", anyData);
+  stream.on("end", serverEnd);
+  stream.on("wantTrailers", serverWantTrailers);
+  // A paused stream may be aborted long before it closes.
+  if (call.mayPause) stream.on("aborted", serverClose);
+  stream.on("close", serverClose);
+};
