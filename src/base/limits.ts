@@ -183,7 +183,11 @@ export const READ_CACHE_ENTRIES = 8_192;
 /** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
 export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 /** The same for all uploads together. */
-export const UPLOADS_IN_FLIGHT_BYTES = 67_108_864;
+export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
+/** Bytes that all uploads together gather before they write; each gathers its share, within the two limits below. */
+export const UPLOADS_GATHERED_BYTES = 16_777_216;
+/** Smallest disk write of an upload, except its last. */
+export const UPLOAD_GATHER_MIN_BYTES = 65_536;
 /** Slices of an upload are gathered up to this size while its disk write before is still running. */
 export const UPLOAD_GATHER_BYTES = 524_288;
 /** Chunks of one upload that may be complete and still wait for their flush before its sender has to wait. */

@@ -9,9 +9,9 @@ export const SCHEMA_VERSION = 1;
 /** Marks the file as ours ("Grov"). */
 const APPLICATION_ID = 0x47726f76;
 const OLDEST_SQLITE = [3, 51, 3] as const;
-/** Pages of 4 KiB in memory: 64 MiB for the writer, 32 MiB for a reader. */
-const WRITER_CACHE_KIB = 65_536;
-const READER_CACHE_KIB = 32_768;
+/** Pages of 4 KiB in memory: 24 MiB for the writer, 12 MiB for a reader. */
+const WRITER_CACHE_KIB = 24_576;
+const READER_CACHE_KIB = 12_288;
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** `kind` of an inode row. */

@@ -5,7 +5,6 @@ import {
   FILE_MAX_BYTES,
   INLINE_FILE_MAX_BYTES,
   UPLOAD_CHUNKS_FLUSHING,
-  UPLOAD_GATHER_BYTES,
   UPLOAD_IN_FLIGHT_BYTES,
   UPLOAD_STAGED_CHUNKS,
 } from "#base/limits.ts";
@@ -20,8 +19,6 @@ import type { NewChunk, NewContent } from "./write-commands.ts";
 /** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
 const COPIED_BELOW_BYTES = 8_192;
 const COPY_BUFFER_BYTES = 65_536;
-/** As long as no write of this upload runs, the next one need not be large. */
-const FIRST_WRITE_BYTES: number = UPLOAD_GATHER_BYTES / 2;
 
 /** What a sink needs of the store. */
 export interface UploadSinkDeps {
@@ -72,6 +69,7 @@ export class StagedUpload implements UploadSink {
   constructor(deps: UploadSinkDeps, sizeBytes: number | undefined) {
     this.#deps = deps;
     this.#sizeBytes = sizeBytes;
+    deps.budget.begin();
   }
 
   get receivedBytes(): number {
@@ -97,7 +95,9 @@ export class StagedUpload implements UploadSink {
       if (this.#checksums.chunkLength === CHUNK_BYTES) this.#endChunk();
     }
     if (this.#receivedBytes > INLINE_FILE_MAX_BYTES) {
-      const enough = this.#writesInFlight === 0 ? FIRST_WRITE_BYTES : UPLOAD_GATHER_BYTES;
+      const { gatherBytes } = this.#deps.budget;
+      // As long as no write of this upload runs, the next one need not be large.
+      const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
       if (this.#sliceBytes >= enough) this.#writeGathered();
     }
     return this.#isAhead() ? this.#untilDrained() : undefined;
@@ -118,6 +118,7 @@ export class StagedUpload implements UploadSink {
     await this.#committing?.catch(() => undefined);
     if (this.#state === "committed" || this.#state === "aborted") return;
     this.#state = "aborted";
+    this.#deps.budget.end();
     this.#slices = [];
     this.#copyBuffer = undefined;
     this.#drained?.resolve();
@@ -145,6 +146,7 @@ export class StagedUpload implements UploadSink {
     const { fileCrc: crc32 } = this.#checksums;
     const change = await this.#deps.commit(target, { content, sizeBytes: this.#receivedBytes, crc32 });
     this.#state = "committed";
+    this.#deps.budget.end();
     this.#deps.store.settle(this.#finished.map(({ record }) => record.name));
     this.#finished = [];
     this.#slices = [];

@@ -19,6 +19,8 @@ import {
 } from "./write-commands.ts";
 import type { WriterData } from "./write-worker.ts";
 
+const WRITER_YOUNG_MEBIBYTES = 16;
+
 /** What each command is answered with. */
 export type ReplyOf<Op extends Command["op"]> = Op extends "remove"
   ? RemovalReply
@@ -75,6 +77,8 @@ export class WriteQueue {
       workerData: { ...data, port: port2 } satisfies WriterData,
       transferList: [port2],
       name: "grove-storage-writer",
+      // Its objects live for one transaction; a large young generation would only cost memory.
+      resourceLimits: { maxYoungGenerationSizeMb: WRITER_YOUNG_MEBIBYTES },
     });
     this.#worker.on("error", (error) => this.fail(`the writer's thread died: ${errorText(error)}`));
     this.#worker.on("exit", () => {
