@@ -23,7 +23,7 @@ export interface CallOptions extends ReplyListeners {
   readonly signal?: AbortSignal;
   /** Wait through failed attempts to connect instead of failing at once. */
   readonly waitForReady?: boolean;
-  /** Send messages with gzip; the sliced form never is. */
+  /** Send messages with gzip, and accept it in the answer; the sliced form is never compressed. */
   readonly compress?: boolean;
 }
 
@@ -255,7 +255,8 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     const isPlain = this.#options.compress !== true && this.#deadlineMs === undefined;
     if (isPlain && this.#metadata === undefined) return fixed;
     const headers = fixed.slice();
-    if (this.#options.compress === true) headers.push("grpc-encoding", "gzip");
+    if (this.#options.compress === true)
+      headers.push("grpc-encoding", "gzip", "grpc-accept-encoding", "identity,gzip");
     if (this.#deadlineMs !== undefined) {
       headers.push("grpc-timeout", formatTimeout(this.#deadlineMs - this.#core.clock.steadyMs()));
     }

@@ -13,7 +13,7 @@ import type {
 import type { CallContext, MaybePromise } from "./call-context.ts";
 import type { SlicedClientStream, SlicedServerStream } from "./sliced.ts";
 
-export type { CallContext, CalledMethod, MaybePromise, Peer, PeerCertificate } from "./call-context.ts";
+export type { CallContext, Peer } from "./call-context.ts";
 
 export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,

@@ -123,8 +123,6 @@ export class Transport {
         "trailers",
         "content-type",
         "application/grpc",
-        "grpc-accept-encoding",
-        "identity,gzip",
       ];
       this.#headers.set(method, headers);
     }
