@@ -1,6 +1,6 @@
 // Builds Attr messages from inodes; on the hot path of GetAttr and ListDir, so as plain objects with every field set.
 import { type Attr, Kind, Perm } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type Inode } from "#storage/storage.ts";
+import { etagOf, type Inode, inodeIdText } from "#storage/storage.ts";
 
 /** What an Attr says beyond the inode itself. */
 export interface AttrScope {
@@ -23,7 +23,7 @@ export function attrMessage(inode: Inode, path: string, scope: AttrScope): Attr 
   // A literal with $typeName is a message to the encoder; create() would visit every field once more.
   return {
     $typeName: "grove.v1.Attr",
-    id: inode.id.toString(36),
+    id: inodeIdText(inode.id),
     name: inode.name,
     path,
     kind: inode.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
@@ -36,7 +36,7 @@ export function attrMessage(inode: Inode, path: string, scope: AttrScope): Attr 
     crc32: inode.crc32,
     childCount: BigInt(inode.childCount),
     root: scope.owner,
-    parentId: inode.parentId === undefined ? "" : inode.parentId.toString(36),
+    parentId: inode.parentId === undefined ? "" : inodeIdText(inode.parentId),
     createdBy: inode.createdBy,
     myPermissions: scope.permissions as Perm[],
   };

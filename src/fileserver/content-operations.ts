@@ -3,7 +3,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type FileContent, type Inode, type Storage } from "#storage/storage.ts";
+import { etagOf, type FileContent, type Inode, inodeIdText, type Storage } from "#storage/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
@@ -128,7 +128,7 @@ export class ContentOperations {
 /** Has an operator see that stored bytes have rotted: which file it is, by its id, and whose. */
 export function logCorruption(log: Logger, reached: Reached, file: Inode, error: unknown): void {
   if (!isGroveError(error, "CORRUPT")) return;
-  log.error("corrupt_content", { user: reached.owner, inode: file.id.toString(36), error: error.message });
+  log.error("corrupt_content", { user: reached.owner, inode: inodeIdText(file.id), error: error.message });
 }
 
 /** Throws ETAG_MISMATCH unless the wanted etag is empty or the file's own. */

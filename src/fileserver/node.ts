@@ -209,7 +209,7 @@ async function openParts(
     securityEvents,
     onSecurityEvent,
     state: new ServingState(),
-    diskSpace: world.diskSpace ?? (() => diskSpaceOf(options.dataFolder)),
+    diskSpace: world.diskSpace ?? oncePerTurn(() => diskSpaceOf(options.dataFolder)),
     clock,
     random,
     log,
@@ -311,4 +311,19 @@ function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSi
 function diskSpaceOf(folder: string): DiskSpace {
   const { bsize, blocks, bavail } = statfsSync(folder, { bigint: true });
   return { totalBytes: blocks * bsize, freeBytes: bavail * bsize };
+}
+
+/** Reads at most once in a turn of the event loop: what happens in one turn happens at one moment. */
+function oncePerTurn<T extends object>(read: () => T): () => T {
+  let known: T | undefined;
+  const forget = (): void => {
+    known = undefined;
+  };
+  return () => {
+    if (known === undefined) {
+      known = read();
+      setImmediate(forget);
+    }
+    return known;
+  };
 }
