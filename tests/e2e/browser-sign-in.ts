@@ -1,0 +1,63 @@
+// A person with a browser: signs in at the demonstration's identity provider with Chromium, as `grove login` asks for.
+import { existsSync } from "node:fs";
+import { chromium } from "playwright-core";
+import { findFreePort } from "#os/listen-ports.ts";
+import { type Ended, type Program, startGrove } from "./processes.ts";
+
+/** Chromium on this machine, or undefined. */
+export const CHROMIUM: string | undefined = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+].find((path) => existsSync(path));
+
+const CHROMIUM_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** A `grove login` that waits for its browser. */
+export interface WaitingLogin {
+  readonly program: Program;
+  /** Where it wants the browser to go. */
+  readonly consentUrl: URL;
+}
+
+/** Starts `grove login` on a machine without a desktop, so that it only prints the address. */
+export async function startLogin(
+  clusterFile: string,
+  env: Readonly<Record<string, string>>,
+): Promise<WaitingLogin> {
+  // A port of our own, so that a login of somebody else on this machine does no harm. A native client may have any (RFC 8252).
+  const port = await findFreePort(20_000 + Math.floor(Math.random() * 10_000));
+  const program = startGrove(["login", "--cluster", clusterFile], {
+    env: { ...env, IDP_REDIRECT_URI: `http://localhost:${port}/logincallback` },
+  });
+  const [address] = await program.says(/^ +(https?:\/\/\S+)$/m);
+  return { program, consentUrl: new URL(address.trim()) };
+}
+
+/** Signs in at the provider's pages; answers what the browser shows in the end, and how the login ended. */
+export async function signInWithChromium(
+  login: WaitingLogin,
+  user: { readonly email: string; readonly password: string },
+): Promise<{ page: string; ended: Ended }> {
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  try {
+    const page = await browser.newPage();
+    await page.goto(login.consentUrl.href);
+    await page.getByLabel("E-mail address").fill(user.email);
+    await page.getByLabel("Password").fill(user.password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByRole("heading", { name: /Signed in|failed|refused/ }).waitFor();
+    return { page: await page.locator("body").innerText(), ended: await login.program.ended };
+  } finally {
+    await browser.close();
+  }
+}
