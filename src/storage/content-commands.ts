@@ -157,6 +157,11 @@ export class ContentCommands {
     this.#inodes.setFlags(fileId, row.flags | FLAG_DAMAGED);
   }
 
+  /** True when something is detached and waits for its removal. */
+  hasDetached(): boolean {
+    return this.#nextPurge.get() !== undefined;
+  }
+
   /** Removes a bounded part of what is detached; false when there is nothing left to remove. */
   purgeSlice(): boolean {
     const next = this.#nextPurge.get() as

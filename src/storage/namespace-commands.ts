@@ -4,6 +4,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_DEPTH_MAX, INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
+import { nameProblem } from "#base/names.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
@@ -219,8 +220,14 @@ export class NamespaceCommands {
     );
   }
 
-  /** Checks a change's root and the directory that it adds to. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_ARGUMENT when it is too deep. */
-  place(change: ChangeFields, parentId: InodeId): Place {
+  /**
+   * Checks a change's root, the directory that it adds to and the name that it adds. Throws NO_SUCH_PATH, NOT_DIRECTORY, BAD_NAME, and
+   * BAD_ARGUMENT when the directory lies too deep.
+   */
+  place(change: ChangeFields & { readonly name: string }, parentId: InodeId): Place {
+    // Callers bring canonical names; one that is none would be out of everybody's reach.
+    const problem = nameProblem(change.name);
+    if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
     const root = this.#ledger.root(change.owner, change.accessVersion);
     if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
     const chain = this.#ledger.chain(root, parentId);

@@ -76,6 +76,7 @@ export class SnapshotReader {
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
   #isHeld = false;
+  #isClosed = false;
   /** Roots and directories met in the state of the database with this version; forgotten with it, so that a snapshot is never mixed. */
   #cachedVersion = -1;
   #cachedEntries = 0;
@@ -120,6 +121,7 @@ export class SnapshotReader {
 
   close(): void {
     this.renew();
+    this.#isClosed = true;
     this.#db.close();
   }
 
@@ -272,6 +274,7 @@ export class SnapshotReader {
 
   /** Runs reads within the snapshot of this turn of the event loop. */
   #read<T>(read: () => T): T {
+    if (this.#isClosed) throw new GroveError("STORAGE_FAILED", "the store is closed");
     try {
       if (!this.#isHeld) {
         this.#begin.run();

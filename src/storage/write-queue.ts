@@ -62,6 +62,7 @@ export class WriteQueue {
   #isScheduled = false;
   #failure: string | undefined;
   #isClosing = false;
+  #hasExited = false;
   #closed: (() => void) | undefined;
   #facts: StorageFacts = { chunkCount: 0, inodeCount: 0, trashBytes: 0, stagingBytes: 0 };
   readonly #ready = Promise.withResolvers<void>();
@@ -82,6 +83,7 @@ export class WriteQueue {
     });
     this.#worker.on("error", (error) => this.fail(`the writer's thread died: ${errorText(error)}`));
     this.#worker.on("exit", () => {
+      this.#hasExited = true;
       if (!this.#isClosing) this.fail("the writer's thread ended");
       this.#closed?.();
     });
@@ -143,6 +145,10 @@ export class WriteQueue {
     if (this.#isClosing) return;
     this.#isClosing = true;
     this.#send();
+    if (this.#hasExited) {
+      this.#port.close();
+      return;
+    }
     const closed = new Promise<void>((resolve) => {
       this.#closed = resolve;
     });

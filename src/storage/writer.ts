@@ -111,6 +111,7 @@ export class Writer {
   purgeSlice(): boolean {
     if (this.#failure !== undefined) return false;
     try {
+      if (!this.#contents.hasDetached()) return false;
       this.#begin.run();
       this.#ledger.begin();
       const goesOn = this.#contents.purgeSlice();
