@@ -70,7 +70,19 @@ test("the bar fits its terminal and says percent, bytes, rate, time left and fil
   });
   const line = progressLine(meter, 1_024, 200);
   assert.equal(line, "[######------------------]  25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files");
-  assert.equal(progressLine(meter, 1_024, 40).length, 39);
+  // A terminal without room: the bar shrinks, then goes, then whole parts from the end; nothing is cut in its middle.
+  const ends: [columns: number, line: string][] = [
+    [80, line],
+    [72, "[####------------]  25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files"],
+    [66, "[##--------]  25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files"],
+    [60, " 25 %  1 KiB of 4 KiB  1 KiB/s  3 s left  2/8 files"],
+    [40, " 25 %  1 KiB of 4 KiB  1 KiB/s"],
+    [4, " 25"],
+  ];
+  for (const [columns, expected] of ends) {
+    assert.equal(progressLine(meter, 1_024, columns), expected);
+    assert.ok(expected.length < columns);
+  }
   meter.isTotalKnown = false;
   assert.match(progressLine(meter, 1_024, 200), /\? %.*of 4 KiB\+.*8\+ files/);
 });

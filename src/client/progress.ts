@@ -65,13 +65,12 @@ export function formatSeconds(seconds: number): string {
   return "over a day";
 }
 
-const BAR_CELLS = 24;
+/** Widths of the bar, the widest that fits is taken: in steps, so that it does not breathe with every digit. */
+const BAR_CELLS = [24, 16, 10];
 
-/** The line of the bar, cut to the width of the terminal. */
+/** The line of the bar: on a narrow terminal the bar shrinks, then goes, then what stands last is left out whole. */
 export function progressLine(meter: ProgressMeter, bytesPerSecond: number, columns: number): string {
   const { fraction } = meter;
-  const filled = Math.floor((fraction ?? 0) * BAR_CELLS);
-  const bar = `[${"#".repeat(filled)}${"-".repeat(BAR_CELLS - filled)}]`;
   const percent = fraction === undefined ? "  ? %" : `${String(Math.floor(fraction * 100)).padStart(3)} %`;
   const more = meter.isTotalKnown ? "" : "+";
   const bytes = `${formatBytes(meter.doneBytes)} of ${formatBytes(meter.totalBytes)}${more}`;
@@ -79,16 +78,21 @@ export function progressLine(meter: ProgressMeter, bytesPerSecond: number, colum
     meter.totalFiles > 1 || !meter.isTotalKnown ? `${meter.doneFiles}/${meter.totalFiles}${more} files` : "";
   const left = meter.secondsLeft(bytesPerSecond);
   const parts = [
-    `${bar} ${percent}`,
+    percent,
     bytes,
     `${formatBytes(Math.round(bytesPerSecond))}/s`,
     left === undefined ? "" : `${formatSeconds(left)} left`,
     files,
-  ];
-  return parts
-    .filter((part) => part !== "")
-    .join("  ")
-    .slice(0, Math.max(0, columns - 1));
+  ].filter((part) => part !== "");
+  const width = Math.max(0, columns - 1);
+  const text = parts.join("  ");
+  const cells = BAR_CELLS.find((count) => count + 3 + text.length <= width);
+  if (cells !== undefined) {
+    const filled = Math.floor((fraction ?? 0) * cells);
+    return `[${"#".repeat(filled)}${"-".repeat(cells - filled)}] ${text}`;
+  }
+  while (parts.length > 1 && parts.join("  ").length > width) parts.pop();
+  return parts.join("  ").slice(0, width);
 }
 
 /** Shows a meter while a transfer runs. */
