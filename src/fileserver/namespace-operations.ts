@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import { type ListDirResponse, ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Inode, ListSort, Storage } from "#storage/storage.ts";
 import {
   type Access,
@@ -14,9 +15,10 @@ import {
   type Slot,
   slotOf,
 } from "./access.ts";
-import { attrMessage, childPath, permissionsOf } from "./attr-message.ts";
+import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import { encodeEntries } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
 /** A place as every request names it (D13). */
@@ -33,6 +35,8 @@ export interface NamespaceDeps {
   readonly meter: OperationMeter;
   readonly clock: Clock;
 }
+
+const ENTRIES_FIELD = ListDirResponseSchema.field.entries.number;
 
 /** The operations on names (spec 4.5). Errors are those of D1. */
 export class NamespaceOperations {
@@ -62,7 +66,7 @@ export class NamespaceOperations {
   listDir(
     caller: Caller,
     request: Place & { readonly pageSize: number; readonly pageToken: string; readonly sort: ListSort },
-  ): { entries: Attr[]; nextPageToken: string } {
+  ): ListDirResponse {
     return this.#deps.meter.now("read", () => {
       if (request.pageSize > LIST_PAGE_MAX) {
         throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`);
@@ -74,10 +78,11 @@ export class NamespaceOperations {
         pageToken: request.pageToken,
         sort: request.sort,
       });
-      const scope = scopeOf(reached);
-      const path = joinPath(reached.names);
       return {
-        entries: page.entries.map((inode) => attrMessage(inode, childPath(path, inode.name), scope)),
+        $typeName: "grove.v1.ListDirResponse",
+        // Encoded already, and passed through by the encoder of the message like a field that it does not know.
+        $unknown: encodeEntries(page.entries, joinPath(reached.names), scopeOf(reached), ENTRIES_FIELD),
+        entries: [],
         nextPageToken: page.nextPageToken ?? "",
       };
     });

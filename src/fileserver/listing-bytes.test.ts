@@ -1,0 +1,97 @@
+// The bytes of a listing decode to exactly what the messages of its entries would be.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { AttrSchema, Perm } from "#proto/gen/grove/v1/common_pb.ts";
+import { ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { Inode } from "#storage/storage.ts";
+import { attrMessage, childPath } from "./attr-message.ts";
+import { encodeEntries } from "./listing-bytes.ts";
+
+const integer = (max: number) =>
+  fc
+    .oneof(fc.constantFrom(0, 1, 127, 128, 16_383, 16_384, 2 ** 31 - 1, 2 ** 31, 2 ** 32, max), fc.nat(1_000))
+    .filter((n) => n <= max);
+const name = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 60 }),
+  fc.string({ minLength: 1, maxLength: 85, unit: "grapheme" }).filter((text) => text.length <= 255),
+  fc.constant("x".repeat(255)),
+);
+const inode: fc.Arbitrary<Inode> = fc.record({
+  id: integer(Number.MAX_SAFE_INTEGER)
+    .map((id) => id + 1)
+    .filter(Number.isSafeInteger),
+  parentId: fc.constant(2 ** 40 + 77),
+  name,
+  kind: fc.constantFrom("file", "directory"),
+  sizeBytes: integer(2 ** 43),
+  childCount: integer(2 ** 31),
+  mtimeMs: fc.oneof(integer(8.64e15), fc.integer({ min: -1e12, max: -1 }), fc.constant(-8.64e15)),
+  ctimeMs: integer(8.64e15),
+  version: integer(Number.MAX_SAFE_INTEGER),
+  crc32: integer(2 ** 32 - 1),
+  createdBy: fc.oneof(fc.constant("a@example.com"), fc.emailAddress(), fc.constant("ü".repeat(50))),
+  damaged: fc.boolean(),
+});
+const scope = fc.record({
+  owner: fc.oneof(fc.emailAddress(), fc.constant("ö".repeat(100))),
+  shared: fc.array(fc.emailAddress(), { maxLength: 5 }),
+  permissions: fc.subarray([Perm.READ, Perm.WRITE, Perm.DELETE]),
+});
+
+test("whatever is in a directory, its listing reads as the Attr of each entry (D13)", () => {
+  const path = fc.oneof(
+    fc.constant("/"),
+    fc.constant("/docs"),
+    fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join("/")}`),
+  );
+  fc.assert(
+    fc.property(fc.array(inode, { maxLength: 8 }), path, scope, (entries, directory, entryScope) => {
+      const reply = create(ListDirResponseSchema, {
+        $typeName: "grove.v1.ListDirResponse",
+        $unknown: encodeEntries(entries, directory, entryScope, 1),
+        entries: [],
+        nextPageToken: "next",
+      });
+      const read = fromBinary(ListDirResponseSchema, toBinary(ListDirResponseSchema, reply));
+      const wanted = entries.map((entry) =>
+        fromBinary(
+          AttrSchema,
+          toBinary(AttrSchema, attrMessage(entry, childPath(directory, entry.name), entryScope)),
+        ),
+      );
+      assert.deepEqual(read.entries, wanted);
+      assert.equal(read.nextPageToken, "next");
+      assert.equal(read.$unknown, undefined);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a full page of the longest names fits", () => {
+  const entries = Array.from(
+    { length: 1_000 },
+    (_, i): Inode => ({
+      id: 2 ** 50 + i,
+      parentId: 2 ** 50,
+      name: "€".repeat(85),
+      kind: "file",
+      sizeBytes: 2 ** 43,
+      childCount: 0,
+      mtimeMs: -8.64e15,
+      ctimeMs: 8.64e15,
+      version: Number.MAX_SAFE_INTEGER,
+      crc32: 2 ** 32 - 1,
+      createdBy: `${"u".repeat(200)}@example.com`,
+      damaged: false,
+    }),
+  );
+  const [encoded] = encodeEntries(
+    entries,
+    `/${"d".repeat(3_000)}`,
+    { owner: "a@b.cc", shared: [], permissions: [] },
+    1,
+  );
+  assert.ok((encoded?.data.length ?? 0) > 1_000 * 3_700);
+});
