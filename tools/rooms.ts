@@ -155,7 +155,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: [...PROCESS_ROOM, "identity"],
     packages: [
       "@bufbuild/protobuf",
-      "cli-progress",
       "commander",
       "env-paths",
       "lru-cache",

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
+import { crc32Combine } from "#base/crc32-combine.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree.ts";
@@ -23,7 +24,6 @@ import {
   isChunkName,
 } from "./chunk-names.ts";
 import { crcOfBlocks } from "./content-checksums.ts";
-import { crc32Combine } from "./crc32-combine.ts";
 import { syncDirectoryNow } from "./data-directory.ts";
 import { crcWithZeros } from "./pinned-content.ts";
 import { FLAG_DAMAGED, KIND_FILE } from "./schema.ts";

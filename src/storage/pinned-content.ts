@@ -2,10 +2,10 @@
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
+import { crc32Combine, crc32OfZeros } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
-import { crc32Combine, crc32OfZeros } from "./crc32-combine.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
 import { harmlessFileError } from "./sqlite-errors.ts";

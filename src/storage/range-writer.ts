@@ -1,4 +1,6 @@
 // Writes a range of a file by copy: chunks that it touches are made anew, so that a crash leaves the old bytes (D15).
+
+import { crc32Replace } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
 import {
   CHUNK_BYTES,
@@ -10,7 +12,6 @@ import {
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
-import { crc32Replace } from "./crc32-combine.ts";
 import { type ContentDeps, crcWithZeros, PinnedContent } from "./pinned-content.ts";
 import { SlotPool } from "./slot-pool.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
