@@ -84,7 +84,10 @@ test("a command gets its flags and arguments, with one dash or two", () => {
 
 test("a command line that its parser refuses ends with exit code 1, its help with 0 (D24)", () => {
   const unknown = runMade(["made", "-data_dri", "d"], "");
-  assert.equal(unknown.stderr, "error: unknown option '--data-dri'\n(Did you mean --data-dir?)\n");
+  assert.equal(
+    unknown.stderr,
+    "grove made: unknown option '--data-dri' (Did you mean --data-dir?). 'grove made --help' explains it.\n",
+  );
   assert.equal(unknown.status, 1);
   assert.equal(runMade(["made", "a", "b"], "").status, 1);
   for (const words of [

@@ -73,7 +73,10 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     import("./flags.ts"),
     entry.load(),
   ]);
-  const program = new Command("grove").exitOverride().showSuggestionAfterError(true);
+  const program = new Command("grove")
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureOutput({ outputError: (text, write) => write(refusedLine(entry.name, text)) });
   const command = makeCommand();
   program.addCommand(command);
   inheritSettings(command, program);
@@ -85,6 +88,18 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     if (error instanceof CommanderError) return error.exitCode;
     throw error;
   }
+}
+
+/** What the parser has to say about a command line, as one line of ours that also says where to look. */
+function refusedLine(name: string, text: string): string {
+  const [first = "", suggestion] = text.trim().split("\n");
+  // What a check of ours found follows the parser's own sentence.
+  const what = first
+    .replace(/^error: /, "")
+    .replace(/ is invalid\. /, " is invalid: ")
+    .replace(/\.$/, "");
+  const meant = suggestion === undefined ? "" : ` ${suggestion}`;
+  return `grove ${name}: ${what}${meant}. 'grove ${name} --help' explains it.\n`;
 }
 
 /** Gives a command made elsewhere, and its subcommands, the program's way to end: by an exception, not by process.exit. */
