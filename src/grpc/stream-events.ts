@@ -28,14 +28,13 @@ export interface ServerStreamListener {
   onData(chunk: Buffer): void;
   onEnd(): void;
   onWantTrailers(): void;
-  /** May come twice. */
   onClose(): void;
 }
 
 // A property instead of closures: a call then costs no function objects.
 const CALL: unique symbol = Symbol("call");
-type ClientStream = ClientHttp2Stream & { [CALL]?: ClientStreamListener };
-type ServerStream = ServerHttp2Stream & { [CALL]?: ServerStreamListener };
+type ClientStream = ClientHttp2Stream & { [CALL]?: ClientStreamListener | undefined };
+type ServerStream = ServerHttp2Stream & { [CALL]?: ServerStreamListener | undefined };
 
 function clientResponse(
   this: ClientStream,
@@ -52,7 +51,10 @@ function clientEnd(this: ClientStream): void {
   this[CALL]?.onEnd(this);
 }
 function clientClose(this: ClientStream): void {
-  this[CALL]?.onClose(this);
+  const call = this[CALL];
+  // node:http2 keeps closed streams through a collection or two: they must not keep calls with them.
+  this[CALL] = undefined;
+  call?.onClose(this);
 }
 function anyData(this: ClientStream | ServerStream, chunk: Buffer): void {
   this[CALL]?.onData(chunk);
@@ -61,7 +63,9 @@ function serverEnd(this: ServerStream): void {
   this[CALL]?.onEnd();
 }
 function serverClose(this: ServerStream): void {
-  this[CALL]?.onClose();
+  const call = this[CALL];
+  this[CALL] = undefined;
+  call?.onClose();
 }
 function serverWantTrailers(this: ServerStream): void {
   this[CALL]?.onWantTrailers();
