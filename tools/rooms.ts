@@ -153,14 +153,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 3,
     holds: "sign-in, session cache, routing, transfers, the commands people type",
     imports: [...PROCESS_ROOM, "identity"],
-    packages: [
-      "@bufbuild/protobuf",
-      "commander",
-      "env-paths",
-      "lru-cache",
-      "oauth4webapi",
-      "zod",
-    ],
+    packages: ["@bufbuild/protobuf", "commander", "env-paths", "lru-cache", "oauth4webapi", "zod"],
     builtins: [...FILES, "node:child_process", "node:http", "node:net", "node:tls", "node:worker_threads"],
   },
   devcluster: {

@@ -1,5 +1,4 @@
 // Makes keys and certificates: ECDSA P-256 and X.509, through @peculiar/x509 and the runtime's own cryptography.
-// oxlint-disable-next-line import/no-unassigned-import -- the library finds its annotations in it
 import "reflect-metadata";
 import { randomBytes, webcrypto } from "node:crypto";
 import {

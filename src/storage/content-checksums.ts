@@ -94,4 +94,4 @@ export function crcOfBlocks(blockCrcs: readonly number[], chunkLength: number): 
 }
 
 /** Bytes of chunk and block that begin at a multiple of both are rare: a chunk's last block is short. */
-export const BLOCKS_PER_CHUNK: number = Math.ceil(CHUNK_BYTES / BLOCK_BYTES);
+const BLOCKS_PER_CHUNK: number = Math.ceil(CHUNK_BYTES / BLOCK_BYTES);
