@@ -62,9 +62,8 @@ export class FileServerLink {
   async renew(refused: OpenSession, why: string): Promise<void> {
     if (this.#session === refused) {
       this.#session = undefined;
-      await this.#deps.sessions.removeSession(this.address);
       // All calls that were refused together wait for the one registration.
-      this.#opening ??= this.#register(why).finally(() => {
+      this.#opening ??= this.#adoptOrRegister(why, refused.token).finally(() => {
         this.#opening = undefined;
       });
     }
@@ -92,7 +91,25 @@ export class FileServerLink {
 
   async #open(): Promise<OpenSession> {
     const stored = await this.#deps.sessions.readSession(this.address);
-    if (stored === undefined) return this.#register("a session with the server is needed");
+    if (stored !== undefined) return this.#use(stored);
+    return this.#adoptOrRegister("a session with the server is needed", undefined);
+  }
+
+  /**
+   * Uses the session that another process of this user has opened meanwhile, or registers. Were each of many processes to register after a
+   * server's restart, they would evict one another's sessions (spec 3.4).
+   */
+  #adoptOrRegister(why: string, refusedToken: string | undefined): Promise<OpenSession> {
+    const { sessions } = this.#deps;
+    return sessions.whileOpening(this.address, async () => {
+      const stored = await sessions.readSession(this.address);
+      if (stored !== undefined && stored.token !== refusedToken) return this.#use(stored);
+      if (stored !== undefined) await sessions.removeSession(this.address);
+      return this.#register(why);
+    });
+  }
+
+  async #use(stored: StoredSession): Promise<OpenSession> {
     const line = await this.#connect(stored.family);
     this.#session = { ...stored, channel: line.channel, files: line.files };
     return this.#session;

@@ -58,3 +58,10 @@ export const PROGRESS_RATE_WINDOW_MS = 5_000;
 
 /** Symbolic links to folders that one upload follows: links to links of folders would multiply without end. */
 export const LINKED_FOLDERS_MAX = 10_000;
+
+/** How often a process looks whether another has finished what both want to do. */
+export const PROCESS_LOCK_WAIT_MS = 25;
+/** Looks before it goes on without waiting any more: 10 s in all. */
+export const PROCESS_LOCK_TRIES = 400;
+/** A lock file older than this was left behind: nothing that is done under it takes longer. */
+export const PROCESS_LOCK_STALE_MS = 60_000;

@@ -2,6 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { removePrivateFile } from "#os/private-file.ts";
+import { withProcessLock } from "./process-lock.ts";
 import { readStored, writeStored } from "./stored-json.ts";
 
 /** The ID token and whose it is. */
@@ -89,6 +90,11 @@ export class SessionCache {
   /** Forgets the session with a FileServer. */
   async removeSession(address: string): Promise<void> {
     await removePrivateFile(this.#sessionPath(address));
+  }
+
+  /** Runs what opens a session with a FileServer while no other process of this user does the same. */
+  whileOpening<T>(address: string, action: () => Promise<T>): Promise<T> {
+    return withProcessLock(this.#sessionPath(address).replace(/json$/, "lock"), action);
   }
 
   /** All sessions that are kept. */
