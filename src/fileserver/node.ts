@@ -10,7 +10,7 @@ import { type Random, systemRandom } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { createAdminPassword } from "#identity/admin-password.ts";
+import { type AdminPassword, createAdminPassword } from "#identity/admin-password.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
@@ -228,12 +228,7 @@ function serviceOver(
     admit: (identity) => subjects.admit(identity),
     claimRoot: options.metaservers.length === 0 ? undefined : (username) => claim(link(), username),
     adminUsername: options.identity.adminEmail,
-    adminPassword: options.passwordPath
-      ? createAdminPassword({
-          ADMIN_PASSWORD_HASH: options.identity.adminPasswordHash,
-          ADMIN_PASSWORD: options.identity.adminPassword,
-        })
-      : undefined,
+    adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
     reserveBytes: options.reserveBytes,
     onRootMade: (owner) => {
@@ -242,6 +237,22 @@ function serviceOver(
     },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
+}
+
+/** The configured password, or none where the password path is switched off (T9); the built-in default is never passed over in silence (T10). */
+function adminPasswordOf(options: FileServerOptions, log: Logger): AdminPassword | undefined {
+  if (!options.passwordPath) return undefined;
+  const password = createAdminPassword({
+    ADMIN_PASSWORD_HASH: options.identity.adminPasswordHash,
+    ADMIN_PASSWORD: options.identity.adminPassword,
+  });
+  if (password.isDefault) {
+    log.warn("default_password", {
+      warning:
+        "the administrator's password is the built-in default and counts from this machine only: set ADMIN_PASSWORD_HASH",
+    });
+  }
+  return password;
 }
 
 function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLink["claimRoot"]> {
