@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "#grpc/status.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
 import { chunk, header, refusal, startTestNode, type TestNode, type UploadPart } from "./node.fixture.ts";
@@ -156,4 +157,39 @@ test("every bad upload gets its answer and changes nothing (D1, D15)", async (t)
       assert.equal(node.node.service.ledger.openAccounts, 0);
     });
   }
+});
+
+test("uploads broken off at random bytes, in random ways, leave the accounts and the disk as they were (A-05)", async () => {
+  const user = await node.signIn("cutter@example.com");
+  await user.call.createFile({ path: "/kept", data: Buffer.from("kept") });
+  const state = async () => [
+    (await user.call.getQuota({})).usedBytes,
+    (await user.call.listDir({ path: "/" })).entries.length,
+    node.node.storage.facts(),
+    node.node.service.ledger.promisedBytes,
+    node.node.service.ledger.openAccounts,
+  ];
+  const before = await state();
+  const bytes = randomBytes(1_500_000);
+  const cutOne = async (at: number): Promise<void> => {
+    const path = at % 3 === 0 ? "/kept" : `/cut${at}`;
+    const cutBytes = (at * 7_919_993) % bytes.length;
+    const gone = new AbortController();
+    const upload = async function* (): AsyncGenerator<UploadPart> {
+      yield header(path, at % 2 === 0 ? { size: BigInt(bytes.length), sizeKnown: true } : {});
+      for (let sent = 0; sent < cutBytes; sent += 50_000) {
+        yield chunk(sent, bytes.subarray(sent, Math.min(cutBytes, sent + 50_000)));
+      }
+      if (at % 4 === 0) gone.abort();
+      else if (at % 4 === 1) yield chunk(0, bytes, 1);
+      else yield chunk(cutBytes, bytes.subarray(0, 10), 1);
+    };
+    await assert.rejects(user.call.uploadFile(upload(), { signal: gone.signal }));
+  };
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 8 }, (_, i) => cutOne(round * 8 + i + 1)));
+  }
+  for (let i = 0; i < 500 && node.node.service.ledger.openAccounts > 0; i++) await delay(10);
+  assert.deepEqual(await state(), before);
+  assert.equal(Buffer.from((await user.call.readFile({ path: "/kept" })).data).toString(), "kept");
 });
