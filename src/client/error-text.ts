@@ -78,7 +78,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   NO_SUCH_PATH: told("'grove ls' shows what is there."),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
   NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),
-  IS_DIRECTORY: told("Name a file, or add -r for a whole folder."),
+  IS_DIRECTORY: told("Name a file; 'grove put' and 'grove get' move whole folders."),
   NOT_DIRECTORY: told("Name a folder; 'grove stat' shows what a path is."),
   ETAG_MISMATCH: told("Somebody has changed the file since you read it: look at it and try again."),
   BAD_NAME: told("Choose another name."),
