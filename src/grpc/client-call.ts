@@ -45,7 +45,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   #stream: ClientHttp2Stream | undefined;
   #retriesLeft = TRANSPARENT_RETRIES;
   /** Undefined when they come through a writer. */
-  #requests: Requests | undefined;
+  #requests: Requests | Buffer | undefined;
   #outlet: Outlet | undefined;
   #encoding = "identity";
   #inbox: Inbox<unknown> | undefined;
@@ -64,7 +64,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   #settled: ((error: StatusError | undefined) => void) | undefined;
   #opened: PromiseWithResolvers<Outlet> | undefined;
   #sliced: SlicedOutlet<DescMessage> | undefined;
-  #reply: Promise<MessageShape<DescMessage>> | undefined;
+  #reply: Promise<unknown> | undefined;
 
   constructor(core: ChannelCore, method: DescMethod, options: CallOptions = {}) {
     this.#core = core;
@@ -90,14 +90,14 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#replyMetadata;
   }
 
-  /** Runs a call with one reply. */
-  startUnary(request: unknown): Promise<MessageShape<DescMessage>> {
+  /** Runs a call with one reply, which `asBytes` leaves undecoded. */
+  startUnary(request: unknown, asBytes = false): Promise<unknown> {
     try {
       this.#sendFrom(request);
     } catch (error) {
       return Promise.reject(asError(error));
     }
-    return this.#startSingle();
+    return this.#startSingle(asBytes);
   }
 
   /** Runs a call with a stream of replies. */
@@ -158,9 +158,9 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     listenAsClient(stream, this);
     this.#outlet = undefined;
     this.#opened?.resolve(this.#openOutlet());
-    const whole = this.#requests?.framed;
-    if (whole !== undefined) stream.end(whole);
-    else this.#requests?.send(this.#wireOf(stream));
+    const requests = this.#requests;
+    if (requests instanceof Uint8Array) stream.end(requests);
+    else requests?.send(this.#wireOf(stream));
   }
 
   #wireOf(stream: ClientHttp2Stream): Wire {
@@ -233,11 +233,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     if (this.#status !== undefined && (this.#inputEnded || this.#status !== null)) return this.#conclude();
     const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
     const isUnseen = code === constants.NGHTTP2_REFUSED_STREAM || this.#transport?.isUsable === false;
-    if (
-      code === constants.NGHTTP2_REFUSED_STREAM &&
-      !this.#gotHeaders &&
-      this.#requests?.isReplayable === true
-    ) {
+    if (code === constants.NGHTTP2_REFUSED_STREAM && !this.#gotHeaders && this.#isReplayable()) {
       if (this.#retriesLeft-- > 0) {
         this.#seekTransport();
         return;
@@ -248,6 +244,10 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
       return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
     this.#fail(isUnseen ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
+  }
+
+  #isReplayable(): boolean {
+    return this.#requests instanceof Uint8Array || this.#requests?.isReplayable === true;
   }
 
   #headerList(transport: Transport): readonly string[] {
@@ -280,14 +280,15 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#outlet;
   }
 
-  #startSingle(): Promise<MessageShape<DescMessage>> {
+  #startSingle(asBytes = false): Promise<unknown> {
     const single = new SingleMessage(this.#core.limits, this.#core.budget);
     this.#single = single;
     return new Promise((resolve, reject) => {
       this.#begin((error) => {
         if (error !== undefined) return reject(error);
+        const encoding = this.#encoding;
         try {
-          resolve(single.take(this.method.output, this.#encoding));
+          resolve(asBytes ? single.takeBytes(encoding) : single.take(this.method.output, encoding));
         } catch (failure) {
           reject(asError(failure));
         }

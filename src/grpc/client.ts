@@ -184,6 +184,15 @@ export class GrpcChannel {
     };
   }
 
+  /** A unary call whose reply comes as the bytes of its message, for callers who decode it themselves. */
+  unaryBytes<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    options?: CallOptions,
+  ): Promise<Buffer> {
+    return new ClientCall(this.#core, method, options).startUnary(request, true) as Promise<Buffer>;
+  }
+
   /** Starts a call of any kind for createClient. */
   call(method: DescMethod, request: unknown, options: CallOptions | undefined): unknown {
     const call = new ClientCall(this.#core, method, options);

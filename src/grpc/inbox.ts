@@ -32,15 +32,24 @@ export const decodeBody = <D extends DescMessage>(
   encoding: string,
   limits: MessageLimits,
 ): MessageShape<D> | Promise<MessageShape<D>> => {
-  if (!compressed) return decodePlain(desc, body);
-  if (encoding === "identity") {
-    throw new StatusError(Code.INTERNAL, "compressed message without grpc-encoding");
-  }
-  const limit = Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes);
-  const plain = decompress(body, limit);
+  const plain = plainBody(body, compressed, encoding, limits);
   return plain instanceof Promise
     ? plain.then((bytes) => decodePlain(desc, bytes))
     : decodePlain(desc, plain);
+};
+
+/** The body as it was before it was compressed, if it was. */
+export const plainBody = (
+  body: Uint8Array,
+  compressed: boolean,
+  encoding: string,
+  limits: MessageLimits,
+): Uint8Array | Promise<Uint8Array> => {
+  if (!compressed) return body;
+  if (encoding === "identity") {
+    throw new StatusError(Code.INTERNAL, "compressed message without grpc-encoding");
+  }
+  return decompress(body, Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes));
 };
 
 const decodePlain = <D extends DescMessage>(desc: D, body: Uint8Array): MessageShape<D> => {

@@ -26,8 +26,6 @@ export interface Wire {
 export interface Requests {
   /** False once one was taken that a second attempt could not send again. */
   readonly isReplayable: boolean;
-  /** All of them as they are on the wire, when they are one small message. */
-  readonly framed: Buffer | undefined;
   /** Sends them over a stream that has just been opened. */
   send(wire: Wire): void;
 }
@@ -45,14 +43,12 @@ const encode = (desc: DescMessage, request: unknown, maxBytes: number): Uint8Arr
 
 class OneRequest implements Requests {
   readonly isReplayable = true;
-  readonly framed: Buffer | undefined;
   readonly #body: Uint8Array;
   readonly #compresses: boolean;
 
   constructor(body: Uint8Array, compresses: boolean) {
     this.#body = body;
     this.#compresses = compresses;
-    if (!compresses && body.length < SEND_WINDOW_BYTES) this.framed = frame(body, false);
   }
 
   send(wire: Wire): void {
@@ -80,7 +76,6 @@ class RequestStream implements Requests {
   /** Asked for and not yet sent: a second attempt must not ask again. */
   #asked: Promise<IteratorResult<unknown>> | undefined;
   isReplayable = true;
-  readonly framed = undefined;
 
   constructor(desc: DescMessage, requests: AsyncIterable<unknown>, compresses: boolean, maxBytes: number) {
     this.#desc = desc;
@@ -128,15 +123,22 @@ class RequestStream implements Requests {
   }
 }
 
-/** Takes what the caller gave for a method. Throws when a single request cannot be encoded. */
+/**
+ * Takes what the caller gave for a method. One small message, which most calls have, comes back as it is on the wire.
+ * Throws when a single request cannot be encoded.
+ */
 export const requestsOf = (
   method: DescMethod,
   given: unknown,
   compresses: boolean,
   maxBytes: number,
-): Requests => {
+): Requests | Buffer => {
   const { input, methodKind } = method;
-  return methodKind === "client_streaming" || methodKind === "bidi_streaming"
-    ? new RequestStream(input, given as AsyncIterable<unknown>, compresses, maxBytes)
-    : new OneRequest(encode(input, given, maxBytes), compresses);
+  if (methodKind === "client_streaming" || methodKind === "bidi_streaming") {
+    return new RequestStream(input, given as AsyncIterable<unknown>, compresses, maxBytes);
+  }
+  const body = encode(input, given, maxBytes);
+  return compresses || body.length >= SEND_WINDOW_BYTES
+    ? new OneRequest(body, compresses)
+    : frame(body, false);
 };

@@ -1,7 +1,7 @@
 // The one message of a unary request or reply.
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
-import { decodeBody } from "./inbox.ts";
+import { decodeBody, plainBody } from "./inbox.ts";
 import type { MessageLimits } from "./limits.ts";
 import { Code, StatusError } from "./status.ts";
 
@@ -40,6 +40,22 @@ export class SingleMessage {
 
   /** The message, once the stream has ended. Throws or rejects with StatusError when there is none or it is broken. */
   take<D extends DescMessage>(desc: D, encoding: string): MessageShape<D> | Promise<MessageShape<D>> {
+    return decodeBody(desc, this.#takeBody(), this.#isCompressed, encoding, this.#limits);
+  }
+
+  /** The same without decoding it. */
+  takeBytes(encoding: string): Buffer | Promise<Buffer> {
+    const plain = plainBody(this.#takeBody(), this.#isCompressed, encoding, this.#limits);
+    return plain instanceof Promise ? plain.then(bufferOf) : bufferOf(plain);
+  }
+
+  /** Forgets what has come. */
+  release(): void {
+    this.#body = undefined;
+    this.#bodies?.release();
+  }
+
+  #takeBody(): Buffer {
     if (this.#deframer?.isInsideMessage === true) {
       throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
     }
@@ -47,13 +63,7 @@ export class SingleMessage {
     if (body === undefined)
       throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and none came");
     this.#body = undefined;
-    return decodeBody(desc, body, this.#isCompressed, encoding, this.#limits);
-  }
-
-  /** Forgets what has come. */
-  release(): void {
-    this.#body = undefined;
-    this.#bodies?.release();
+    return body;
   }
 
   #open(): Deframer {
@@ -67,3 +77,5 @@ export class SingleMessage {
     return new Deframer(this.#bodies, this.#limits.receiveMessageBytes);
   }
 }
+
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -39,7 +39,7 @@ export class Transport {
   readonly address: string;
   readonly #session: ClientHttp2Session;
   readonly #deps: TransportDeps;
-  readonly #headers = new WeakMap<DescMethod, readonly string[]>();
+  readonly #headers = new Map<DescMethod, readonly string[]>();
   #isUsable = true;
   #stopKeepalive: (() => void) | undefined;
   #pingedAtMs: number | undefined;
