@@ -77,7 +77,10 @@ const listRow = (security: Security): RatioRow => ({
     const pair = await listed(lab, security);
     const list = { path: "/listed", listings: LISTINGS, entries: ENTRIES };
     await pair.client.run("list", list);
-    return { ours: () => pair.measure("list", list), theirs: () => pair.measure("serialise", LISTINGS) };
+    return {
+      ours: () => pair.measure("list", list),
+      theirs: () => pair.measure("serialise", { path: "/listed", times: LISTINGS }),
+    };
   },
 });
 

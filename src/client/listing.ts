@@ -2,6 +2,8 @@
 
 import { LIST_PAGE_MAX } from "#base/limits.ts";
 import { type Attr, Kind, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type DecodedListing, decodeListing } from "#proto/listing-decoder.ts";
 import { ClientError } from "./client-error.ts";
 import { type Cluster, type Patience, SHORT } from "./cluster.ts";
 import type { RemotePath } from "./remote-path.ts";
@@ -13,22 +15,29 @@ export async function* listPages(
   options: { readonly patience?: Patience; readonly sort?: Sort } = {},
 ): AsyncGenerator<readonly Attr[], void, undefined> {
   const { patience = SHORT, sort = Sort.NAME } = options;
+  const read = (pageToken: string): Promise<DecodedListing> =>
+    cluster.runAt(folder, patience, async (server) => {
+      const request = { root: folder.root, path: folder.path, pageSize: LIST_PAGE_MAX, pageToken, sort };
+      return decodeListing(await server.channel.unaryBytes(FileServer.method.listDir, request, server.unary));
+    });
   let pageToken = "";
-  do {
-    const token = pageToken;
-    const page = await cluster.runAt(folder, patience, (server) =>
-      server.files.listDir(
-        { root: folder.root, path: folder.path, pageSize: LIST_PAGE_MAX, pageToken: token, sort },
-        server.unary,
-      ),
-    );
+  let coming: Promise<DecodedListing> | undefined = read(pageToken);
+  while (coming !== undefined) {
+    const page: DecodedListing = await coming;
+    const { nextPageToken } = page;
+    const isLast = nextPageToken === "";
+    // The server makes the next page while this one is decoded and used.
+    coming = isLast || nextPageToken === pageToken ? undefined : read(nextPageToken);
+    // Whoever reads the pages may stop before it comes.
+    coming?.catch(() => undefined);
+    const entries = page.entries();
     // A server that sends one token for ever would keep us for ever.
-    if (page.nextPageToken !== "" && (page.nextPageToken === token || page.entries.length === 0)) {
+    if (!isLast && (nextPageToken === pageToken || entries.length === 0)) {
       throw new ClientError("SERVER_BROKEN", `${folder.path}: the server's listing does not end`);
     }
-    pageToken = page.nextPageToken;
-    yield page.entries;
-  } while (pageToken !== "");
+    pageToken = nextPageToken;
+    yield entries;
+  }
 }
 
 /** The attributes of a path. */

@@ -276,8 +276,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   }
 
   #openOutlet(): Outlet {
-    this.#outlet ??= new Outlet(this.#stream as ClientHttp2Stream, this.#core.clock);
-    return this.#outlet;
+    return (this.#outlet ??= new Outlet(this.#stream as ClientHttp2Stream, this.#core.clock));
   }
 
   #startSingle(asBytes = false): Promise<unknown> {
@@ -286,12 +285,15 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return new Promise((resolve, reject) => {
       this.#begin((error) => {
         if (error !== undefined) return reject(error);
-        const encoding = this.#encoding;
+        let reply: unknown;
         try {
-          resolve(asBytes ? single.takeBytes(encoding) : single.take(this.method.output, encoding));
+          reply = asBytes
+            ? single.takeBytes(this.#encoding)
+            : single.take(this.method.output, this.#encoding);
         } catch (failure) {
-          reject(asError(failure));
+          return reject(asError(failure));
         }
+        return resolve(reply);
       });
     });
   }

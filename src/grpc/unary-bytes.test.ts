@@ -1,0 +1,29 @@
+// A reply that the caller decodes: its bytes come as they are in the message, and failures come as always.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { GrpcChannel } from "./client.ts";
+import { echoHandlers } from "./echo-service.ts";
+import { EchoResponseSchema, EchoService } from "./gen/echo_pb.ts";
+import { GrpcServer } from "./server.ts";
+import { Code } from "./status.ts";
+
+for (const compress of [false, true]) {
+  test(`the bytes of a reply decode to it${compress ? ", also when it came compressed" : ""}`, {
+    timeout: 20_000,
+  }, async (t) => {
+    const server = new GrpcServer();
+    server.addService(EchoService, echoHandlers());
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
+    t.after(async () => {
+      channel.close();
+      await server.close();
+    });
+    const text = "all of it ".repeat(1_000);
+    const bytes = await channel.unaryBytes(EchoService.method.unary, { text }, { compress });
+    assert.equal(fromBinary(EchoResponseSchema, bytes).text, text);
+    const refused = channel.unaryBytes(EchoService.method.unary, { failCode: Code.NOT_FOUND }, { compress });
+    await assert.rejects(refused, { code: Code.NOT_FOUND });
+  });
+}
