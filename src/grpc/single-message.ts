@@ -38,23 +38,14 @@ export class SingleMessage {
     }
   }
 
-  /**
-   * The message, once the stream has ended; its bytes where no description is given. Throws or rejects with StatusError when there is
-   * none or it is broken.
-   */
-  take(
-    desc: DescMessage | undefined,
-    encoding: string,
-  ): MessageShape<DescMessage> | Buffer | Promise<MessageShape<DescMessage> | Buffer> {
-    if (this.#deframer?.isInsideMessage === true) {
-      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
-    }
-    const body = this.#body;
-    if (body === undefined)
-      throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and none came");
-    this.#body = undefined;
-    if (desc !== undefined) return decodeBody(desc, body, this.#isCompressed, encoding, this.#limits);
-    const plain = plainBody(body, this.#isCompressed, encoding, this.#limits);
+  /** The message, once the stream has ended. Throws or rejects with StatusError when there is none or it is broken. */
+  take<D extends DescMessage>(desc: D, encoding: string): MessageShape<D> | Promise<MessageShape<D>> {
+    return decodeBody(desc, this.#takeBody(), this.#isCompressed, encoding, this.#limits);
+  }
+
+  /** The same without decoding it. */
+  takeBytes(encoding: string): Buffer | Promise<Buffer> {
+    const plain = plainBody(this.#takeBody(), this.#isCompressed, encoding, this.#limits);
     return plain instanceof Promise ? plain.then(bufferOf) : bufferOf(plain);
   }
 
@@ -62,6 +53,17 @@ export class SingleMessage {
   release(): void {
     this.#body = undefined;
     this.#bodies?.release();
+  }
+
+  #takeBody(): Buffer {
+    if (this.#deframer?.isInsideMessage === true) {
+      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
+    }
+    const body = this.#body;
+    if (body === undefined)
+      throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and none came");
+    this.#body = undefined;
+    return body;
   }
 
   #open(): Deframer {
