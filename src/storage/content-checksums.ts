@@ -1,7 +1,7 @@
 // Checksums of content as it arrives: each byte is read once for its message, block, chunk and file.
 import { crc32 } from "node:zlib";
 import { crc32Combine } from "#base/crc32-combine.ts";
-import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES } from "#base/limits.ts";
 
 /** CRC-32 of a chunk and of each of its blocks. */
 export interface ChunkChecksums {
@@ -92,6 +92,3 @@ export function crcOfBlocks(blockCrcs: readonly number[], chunkLength: number): 
   }
   return crc;
 }
-
-/** Bytes of chunk and block that begin at a multiple of both are rare: a chunk's last block is short. */
-const BLOCKS_PER_CHUNK: number = Math.ceil(CHUNK_BYTES / BLOCK_BYTES);

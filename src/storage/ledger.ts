@@ -226,25 +226,27 @@ export class Ledger {
     return root.number * ROOT_STRIDE + root.nextId++;
   }
 
-  /** A directory's present state; undefined when there is no inode. Throws NOT_DIRECTORY for a file. */
+  /** A directory's present state; undefined when there is no such directory. */
   directory(id: InodeId): DirectoryState | undefined {
     const known = this.#directories.get(id);
     if (known !== undefined) return known;
     const row = this.#selectDirectory.get(id) as
       | (Omit<DirectoryState, "savedFor"> & { kind: number })
       | undefined;
-    if (row === undefined) return undefined;
-    const { kind, ...columns } = row;
-    if (kind !== KIND_DIRECTORY) throw new GroveError("NOT_DIRECTORY", "not a directory");
+    if (row === undefined || row.kind !== KIND_DIRECTORY) return undefined;
+    const { kind: _, ...columns } = row;
     const state: DirectoryState = { ...columns, savedFor: 0 };
     this.#directories.set(id, state);
     return state;
   }
 
-  /** Directories from the given one up to the root's own. Throws NO_SUCH_PATH when it is not (or no longer) below that root. */
+  /**
+   * Directories from the given one up to the root's own. Throws NO_SUCH_PATH when it is not (or no longer) below that root, and
+   * NOT_DIRECTORY for a file that is.
+   */
   chain(root: RootState, directoryId: InodeId): [DirectoryState, ...DirectoryState[]] {
     const first = this.directory(directoryId);
-    if (first === undefined) throw noLongerThere();
+    if (first === undefined) throw this.#whyNoDirectory(root, directoryId);
     const chain: [DirectoryState, ...DirectoryState[]] = [first];
     for (let state = first; state.id !== root.directoryId; ) {
       const parent = state.parentId === null ? undefined : this.directory(state.parentId);
@@ -253,6 +255,14 @@ export class Ledger {
       state = parent;
     }
     return chain;
+  }
+
+  /** A file of the tree is no directory; one whose row lingers after the tree around it was removed is gone. */
+  #whyNoDirectory(root: RootState, id: InodeId): GroveError {
+    const row = this.#selectDirectory.get(id) as { parentId: InodeId | null } | undefined;
+    if (row === undefined || row.parentId === null) return noLongerThere();
+    this.chain(root, row.parentId);
+    return new GroveError("NOT_DIRECTORY", "not a directory");
   }
 
   /** A directory that the command has just inserted. */

@@ -177,11 +177,12 @@ export class RangeWriter {
   }
 }
 
-/** Chunks that a write touches, and the first one when a small file becomes a large one. */
+/** Chunks that a write touches (none when it has no bytes and only grows the file), and the first one when a small file becomes a large one. */
 function touchedPositions(offset: number, length: number, oldSize: number): number[] {
   const positions: number[] = [];
   const first = Math.floor(offset / CHUNK_BYTES);
   if (oldSize > 0 && oldSize <= INLINE_FILE_MAX_BYTES && (first > 0 || length === 0)) positions.push(0);
+  if (length === 0) return positions;
   for (let position = first; position * CHUNK_BYTES < offset + length; position++) positions.push(position);
   return positions;
 }

@@ -1,0 +1,124 @@
+// Tests of ranged writes: growth, holes, the way from small files to chunks, limits, and writers at once.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { etagOf } from "./storage.ts";
+import {
+  BY_OWNER,
+  freshStorage,
+  inodeAt,
+  OWNER,
+  patterned,
+  readAll,
+  refusal,
+  upload,
+} from "./store.fixture.ts";
+
+test("ranged writes grow, fill and join small files, chunks and holes as one array of bytes (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(0) });
+  let expected = Buffer.alloc(0);
+  const writes: readonly (readonly [number, number])[] = [
+    [0, 10],
+    [20, 5],
+    [INLINE_FILE_MAX_BYTES - 1, 1],
+    [INLINE_FILE_MAX_BYTES, 1],
+    [100, 70_000],
+    [3 * CHUNK_BYTES + 5, 100],
+    [CHUNK_BYTES - 50, 100],
+    [2 * CHUNK_BYTES, CHUNK_BYTES],
+    [3 * CHUNK_BYTES + 50, 1_000],
+    [0, 0],
+    [BLOCK_BYTES - 1, 2],
+  ];
+  for (const [index, [offset, length]] of writes.entries()) {
+    const data = patterned(length, index + 10);
+    const change = await storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset,
+      data,
+      ifMatch: undefined,
+    });
+    const grown = Buffer.alloc(Math.max(expected.length, offset + length));
+    expected.copy(grown);
+    data.copy(grown, offset);
+    assert.equal(change.usedDeltaBytes, grown.length - expected.length);
+    expected = grown;
+    assert.equal(change.inode.crc32, crc32(expected), `after ${length} bytes at ${offset}`);
+    assert.ok((await readAll(storage, inode.id)).equals(expected), `after ${length} bytes at ${offset}`);
+  }
+  assert.equal(inodeAt(storage).sizeBytes, expected.length);
+});
+
+test("a small file grows to a large one with a hole behind its first bytes (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const small = patterned(1_000);
+  for (const [name, offset, length] of [
+    ["near", 200_000, 10],
+    ["far", 9_000_000, 10],
+    ["near, with nothing", 200_000, 0],
+    ["far, with nothing", 9_000_000, 0],
+  ] as const) {
+    const { inode } = await upload(storage, { parentId, name, bytes: small });
+    const data = patterned(length, 4);
+    await storage.writeRange({ ...BY_OWNER, fileId: inode.id, offset, data, ifMatch: undefined });
+    const expected = Buffer.alloc(offset + length);
+    small.copy(expected);
+    data.copy(expected, offset);
+    const now = inodeAt(storage, name);
+    assert.equal(now.crc32, crc32(expected));
+    assert.ok((await readAll(storage, inode.id)).equals(expected));
+  }
+});
+
+test("a file has at most 2^43 bytes and a root less than 2^53, both sides (limits)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const byte = Buffer.alloc(1, 1);
+  const grow = async (name: string, size: number) => {
+    const { inode } = await upload(storage, { parentId, name, bytes: byte });
+    return storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: size - 1,
+      data: byte,
+      ifMatch: undefined,
+    });
+  };
+  await assert.rejects(grow("above", FILE_MAX_BYTES + 1), refusal("BAD_ARGUMENT"));
+  await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "above").id, recursive: false });
+  // One byte behind a whole number of chunks, so that little is stored.
+  const largeBytes = Math.floor(FILE_MAX_BYTES / CHUNK_BYTES) * CHUNK_BYTES + 1;
+  await Promise.all(Array.from({ length: 1_023 }, (_, index) => grow(`f${index}`, largeBytes)));
+  await grow("largest", FILE_MAX_BYTES);
+  await grow("last", Number.MAX_SAFE_INTEGER - FILE_MAX_BYTES - 1_023 * largeBytes);
+  assert.equal(storage.root(OWNER)?.usage.liveBytes, Number.MAX_SAFE_INTEGER);
+  const tooMuch = storage.createFile({ ...BY_OWNER, parentId, name: "one", data: byte, mtimeMs: 0 });
+  await assert.rejects(tooMuch, refusal("BAD_ARGUMENT"));
+  await storage.createFile({ ...BY_OWNER, parentId, name: "none", data: Buffer.alloc(0), mtimeMs: 0 });
+});
+
+test("writes to one file at once all take effect, and an outdated etag is refused (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(100_000) });
+  const write = (index: number) =>
+    storage.writeRange({
+      ...BY_OWNER,
+      fileId: inode.id,
+      offset: index * 1_000,
+      data: Buffer.alloc(1_000, index),
+      ifMatch: undefined,
+    });
+  await Promise.all(Array.from({ length: 20 }, (_, index) => write(index)));
+  const bytes = await readAll(storage, inode.id);
+  for (let index = 0; index < 20; index++) assert.equal(bytes[index * 1_000 + 500], index);
+  const late = { ...BY_OWNER, fileId: inode.id, offset: 0, data: Buffer.alloc(1), ifMatch: etagOf(inode) };
+  await assert.rejects(storage.writeRange(late), refusal("ETAG_MISMATCH"));
+  const { inode: small } = await upload(storage, { parentId, name: "s", bytes: Buffer.alloc(10) });
+  await storage.writeRange({ ...late, fileId: small.id, ifMatch: etagOf(small) });
+  await assert.rejects(
+    storage.writeRange({ ...late, fileId: small.id, ifMatch: etagOf(small) }),
+    refusal("ETAG_MISMATCH"),
+  );
+});
