@@ -233,7 +233,11 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     if (this.#status !== undefined && (this.#inputEnded || this.#status !== null)) return this.#conclude();
     const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
     const isUnseen = code === constants.NGHTTP2_REFUSED_STREAM || this.#transport?.isUsable === false;
-    if (code === constants.NGHTTP2_REFUSED_STREAM && !this.#gotHeaders && this.#isReplayable()) {
+    if (
+      code === constants.NGHTTP2_REFUSED_STREAM &&
+      !this.#gotHeaders &&
+      (this.#requests instanceof Uint8Array || this.#requests?.isReplayable === true)
+    ) {
       if (this.#retriesLeft-- > 0) {
         this.#seekTransport();
         return;
@@ -244,10 +248,6 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
       return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
     this.#fail(isUnseen ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
-  }
-
-  #isReplayable(): boolean {
-    return this.#requests instanceof Uint8Array || this.#requests?.isReplayable === true;
   }
 
   #headerList(transport: Transport): readonly string[] {
