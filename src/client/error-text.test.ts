@@ -1,7 +1,7 @@
 // Tests of exit codes and of the two sentences of each refusal (decisions D1, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ERROR_CODES, GroveError } from "#base/errors.ts";
+import { ERROR_CODES, GroveError, NOT_ADMIN_TEXT, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { CLIENT_ERROR_CODES, ClientError, localFailure } from "./client-error.ts";
 import { errorJson, explain } from "./error-text.ts";
 import { EXIT_OF_CLIENT_ERROR, EXIT_OF_REFUSAL, exitCodeOf } from "./exit-codes.ts";
@@ -58,9 +58,25 @@ test("a quota refusal names the numbers behind it (D1)", () => {
   assert.equal(
     what,
     "The quota of alice@example.com is 16 GiB, 15.9 GiB are used, 4 GiB of them in the trash; " +
-      "this needs 300 MiB, which is 200 MiB more than is left.",
+      "this needs 300 MiB, which is 200 MiB more than is left: storage quota exceeded.",
   );
   assert.match(todo, /^Empty the trash, which frees 4 GiB/);
+});
+
+test("the texts that the specification fixes reach people to the letter, also its small first letter (spec 7)", () => {
+  const reserve =
+    "fileserver storage limit reached: cannot write 10 bytes (usable free space: 0 bytes, 20 GiB reserved for system safety)";
+  const texts = [
+    ["QUOTA_EXCEEDED", QUOTA_EXCEEDED_TEXT, {}],
+    ["QUOTA_EXCEEDED", QUOTA_EXCEEDED_TEXT, { quota: "10", used: "10", requested: "1" }],
+    ["DISK_RESERVE", reserve, {}],
+    ["NOT_ADMIN", NOT_ADMIN_TEXT, {}],
+  ] as const;
+  for (const [code, text, metadata] of texts) {
+    const error = new GroveError(code, text, { metadata });
+    assert.ok(explain(error).what.includes(text), code);
+    assert.ok(errorJson(error).error.message.includes(text), code);
+  }
 });
 
 test("quota numbers of any size, wrong ones too, never break the sentence", () => {

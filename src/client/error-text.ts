@@ -1,6 +1,6 @@
 // What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
 import { formatBytes } from "#base/bytes.ts";
-import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import { type ErrorCode, type ErrorMetadata, GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 
 /** The two sentences of a refusal. */
@@ -38,6 +38,11 @@ const told =
   (todo: string): Explain =>
   ({ message }) => ({ what: sentence(message), todo });
 
+/** The same for texts that the specification's section 7 fixes to the letter: nothing in them is changed, not even a capital. */
+const quoted =
+  (todo: string): Explain =>
+  ({ message }) => ({ what: `The server refused this: ${message}.`, todo });
+
 /** An explanation whose words are our own, with the path that it is about. */
 const about =
   (what: string, todo: string): Explain =>
@@ -54,7 +59,9 @@ const fixed =
 
 const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   QUOTA_EXCEEDED: explainQuota,
-  DISK_RESERVE: told("The server's disk is full: delete something there, or ask the administrator for room."),
+  DISK_RESERVE: quoted(
+    "The server's disk is full: delete something there, or ask the administrator for room.",
+  ),
   RATE_LIMITED: told("Wait a minute and try again."),
   SESSION_MISSING: fixed("You are not signed in.", SIGN_IN),
   SESSION_UNKNOWN: fixed("The server does not know your session; it has probably been restarted.", SIGN_IN),
@@ -74,7 +81,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "There is nothing here that you may see.",
     "Check the path, or ask its owner to share it with you.",
   ),
-  NOT_ADMIN: told("Ask an administrator of the cluster."),
+  NOT_ADMIN: quoted("Ask an administrator of the cluster."),
   NO_SUCH_PATH: told("'grove ls' shows what is there."),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
   NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),
@@ -126,14 +133,14 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_DENIED: "Ask an administrator of the cluster.",
 };
 
-/** "quota 16 GiB, 12.1 GiB in files, 3.9 GiB in trash; this needs 200 MiB more", as far as the numbers are there. */
+/** The numbers behind it, as far as they are there, and at the end the text that the specification's section 7 fixes. */
 function explainQuota({ metadata }: Refusal): Explanation {
   const { quota, used, requested, trash } = quotaNumbers(metadata);
   const owner = metadata["root_owner"];
   const whose = owner === undefined || owner === "" ? "The quota" : `The quota of ${owner}`;
   if (quota === undefined || used === undefined) {
     return {
-      what: "The storage quota is used up.",
+      what: `The server refused this: ${QUOTA_EXCEEDED_TEXT}.`,
       todo: "See 'grove quota', and delete what is not needed.",
     };
   }
@@ -145,7 +152,7 @@ function explainQuota({ metadata }: Refusal): Explanation {
       ? ""
       : `; this needs ${formatBytes(requested)}, which is ${formatBytes(requested - free)} more than is left`;
   return {
-    what: `${state}${needed}.`,
+    what: `${state}${needed}: ${QUOTA_EXCEEDED_TEXT}.`,
     todo:
       trash === undefined || trash === 0n
         ? "Delete what is not needed ('grove rm'), or ask an administrator for a larger quota."
