@@ -42,11 +42,13 @@ export function command(host: CommandHost = processHost()): Command {
   );
   return withClientFlags(
     new Command("quota")
-      .description("Show how much of a quota is used: your own, or that of a user who shares with you.")
+      .description(
+        "Show how much of a quota is used: your own, or that of a user who shares with you; an administrator sees any on the same server.",
+      )
       .argument("[user]", "e-mail address; your own root without it"),
     [
       ["grove quota", "your own"],
-      ["grove quota alice@example.com", "what is left where alice shares with you"],
+      ["grove quota alice@example.com", "what is left where alice shares with you, or to an administrator"],
       ["grove quota set bob@example.com 32GiB", "change one, for administrators"],
     ],
   )
@@ -59,7 +61,9 @@ export function command(host: CommandHost = processHost()): Command {
 async function showQuota(context: ClientContext, user: string | undefined): Promise<void> {
   const root = user === undefined ? "" : canonicalUsername(user);
   const cluster = await context.cluster();
-  const quota = await cluster.run(root, SHORT, (server) => server.files.getQuota({ root }, server.unary));
+  // An administrator may see quotas of roots to which nobody shows the way (decision D13).
+  const near = root === "" ? "" : await rootNear(cluster, root);
+  const quota = await cluster.run(near, SHORT, (server) => server.files.getQuota({ root }, server.unary));
   if (context.isJson) {
     await context.printJson({
       root,

@@ -65,6 +65,24 @@ test("roots lists one's own root with the server that holds it", async () => {
   );
 });
 
+test("an administrator, whom the MetaServer shows no way, still sees a user's quota; others do not (D13)", async () => {
+  const other = await makeTestClient();
+  try {
+    const quotaAs = async (email: string): Promise<VerbResult> => {
+      const words = ["--metaserver", metaserver.address, "--mock", email];
+      const login = await other.run(import("./login-command.ts"), words);
+      assert.equal(login.code, 0, login.err);
+      return other.run(import("./quota-command.ts"), ["alice@example.com", "--json"]);
+    };
+    const seen = await quotaAs("admin@example.com");
+    assert.equal(seen.code, 0, seen.err);
+    assert.equal((JSON.parse(seen.out) as Record<string, unknown>)["root"], "alice@example.com");
+    assert.equal((await quotaAs("bob@example.com")).code, 4);
+  } finally {
+    await other.stop();
+  }
+});
+
 test("with the MetaServer away the kept route is enough (T20)", async () => {
   const profile = join(client.config, "profile.json");
   const before = readFileSync(profile, "utf8");

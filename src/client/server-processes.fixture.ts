@@ -74,7 +74,7 @@ export function startFileServer(
       ...words,
     ],
     port,
-    { ADMIN_PASSWORD: "correct horse" },
+    { ADMIN_PASSWORD: "correct horse", SVC_ADMIN_EMAIL: "admin@example.com" },
   );
 }
 
