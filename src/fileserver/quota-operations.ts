@@ -153,7 +153,7 @@ export class QuotaOperations {
 function passwordObstacle(password: AdminPassword, peer: AdminCredential["peer"]): string | undefined {
   const isLoopback = isLoopbackAddress(peer.address);
   if (password.isDefault && !isLoopback) {
-    return "the built-in default password counts only from this machine: set ADMIN_PASSWORD_HASH (grove admin hash-password)";
+    return "the built-in default password counts only from this machine: set ADMIN_PASSWORD_HASH to the SHA-256 of another one";
   }
   if (!peer.encrypted && !isLoopback)
     return "an administrator's password is taken only over TLS or from this machine";
