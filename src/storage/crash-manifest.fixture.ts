@@ -73,13 +73,17 @@ export class CrashManifest {
 export function startLoad(
   directory: string,
   manifest: CrashManifest,
-  options: { mode: "load" | "once"; firstNumber: number; strace?: readonly string[] },
+  options: { mode: "load" | "once"; firstNumber: number; strace?: readonly string[]; poolThreads?: number },
 ): { child: ChildProcess; exited: Promise<void> } {
   const own = [process.execPath, LOAD, directory, options.mode, String(options.firstNumber)];
   const [command = "", ...args] =
     options.strace === undefined ? own : ["strace", "-f", "-qq", ...options.strace, ...own];
   // Calls through io_uring would stay unseen, and strace counts each thread's calls by themselves.
-  const env = { ...process.env, UV_USE_IO_URING: "0", ...(options.strace && { UV_THREADPOOL_SIZE: "1" }) };
+  const env = {
+    ...process.env,
+    UV_USE_IO_URING: "0",
+    UV_THREADPOOL_SIZE: String(options.poolThreads ?? (options.strace === undefined ? 4 : 1)),
+  };
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], env });
   child.stdout.setEncoding("utf8").on("data", (text: string) => manifest.read(text));
   let errors = "";

@@ -75,8 +75,10 @@ test(
       "-e",
       "trace=openat,pwritev,pwrite64,fsync,fdatasync,write",
     ];
+    // A flush that nobody waited for would come too late.
+    strace.push("-e", "inject=fdatasync:delay_enter=50ms");
     const manifest = new CrashManifest();
-    await startLoad(directory, manifest, { mode: "once", firstNumber: 2, strace }).exited;
+    await startLoad(directory, manifest, { mode: "once", firstNumber: 2, strace, poolThreads: 4 }).exited;
     const calls = callsOf(readFileSync(trace, "utf8"));
     let begin = 0;
     let steps = 0;

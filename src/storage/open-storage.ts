@@ -1,6 +1,7 @@
 // Opens a data directory as Storage: SQLite and chunk files behind one writer, synchronous reads, and a failure that is final.
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import { STORAGE_SLACK_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -25,7 +26,9 @@ export interface OpenStorageOptions {
  */
 export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
   const { directory, logger } = options;
-  const data = await openDataDirectory(directory, options);
+  const data = await openDataDirectory(directory, options).catch((error: unknown) => {
+    throw notOpened(directory, error);
+  });
   try {
     const { sweptChunkFiles, droppedUploads, firstDirectory } = data.recovery;
     if (sweptChunkFiles > 0 || droppedUploads > 0) {
@@ -43,6 +46,13 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   } catch (error) {
     data.release();
     logger.error("storage.not_opened", { error: errorText(error) });
-    throw error;
+    throw notOpened(directory, error);
   }
+}
+
+function notOpened(directory: string, error: unknown): GroveError {
+  if (error instanceof GroveError) return error;
+  return new GroveError("STORAGE_FAILED", `${directory} cannot be opened: ${errorText(error)}`, {
+    cause: error,
+  });
 }

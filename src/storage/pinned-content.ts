@@ -57,13 +57,13 @@ export class PinnedContent implements FileContent {
     this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
   }
 
-  async readBlock(offset: number): Promise<Buffer> {
+  async readBlock(offset: number, into?: Buffer): Promise<Buffer> {
     this.#refuseOutside(offset, 0);
     if (offset >= this.inode.sizeBytes)
       throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
     if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
     const block = this.#blockAt(offset);
-    const bytes = await this.#read(block);
+    const bytes = await this.#read(block, into);
     return bytes.subarray((offset % CHUNK_BYTES) - block.start);
   }
 
@@ -152,11 +152,13 @@ export class PinnedContent implements FileContent {
     return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
   }
 
-  async #read(block: Block): Promise<Buffer> {
+  async #read(block: Block, into?: Buffer): Promise<Buffer> {
     const { chunk, storedLength } = block;
     if (chunk === undefined || storedLength === 0) return Buffer.alloc(block.length);
     const bytes =
-      storedLength === block.length ? Buffer.allocUnsafeSlow(block.length) : Buffer.alloc(block.length);
+      storedLength === block.length
+        ? (into?.subarray(0, block.length) ?? Buffer.allocUnsafeSlow(block.length))
+        : Buffer.alloc(block.length);
     let got: number;
     try {
       got = await this.#deps.files.use(chunk.name, (descriptor) =>

@@ -127,9 +127,10 @@ export interface FileContent {
   readonly inode: Inode;
   /**
    * Reads from offset to the end of that block (262,144 bytes, aligned within chunks of 4,000,000) or of the file. The bytes were checked
-   * against their stored CRC-32; throws CORRUPT instead of returning wrong ones. Aborting the signal gives up early.
+   * against their stored CRC-32; throws CORRUPT instead of returning wrong ones. They lie in `into` where one of BLOCK_BYTES is given,
+   * which saves a sender of much the memory for each block; it must not be touched until the promise is settled.
    */
-  readBlock(offset: number): Promise<Buffer>;
+  readBlock(offset: number, into?: Buffer): Promise<Buffer>;
   /** CRC-32 of a range, from stored block checksums and the verified bytes at its edges. Throws CORRUPT. */
   rangeCrc32(offset: number, length: number): number | Promise<number>;
   /** Unpins. */

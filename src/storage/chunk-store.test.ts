@@ -1,0 +1,85 @@
+// Tests of how chunk files are named, settled and flushed together.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { CHUNKS_PER_DIRECTORY_TURN } from "#base/limits.ts";
+import { systemRandom } from "#base/random.ts";
+import { isChunkName } from "./chunk-names.ts";
+import { ChunkStore } from "./chunk-store.ts";
+import { temporaryDirectory } from "./store.fixture.ts";
+import type { Command } from "./write-commands.ts";
+
+function makeStore(context: TestContext): {
+  store: ChunkStore;
+  commands: Command[];
+  failures: string[];
+  directory: string;
+} {
+  const directory = temporaryDirectory(context);
+  mkdirSync(join(directory, "chunks", "00"), { recursive: true });
+  const commands: Command[] = [];
+  const failures: string[] = [];
+  const queue = {
+    submit: (command: Command) => {
+      commands.push(command);
+      return Promise.resolve(undefined as never);
+    },
+  };
+  const failed = (reason: string): number => failures.push(reason);
+  const store = new ChunkStore({ directory, firstDirectory: "00", random: systemRandom, queue, failed });
+  return { store, commands, failures, directory };
+}
+
+test("names are random, and go to the next directory once that is remembered as open", async (context) => {
+  const { store, commands } = makeStore(context);
+  const first = Array.from({ length: CHUNKS_PER_DIRECTORY_TURN }, () => store.takeName());
+  assert.equal(new Set(first).size, first.length);
+  assert.ok(first.every((name) => isChunkName(name) && name.startsWith("00")));
+  assert.deepEqual(commands, [{ op: "openChunkDirectory", directory: "01" }]);
+  await Promise.resolve();
+  assert.ok(store.takeName().startsWith("01"));
+  store.settle(first);
+  assert.deepEqual(commands.slice(1), [{ op: "closeChunkDirectory", directory: "00" }]);
+});
+
+test("a directory is closed at the end only when all its chunks are settled (A-11)", async (context) => {
+  const { store, commands } = makeStore(context);
+  const name = store.takeName();
+  await store.close();
+  assert.deepEqual(commands, []);
+  store.settle([name]);
+  await store.close();
+  assert.deepEqual(commands, [{ op: "closeChunkDirectory", directory: "00" }]);
+});
+
+test("who asks for a flush of a directory gets one that begins after the asking (A-02)", async (context) => {
+  const { store, failures, directory } = makeStore(context);
+  const path = join(directory, "chunks", "00");
+  const name = store.takeName();
+  const earlier = store.flushDirectoriesOf([name]);
+  const isOpen = (): boolean =>
+    readdirSync("/proc/self/fd").some((descriptor) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${descriptor}`) === path;
+      } catch {
+        return false;
+      }
+    });
+  while (!isOpen()) await new Promise((resolve) => setImmediate(resolve));
+  // The flush that runs has opened the directory; only a new one notices that it is gone.
+  rmSync(path, { recursive: true });
+  const later = [store.flushDirectoriesOf([name]), store.flushDirectoriesOf([name])];
+  await earlier;
+  for (const flush of later) await assert.rejects(flush, /ENOENT/);
+  assert.equal(failures.length, 1);
+});
+
+test("a chunk file is never made over another, and unlinked whether or not it is there", async (context) => {
+  const { store } = makeStore(context);
+  const name = store.takeName();
+  writeFileSync(store.pathOf(name), "x");
+  await assert.rejects(store.create(name), /EEXIST/);
+  await store.unlink(name);
+  await store.unlink(name);
+});
