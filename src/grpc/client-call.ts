@@ -3,6 +3,7 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "nod
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import { type CallWaiter, type ChannelCore, intercept, type OutgoingCall } from "./channel-core.ts";
 import { type Inbox, type InboxDeps, MessageInbox } from "./inbox.ts";
+import { TRANSPARENT_RETRIES } from "./limits.ts";
 import { Metadata, type MetadataInit } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
 import { type ReplyListeners, ReplyMetadata } from "./reply-metadata.ts";
@@ -26,9 +27,6 @@ export interface CallOptions extends ReplyListeners {
   /** Send messages with gzip, and accept it in the answer; the sliced form is never compressed. */
   readonly compress?: boolean;
 }
-
-/** How often a call that no server has looked at is sent again by itself. */
-const TRANSPARENT_RETRIES = 3;
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 

@@ -93,7 +93,8 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
 export const DEFAULT_CHANNEL_LIMITS: ChannelLimits = {
   ...MESSAGE_LIMITS,
   maxHeaderListBytes: 65_536,
-  streamWindowBytes: MIB,
+  // A client has few streams and may be far away, or not get its turn on a busy machine.
+  streamWindowBytes: 4 * MIB,
   connectMs: 10_000,
   maxWaitingCalls: 10_000,
 };
@@ -119,3 +120,5 @@ export const FRAME_BYTES: number = 64 * 1_024;
 export const LINGER_MS = 5_000;
 /** How often progress, keepalive and lingering streams are looked at. */
 export const SWEEP_MS = 1_000;
+/** How often a call that no server has looked at is sent again by itself. */
+export const TRANSPARENT_RETRIES = 3;
