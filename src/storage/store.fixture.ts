@@ -1,6 +1,6 @@
 // What the tests of this room share: data directories that vanish, a root in them, and short ways to put and read bytes.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -135,4 +135,11 @@ export function refusal(code: GroveError["code"]): (error: unknown) => boolean {
 /** Waits until something is true; a test's own time limit ends it otherwise. */
 export async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Paths of all chunk files. */
+export function chunkFiles(directory: string): string[] {
+  return readdirSync(join(directory, "chunks"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
 }
