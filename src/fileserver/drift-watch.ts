@@ -1,7 +1,7 @@
 // Compares every root's quota counter with the size of its directory tree, so that drift, which is always a bug, is seen (D16, A-17).
 import type { Clock } from "#base/clock.ts";
 import { DRIFT_CHECK_INTERVAL_MS, DRIFT_ROOTS_PER_TURN } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import type { Storage } from "#storage/storage.ts";
 
 /** What the watch is made from. */
@@ -53,10 +53,17 @@ export class DriftWatch {
     this.#stop();
   }
 
+  /** 0 for a root that cannot be read: a damaged database is told, and takes the rest of the node not with it. */
   #driftOf(owner: string): number {
-    // Counter and tree come out of one snapshot, so that a change in progress is in both or in neither.
-    const { root, chain } = this.#deps.storage.resolve(owner, []);
-    const driftBytes = root.usage.liveBytes - chain[0].sizeBytes;
+    let driftBytes: number;
+    try {
+      // Counter and tree come out of one snapshot, so that a change in progress is in both or in neither.
+      const { root, chain } = this.#deps.storage.resolve(owner, []);
+      driftBytes = root.usage.liveBytes - chain[0].sizeBytes;
+    } catch (error) {
+      this.#deps.log.error("quota_drift_unknown", { user: owner, error: errorText(error) });
+      return 0;
+    }
     if (driftBytes !== 0) this.#deps.log.error("quota_drift", { user: owner, drift_bytes: driftBytes });
     return driftBytes;
   }
