@@ -306,7 +306,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
 function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSink {
   return (facts) => {
     const event = events.record(facts);
-    log.warn("security_event", {
+    log[event.fatal ? "error" : "warn"]("security_event", {
       id: event.id,
       type: event.type,
       fatal: event.fatal,

@@ -16,12 +16,19 @@ const TIMEOUT = { timeout: 30_000 };
 
 interface Started {
   readonly child: ChildProcess;
+  /** What it has logged so far. */
+  log(): string;
   readonly channel: GrpcChannel;
   stop(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-async function start(t: TestContext, folder: string, env: NodeJS.ProcessEnv = {}): Promise<Started> {
-  const flags = ["-mock", "-reflection", "-listen", "127.0.0.1:0", "-data", folder];
+async function start(
+  t: TestContext,
+  folder: string,
+  env: NodeJS.ProcessEnv = {},
+  mode: readonly string[] = ["-mock"],
+): Promise<Started> {
+  const flags = [...mode, "-reflection", "-listen", "127.0.0.1:0", "-data", folder];
   const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, ...env },
@@ -43,6 +50,7 @@ async function start(t: TestContext, folder: string, env: NodeJS.ProcessEnv = {}
   return {
     child,
     channel,
+    log: () => log,
     async stop(signal) {
       channel.close();
       const exit = once(child, "exit");
@@ -73,6 +81,27 @@ test(
     const again = createClient(MetaServer, second.channel);
     assert.equal((await again.navigate({}, as("u@example.com"))).rootId, route.rootId);
     await second.stop("SIGKILL");
+  },
+);
+
+test(
+  "outside mock mode a mock token is refused with a fatal security event in the log, without the token (spec 5.7)",
+  TIMEOUT,
+  async (t) => {
+    const started = await start(t, await temporaryFolder(t), { SVC_AUTH_MOCK: "0" }, []);
+    const client = createClient(MetaServer, started.channel);
+    await refused(client.navigate({}, as("u@example.com")), 16, "MOCK_TOKEN");
+    assert.equal(await started.stop("SIGTERM"), 0);
+    const line = started
+      .log()
+      .split("\n")
+      .find((text) => text.includes('"event":"security_event"'));
+    const event = JSON.parse(line ?? "{}") as Record<string, unknown>;
+    assert.deepEqual(
+      [event["level"], event["type"], event["fatal"], event["ip_seen"]],
+      ["error", "mock_token", true, "127.0.0.1"],
+    );
+    assert.doesNotMatch(started.log(), /u@example\.com/);
   },
 );
 
@@ -136,6 +165,11 @@ test(
       "203.0.113.1:1",
       "-data",
       `${folder}/2`,
+    );
+    await fails(
+      1,
+      /metaserver: cannot read \/nope\.crt/,
+      ...["-tls_cert", "/nope.crt", "-tls_key", "/nope", "-tls_ca", "/nope", "-data", `${folder}/3`],
     );
     await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
     await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);

@@ -5,8 +5,9 @@ import { Command, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
 import { VERSION } from "#base/version.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import type { ListenAddress, ServerTls } from "#grpc/server.ts";
@@ -87,7 +88,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const tls = await readTls(flags);
   const listen = listenAddress(flags, tls !== undefined && !mock);
   warnOfGaps(settings, { mock, hasTls: tls !== undefined }, log);
-  const idpCa = flags.idpCa === undefined ? undefined : await readFile(flags.idpCa, "utf8");
+  const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const clusterIdFile = await openClusterIdFile(folder);
@@ -96,7 +97,13 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     if (clusterIdFile.clusterId !== undefined) await directory.adoptClusterId(clusterIdFile.clusterId);
     const server = await startMetaServer({
       directory,
-      tokenVerifier: createTokenVerifier({ ...settings, mock, clock: systemClock, ca: idpCa }),
+      tokenVerifier: createTokenVerifier({
+        ...settings,
+        mock,
+        clock: systemClock,
+        ca: idpCa,
+        onSecurityEvent: securityLog(log),
+      }),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       clock: systemClock,
       log,
@@ -137,8 +144,26 @@ async function readTls(
   if (tlsCert === undefined || tlsKey === undefined || tlsCa === undefined) {
     throw new GroveError("BAD_ARGUMENT", "TLS needs all three of -tls_cert, -tls_key and -tls_ca");
   }
-  const [cert, key, ca] = await Promise.all([tlsCert, tlsKey, tlsCa].map((path) => readFile(path)));
+  const [cert, key, ca] = await Promise.all([tlsCert, tlsKey, tlsCa].map(readPem));
   return cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca };
+}
+
+async function readPem(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** A MetaServer has no listener for security events: they stand in its log, a fatal one as an error (spec 5.7). */
+function securityLog(log: Logger): SecurityEventSink {
+  return ({ type, fatal, ipSeen }) =>
+    log[fatal === true ? "error" : "warn"]("security_event", {
+      type,
+      fatal: fatal === true,
+      ip_seen: ipSeen,
+    });
 }
 
 function warnOfGaps(
