@@ -124,10 +124,11 @@ export class ClientContext {
   }
 
   async #makeCluster(): Promise<Cluster> {
-    const [{ Cluster }, { Router }, { RouteCache }] = await Promise.all([
+    const [{ Cluster }, { Router }, { RouteCache }, { RetryNotes }] = await Promise.all([
       import("./cluster.ts"),
       import("./routing.ts"),
       import("./route-cache.ts"),
+      import("./retry-notes.ts"),
     ]);
     const shared = this.shared;
     const { identity, sessions, config } = shared;
@@ -138,6 +139,7 @@ export class ClientContext {
         return shared.signal;
       },
     };
+    const retries = new RetryNotes(this.terminal, systemClock);
     const cache = new RouteCache(config.routes, systemClock);
     const router = new Router(Object.assign(now, { profile, identity, cache }));
     return new Cluster(
@@ -148,8 +150,9 @@ export class ClientContext {
         router,
         random: systemRandom,
         installationId: () => installationId(config.installationId),
-        onRetry: (why: string, waitMs: number) =>
-          this.note(`${why} Trying again in ${(waitMs / 1_000).toFixed(1)} s.`),
+        onRetry: (why: string, waitMs: number) => {
+          if (!this.isJson) retries.tell(why, waitMs);
+        },
       }),
     );
   }

@@ -25,6 +25,8 @@ export const ATTEMPTS_MAX = 12;
 export const RETRY_FIRST_MS = 200;
 /** Longest waiting time between two attempts. */
 export const RETRY_LONGEST_MS = 10_000;
+/** Time after which people are told again that the same thing is still tried. */
+export const RETRY_NOTE_MS = 5_000;
 /** Time limit of a call without a stream. */
 export const CALL_TIMEOUT_MS = 60_000;
 /** Time limit of looking up or registering, when somebody waits for a first answer. */
