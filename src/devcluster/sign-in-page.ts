@@ -47,7 +47,7 @@ export const PAGE_POLICY: string = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
   // Chromium counts the redirect after a form as part of it, and the client waits on a loopback port of its choice.
-  "form-action 'self' http://localhost:* http://127.0.0.1:* http://[::1]:*",
+  "form-action 'self' http://localhost:* http://127.0.0.1:*",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
