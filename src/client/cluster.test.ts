@@ -241,6 +241,23 @@ test("a SetQuota that the server refuses is a refusal here too: exit code 4 (spe
   assert.match(result.err, /only cluster administrators can modify quotas/);
 });
 
+test("quota set asks the server that --fileserver names, and --json is heeded", async () => {
+  const asked: string[] = [];
+  const answering = (name: string): FakeHandlers => ({
+    setQuota: () => {
+      asked.push(name);
+      return { success: true };
+    },
+  });
+  await login(await start(answering("home")));
+  const other = await start(answering("other"));
+  const words = ["set", "bob@example.com", "1KiB", "--fileserver", other.address, "--json"];
+  const result = await client.run(import("./quota-command.ts"), words);
+  assert.equal(result.code, 0, result.err);
+  assert.deepEqual(asked, ["other"]);
+  assert.deepEqual(JSON.parse(result.out), { username: "bob@example.com", quota_bytes: 1_024 });
+});
+
 test("the administrator's password travels as the hash of spec 5.5, and from standard input only", async () => {
   const seen: unknown[] = [];
   const server = await start({

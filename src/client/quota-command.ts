@@ -37,9 +37,11 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove quota set bob@example.com 32GiB", "as the user whom SVC_ADMIN_EMAIL names"],
       ["grove quota set bob@example.com 0 --admin-password", "back to the default, by password"],
     ],
-  ).action((user: string, size: string, flags: SetFlags) =>
-    host.run("quota", flags, (context) => setQuota(context, user, size, flags)),
-  );
+  ).action((user: string, size: string, _flags: SetFlags, verb: Command) => {
+    // The options that `quota` has too are read by it, wherever they stand.
+    const flags = verb.optsWithGlobals<SetFlags>();
+    return host.run("quota", flags, (context) => setQuota(context, user, size, flags));
+  });
   return withClientFlags(
     new Command("quota")
       .description(
