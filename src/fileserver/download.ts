@@ -1,7 +1,7 @@
 // DownloadFile: one version of a file, block by block from the disk to the socket, never a byte that fails its checksum (D15).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { SlicedWriter } from "#grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -30,6 +30,12 @@ export interface DownloadDeps {
 const NO_BYTES = new Uint8Array(0);
 /** Half of what may wait in a socket: while one piece is on its way, the next can be handed over. */
 const PIECE_BYTES = 131_072;
+/**
+ * Blocks are read into so many buffers in turn, which stay in the processor's cache and cost no fresh memory. When the last piece of a
+ * block is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the socket: they belong to this block and, since only
+ * a chunk's last block is short, to at most one before it. So the buffer after the next in turn is free to be read into.
+ */
+const RING_BUFFERS = 4;
 
 /**
  * Sends the Attr and then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 before its bytes. Ends with CORRUPT
@@ -104,6 +110,8 @@ async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, en
 class Pump {
   readonly #content: FileContent;
   readonly #writer: Writer;
+  #ring: Buffer[] = [];
+  #reads = 0;
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> } | undefined;
 
   constructor(content: FileContent, writer: Writer) {
@@ -131,19 +139,26 @@ class Pump {
     }
   }
 
-  /** Drops what was read ahead; it is read again when the client goes on. */
+  /** Drops what was read ahead and the buffers; it is read again when the client goes on. */
   letGo(): void {
     this.#ahead = undefined;
+    this.#ring = [];
   }
 
   #take(offset: number): Promise<Buffer> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    return ahead?.offset === offset ? ahead.block : this.#content.readBlock(offset);
+    return ahead?.offset === offset ? ahead.block : this.#read(offset);
+  }
+
+  #read(offset: number): Promise<Buffer> {
+    const turn = this.#reads++ % RING_BUFFERS;
+    this.#ring[turn] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    return this.#content.readBlock(offset, this.#ring[turn]);
   }
 
   #readAhead(offset: number): void {
-    const block = this.#content.readBlock(offset);
+    const block = this.#read(offset);
     // Nobody may come for it: the client can go away first.
     block.catch(() => undefined);
     this.#ahead = { offset, block };
