@@ -20,7 +20,10 @@ export interface Inode {
   readonly childCount: number;
   readonly mtimeMs: number;
   readonly ctimeMs: number;
-  /** Grows with every change of the inode's content or attributes; the etag is made of id and version. */
+  /**
+   * Grows with every change of the inode's content or attributes; the etag is made of id and version. An entry that comes or goes moves
+   * its directory's version and times as POSIX does; the sizes of directories follow what is below them without moving either.
+   */
   readonly version: number;
   /** CRC-32 (IEEE) of a file's whole content, 0 for a directory. */
   readonly crc32: number;
@@ -116,7 +119,10 @@ export interface UploadSink {
   write(slice: Buffer): Promise<void> | undefined;
   /** CRC-32 (IEEE) of the bytes since beginMessage. */
   endMessage(): number;
-  /** Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are durable. */
+  /**
+   * Puts all content on stable storage, then into the namespace in one transaction. Resolves when both are durable. After a refusal (a
+   * stale access version, a taken name) it may be called again with another target; whoever gives up calls abort.
+   */
   commit(target: UploadTarget): Promise<Change>;
   /** Drops everything received. Resolves when no trace is left. */
   abort(): Promise<void>;
@@ -158,7 +164,7 @@ export interface StorageFacts {
 /**
  * Files, directories and their sizes. It knows no quota and no permission. All times are wall milliseconds, all sizes bytes. Errors are
  * GroveErrors: NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT, and STORAGE_FAILED
- * for every change after a flush has failed.
+ * for every change after a flush has failed; DISK_RESERVE when the disk is full, OVERLOADED when too many changes wait.
  */
 export interface Storage {
   /** The identity of the data directory: a ULID made when it was. */
