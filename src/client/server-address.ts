@@ -78,17 +78,18 @@ export function requireSafeForToken(
   );
 }
 
-/** Opens a channel to the addresses of one host. It connects when first used. */
+/** Opens a channel to the addresses that one host has, or to several servers of which it is the first. It connects when first used. */
 export function openChannel(
   profile: Pick<Profile, "ca" | "mock">,
   address: string,
   addresses: readonly string[],
 ): GrpcChannel {
   const { host } = splitAddress(address);
+  const isOneServer = addresses.length === 1 || !addresses.includes(address);
   const tls = {
     ...(profile.ca === undefined ? {} : { ca: profile.ca }),
-    // Connecting to a number must not change which name the certificate has to hold.
-    ...(isIP(host) === 0 ? { serverName: host } : {}),
+    // Connecting to a number must not change which name the certificate has to hold. Several servers each have their own.
+    ...(isIP(host) === 0 && isOneServer ? { serverName: host } : {}),
   };
   const options: GrpcChannelOptions = { addresses, keepalive: KEEPALIVE, backoff: { maxMs: 2_000 } };
   return new GrpcChannel(isPlain(profile) ? options : { ...options, tls });
