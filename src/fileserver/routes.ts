@@ -1,9 +1,11 @@
 // The gRPC routes of the FileServer: each maps a message to an operation and its outcome to a message, and does nothing else.
 
 import { GroveError } from "#base/errors.ts";
+import { EncodedReply } from "#grpc/encoded-reply.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import { slicedClientStream, slicedServerStream } from "#grpc/sliced.ts";
-import { OnConflict, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { encodeAttr } from "#proto/attr-encoder.ts";
+import { type Attr, OnConflict, Sort } from "#proto/gen/grove/v1/common_pb.ts";
 import type {
   DownloadRequestSchema,
   DownloadResponseSchema,
@@ -45,9 +47,11 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     endSession: (request, context) => sessions.endSession(currentCaller(context), request),
     listSessions: (_request, context) => sessions.listSessions(currentCaller(context)),
 
-    createFile: (request, context) => namespace.createFile(currentCaller(context), request),
-    createDirectory: (request, context) => namespace.createDirectory(currentCaller(context), request),
-    getAttr: (request, context) => namespace.getAttr(currentCaller(context), request),
+    createFile: async (request, context) =>
+      encoded(await namespace.createFile(currentCaller(context), request)),
+    createDirectory: async (request, context) =>
+      encoded(await namespace.createDirectory(currentCaller(context), request)),
+    getAttr: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)),
     listDir: (request, context) =>
       namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
     changeDir: (request, context) => namespace.changeDir(currentCaller(context), request),
@@ -80,6 +84,10 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
         session: () => sessionIfAny(context, service),
       }),
   };
+}
+
+function encoded(attr: Attr): EncodedReply {
+  return new EncodedReply(encodeAttr(attr));
 }
 
 function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {

@@ -11,6 +11,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import type { CallContext, MaybePromise } from "./call-context.ts";
+import type { EncodedReply } from "./encoded-reply.ts";
 import type { SlicedClientStream, SlicedServerStream } from "./sliced.ts";
 
 export type { CallContext, Peer } from "./call-context.ts";
@@ -18,7 +19,7 @@ export type { CallContext, Peer } from "./call-context.ts";
 export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
   context: CallContext,
-) => MaybePromise<MessageInitShape<O>>;
+) => MaybePromise<MessageInitShape<O> | EncodedReply>;
 
 export type ServerStreamHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,

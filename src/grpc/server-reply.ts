@@ -2,6 +2,7 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
+import { EncodedReply } from "./encoded-reply.ts";
 import { compress, frame, type MessageBudget } from "./frames.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
@@ -86,7 +87,10 @@ export class ServerReply {
 
   /** Encodes and frames a message, compressed where that is agreed and gains something. RESOURCE_EXHAUSTED above the limit. */
   frame(desc: DescMessage, message: unknown): Buffer | Promise<Buffer> {
-    const body = toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
+    const body =
+      message instanceof EncodedReply
+        ? message.body
+        : toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
     const { sendMessageBytes } = this.#deps.limits;
     if (body.length > sendMessageBytes) {
       throw new StatusError(

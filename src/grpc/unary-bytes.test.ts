@@ -1,9 +1,10 @@
-// A reply that the caller decodes: its bytes come as they are in the message, and failures come as always.
+// Replies that the handler encodes or the caller decodes: the bytes are those of the message, and failures come as always.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
-import { GrpcChannel } from "./client.ts";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { createClient, GrpcChannel } from "./client.ts";
 import { echoHandlers } from "./echo-service.ts";
+import { EncodedReply } from "./encoded-reply.ts";
 import { EchoResponseSchema, EchoService } from "./gen/echo_pb.ts";
 import { GrpcServer } from "./server.ts";
 import { Code } from "./status.ts";
@@ -27,3 +28,22 @@ for (const compress of [false, true]) {
     await assert.rejects(refused, { code: Code.NOT_FOUND });
   });
 }
+
+test("what a handler has encoded is the reply, within the same limit of size", {
+  timeout: 20_000,
+}, async (t) => {
+  const server = new GrpcServer({ limits: { sendMessageBytes: 1_000 } });
+  server.addService(EchoService, {
+    unary: ({ count }) =>
+      new EncodedReply(toBinary(EchoResponseSchema, create(EchoResponseSchema, { text: "x".repeat(count) }))),
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
+  t.after(async () => {
+    channel.close();
+    await server.close();
+  });
+  const client = createClient(EchoService, channel);
+  assert.equal((await client.unary({ count: 900 })).text, "x".repeat(900));
+  await assert.rejects(client.unary({ count: 1_000 }), { code: Code.RESOURCE_EXHAUSTED });
+});
