@@ -169,7 +169,14 @@ test(
     await fails(
       1,
       /metaserver: cannot read \/nope\.crt/,
-      ...["-tls_cert", "/nope.crt", "-tls_key", "/nope", "-tls_ca", "/nope", "-data", `${folder}/3`],
+      "-tls_cert",
+      "/nope.crt",
+      "-tls_key",
+      "/nope",
+      "-tls_ca",
+      "/nope",
+      "-data",
+      `${folder}/3`,
     );
     await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
     await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);
