@@ -129,6 +129,11 @@ async function fillAndEmpty(directory: string): Promise<void> {
     assert.ok(bytes.equals(name.startsWith("large") ? patterned(3_000_000) : data));
   }
   assert.equal(statSync(join(directory, "slack"), { throwIfNoEntry: false }), undefined);
+  // The space kept for removals is for them alone: more of what was refused does not eat it up.
+  for (let index = 0; index < 60; index++) {
+    const more = storage.createFile({ ...BY_OWNER, parentId, name: `more${index}`, data, mtimeMs: 0 });
+    await assert.rejects(more, refusal("DISK_RESERVE"));
+  }
   for (const name of kept.filter((name) => name.startsWith("large"))) {
     await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, name).id, recursive: false });
   }

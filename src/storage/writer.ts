@@ -1,5 +1,6 @@
 // Runs commands in transactions: many per commit, each in a savepoint, none answered before the commit is on stable storage.
-import { rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
@@ -50,6 +51,8 @@ export class Writer {
   readonly #openDirectory: StatementSync;
   readonly #closeDirectory: StatementSync;
   readonly #slack: { readonly path: string; readonly bytes: number };
+  /** True from when the disk was full until the space for that is kept again: what does not free space may not have it. */
+  #isSlackSpent = false;
   #failure: string | undefined;
   /** Frames in the log right after a checkpoint that could not do everything, 0 after one that could. */
   #framesLeft = 0;
@@ -93,6 +96,7 @@ export class Writer {
   /** Runs the commands in one transaction and returns their answers once it is durable. */
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
+    if (this.#isSlackSpent && !this.#regainSlack()) return this.#runOnFullDisk(commands);
     try {
       return this.#transaction(commands);
     } catch (error) {
@@ -147,11 +151,14 @@ export class Writer {
   /** Makes the file whose space is given up on a full disk, unless it is there. */
   keepSlack(): void {
     const { path, bytes } = this.#slack;
-    if (bytes === 0) return;
     try {
+      if (bytes === 0) {
+        this.#isSlackSpent = false;
+        return;
+      }
       const present = statSync(path, { throwIfNoEntry: false });
-      if (present?.size === bytes) return;
-      writeFileSync(path, new Uint8Array(bytes), { mode: 0o600 });
+      if (present?.size !== bytes) writeFileSync(path, new Uint8Array(bytes), { mode: 0o600 });
+      this.#isSlackSpent = false;
     } catch {
       // No space for it now: what is left belongs to the users.
       rmSync(path, { force: true });
@@ -243,9 +250,18 @@ export class Writer {
     }
   }
 
+  /** Tries only when there is room enough to try: it happens before every transaction while the disk is full. */
+  #regainSlack(): boolean {
+    const { path, bytes } = this.#slack;
+    const { bavail, bsize } = statfsSync(dirname(path));
+    if (bavail * bsize >= 2 * bytes) this.keepSlack();
+    return !this.#isSlackSpent;
+  }
+
   /** On a full disk what frees space is done with the space kept for it; the rest is refused. */
   #runOnFullDisk(commands: NumberedCommands): Reply[] {
     rmSync(this.#slack.path, { force: true });
+    this.#isSlackSpent = true;
     const freeing = commands.filter(([, command]) => FREEING.has(command.op));
     const others = commands.filter(([, command]) => !FREEING.has(command.op));
     const refused = refuseAll(others, diskFull());
