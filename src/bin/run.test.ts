@@ -112,6 +112,12 @@ test("an error that a command lets go is one line, with the exit code of its rea
   assert.deepEqual([fault.status, fault.stderr], [1, "grove made: oh\n"]);
 });
 
+test("a path that cannot be had is one line for a server too", () => {
+  const action = `await (await import("node:fs/promises")).mkdir("/dev/null/x");`;
+  const { status, stderr } = runMade(["made"], action, true);
+  assert.deepEqual([status, stderr], [1, "grove made: ENOTDIR: not a directory, mkdir '/dev/null/x'\n"]);
+});
+
 test("a fault shows its stack in a server's log and with GROVE_DEBUG", () => {
   const fault = `throw new TypeError("oh");`;
   assert.match(runMade(["made"], fault, true).stderr, /^grove made: TypeError: oh\n {4}at /);

@@ -116,11 +116,16 @@ function endQuietlyWithoutReader(entry: CommandEntry): void {
   });
 }
 
-/** One line for people; the stack, unless it is a refusal, in a server's log and where GROVE_DEBUG is set. */
+/** One line for people; the stack, unless it is a refusal or a file that cannot be had, in a server's log and where GROVE_DEBUG is set. */
 function reportFailure(entry: CommandEntry, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  const isRefusal = error instanceof Error && error.name === "GroveError";
+  const isRefusal = error instanceof Error && (error.name === "GroveError" || isAboutFile(error));
   const isDetailed = Boolean(process.env["GROVE_DEBUG"]) || (entry.server === true && !isRefusal);
   const stack = isDetailed && error instanceof Error ? error.stack : undefined;
   process.stderr.write(`grove ${entry.name}: ${stack ?? message.split("\n", 1)[0]}\n`);
+}
+
+/** What the system says of a path: the path is wrong, not the program. */
+function isAboutFile(error: NodeJS.ErrnoException): boolean {
+  return typeof error.syscall === "string" && typeof error.path === "string";
 }
