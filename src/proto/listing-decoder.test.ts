@@ -88,6 +88,20 @@ test("a damaged page is refused, or read exactly as the general decoder reads it
   );
 });
 
+test("fields may come in any order, as every decoder allows", () => {
+  const entries = toBinary(
+    ListDirResponseSchema,
+    create(ListDirResponseSchema, { entries: [{ name: "a" }, { name: "b" }] }),
+  );
+  const token = toBinary(ListDirResponseSchema, create(ListDirResponseSchema, { nextPageToken: "t" }));
+  const listing = decodeListing(Buffer.concat([token, entries]));
+  assert.equal(listing.nextPageToken, "t");
+  assert.deepEqual(
+    listing.entries().map(({ name }) => name),
+    ["a", "b"],
+  );
+});
+
 test("entries are decoded once, and only when they are asked for", () => {
   const bytes = toBinary(ListDirResponseSchema, create(ListDirResponseSchema, { entries: [{ name: "a" }] }));
   const body = bufferOf(bytes);

@@ -43,7 +43,7 @@ interface Spans {
   readonly nextPageToken: string;
 }
 
-/** Finds the entries without looking into them; undefined for anything but entries followed by a token. */
+/** Finds the entries without looking into them; undefined when there is anything but entries and a token. */
 function findEntries(body: Buffer): Spans | undefined {
   const reader = new Reader(body);
   const ends: number[] = [];
@@ -54,12 +54,8 @@ function findEntries(body: Buffer): Spans | undefined {
     if (length === UNEXPECTED || reader.at + length > body.length) return undefined;
     if (tag === ENTRIES_TAG) {
       ends.push(reader.at, reader.at + length);
-    } else if (
-      tag === TOKEN_TAG &&
-      reader.at + length === body.length &&
-      isAscii(body, reader.at, body.length)
-    ) {
-      nextPageToken = body.toString("latin1", reader.at);
+    } else if (tag === TOKEN_TAG && isAscii(body, reader.at, reader.at + length)) {
+      nextPageToken = body.toString("latin1", reader.at, reader.at + length);
     } else {
       return undefined;
     }
