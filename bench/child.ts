@@ -8,6 +8,8 @@ const GRACE_MS = 3_000;
 /** Time for one task or one start; a benchmark that hangs must say where. */
 const TASK_TIMEOUT_MS = 120_000;
 
+const EXIT_WITH_PARENT = new URL("../src/devcluster/exit-with-parent.ts", import.meta.url).href;
+
 /** What a task may take and answer. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
@@ -92,9 +94,15 @@ export async function startService(
 ): Promise<Service> {
   const [file, ...args] = command;
   const child = spawn(file, args, {
-    stdio: ["ignore", options.isQuiet === true ? "ignore" : 2, 2],
-    env: { ...process.env, ...options.env },
+    // Over the channel it notices when the benchmark is killed, and ends too.
+    stdio: ["ignore", options.isQuiet === true ? "ignore" : 2, 2, "ipc"],
+    env: {
+      ...process.env,
+      ...options.env,
+      NODE_OPTIONS: `--import ${EXIT_WITH_PARENT} ${options.env?.["NODE_OPTIONS"] ?? ""}`,
+    },
   });
+  child.channel?.unref();
   const close = (): Promise<void> => endProcess(child, () => child.kill("SIGTERM"));
   try {
     await waitUntilUp(child, command.join(" "), options.isUp);

@@ -13,7 +13,10 @@ export type Tasks = Readonly<Record<string, (input: Json) => Promise<Json> | Jso
 export function serveTasks(tasks: Tasks, close: () => Promise<void> | void): void {
   process.on("message", (message) => {
     const { id, task, input } = message as { id: number; task: string; input: Json };
-    void answer(tasks, task, input).then((outcome) => process.send?.({ id, ...outcome }));
+    void answer(tasks, task, input).then((outcome) => {
+      // Nobody waits any more when the benchmark was killed.
+      if (process.connected) process.send?.({ id, ...outcome });
+    });
   });
   process.on("disconnect", () => {
     void Promise.resolve(close());
