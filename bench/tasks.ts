@@ -1,10 +1,9 @@
 // The other half of child.ts: answers tasks inside a program, one at a time, until the benchmark lets go of it.
-import { setFlagsFromString } from "node:v8";
+import { keepBuffersYoung } from "#base/heap-settings.ts";
 import type { Json } from "./child.ts";
 
-// The same for every side as in the entry of Grove (src/bin/grove.ts, which says why): no side has it better.
-setFlagsFromString("--external-memory-accounted-in-global-limit");
-setFlagsFromString("--external-memory-max-growing-factor=4");
+// The same for every side as in Grove's own programs: no side has it better.
+keepBuffersYoung();
 
 /** What a program can do, by the task's name. */
 export type Tasks = Readonly<Record<string, (input: Json) => Promise<Json> | Json>>;

@@ -14,6 +14,8 @@ export interface CommandEntry {
   readonly summary: string;
   /** True for a process that runs until it is stopped: its crash shows a stack, since its log is all there will be. */
   readonly server?: true;
+  /** True for a command that moves whole files: its heap is set up for that, as a server's is. */
+  readonly content?: true;
   readonly load: () => Promise<CommandModule>;
 }
 
@@ -62,21 +64,25 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: "put",
         summary: "Upload files and whole folders",
+        content: true,
         load: () => import("#client/put-command.ts"),
       },
       {
         name: "get",
         summary: "Download files and whole folders",
+        content: true,
         load: () => import("#client/get-command.ts"),
       },
       {
         name: "cat",
         summary: "Print a file",
+        content: true,
         load: () => import("#client/cat-command.ts"),
       },
       {
         name: "write",
         summary: "Write what comes on standard input into a file",
+        content: true,
         load: () => import("#client/write-command.ts"),
       },
       {
@@ -122,6 +128,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: "shell",
         summary: "Type the commands above one after another, with one connection",
+        content: true,
         load: () => import("#client/shell-command.ts"),
       },
     ],

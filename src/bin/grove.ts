@@ -2,12 +2,6 @@
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-
-// File content passes through short-lived buffers outside the heap. By default every 64 MB of them start a marking of the whole
-// heap, which takes half of a busy server's time; counted together with the heap they are collected young. Set before the heap grows.
-setFlagsFromString("--external-memory-accounted-in-global-limit");
-setFlagsFromString("--external-memory-max-growing-factor=4");
 
 // The launcher has done this already by NODE_COMPILE_CACHE; a Node started by hand has not. The folder is the
 // user's own and not the shared /tmp that is Node's default: what another user could put there, we would run.

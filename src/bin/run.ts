@@ -73,6 +73,10 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
     import("./flags.ts"),
     entry.load(),
   ]);
+  if (entry.server === true || entry.content === true) {
+    const { keepBuffersYoung } = await import("#base/heap-settings.ts");
+    keepBuffersYoung();
+  }
   const program = new Command("grove")
     .exitOverride()
     .showSuggestionAfterError(true)
