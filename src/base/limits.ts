@@ -204,6 +204,24 @@ export const OPEN_CHUNK_FILES = 256;
 export const LIST_SORTED_ENTRIES_MAX = 50_000;
 /** Rows that one slice of a background purge removes, so that other commands wait little. */
 export const PURGE_SLICE_ROWS = 512;
+/** Items of the trash that one transaction removes, so that other commands wait little. */
+export const TRASH_PURGE_BATCH = 64;
+/** Bytes of paths on one page of the trash, so that stock clients can take it. */
+export const TRASH_PAGE_BYTES = 1_000_000;
+/** Former shares of one item of the trash that are listed; the rest is counted out. */
+export const TRASH_FORMER_SHARES_LISTED = 100;
+/** How long what is in the trash is kept by default (decision D14): 30 days. */
+export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
+/** The trash is never purged for space before this age (decision D14): 24 hours. */
+export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
+/** The trash is purged when less than this is free above the reserve (decision D14): 5 GiB. */
+export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
+/** Users above this share of their quota give up the oldest of their trash when space is needed (decision D14), in percent. */
+export const TRASH_SPACE_QUOTA_PERCENT = 80;
+/** How often the trash is looked through for what has expired. */
+export const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** How often free space is compared with what the trash must give way for. */
+export const TRASH_SPACE_INTERVAL_MS = 5_000;
 /** Removed chunk files that are unlinked together. */
 export const GARBAGE_BATCH_CHUNKS = 256;
 /** Size of the write-ahead log from which it is brought into the database. */

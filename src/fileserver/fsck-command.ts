@@ -53,10 +53,10 @@ function withQuotaFile(report: StorageReport, problem: string | undefined): Stor
 }
 
 function inWords(report: StorageReport, flags: Flags): string {
-  const { rootCount, inodeCount, chunkCount, liveBytes, verifiedBytes } = report;
+  const { rootCount, inodeCount, chunkCount, liveBytes, trashBytes, verifiedBytes } = report;
   const { differences, differenceCount, repairedCount } = report;
   const lines = [
-    `${flags.data}: ${rootCount} roots, ${inodeCount} inodes, ${chunkCount} chunks, ${formatBytes(liveBytes)} in files`,
+    `${flags.data}: ${rootCount} roots, ${inodeCount} inodes, ${chunkCount} chunks, ${formatBytes(liveBytes)} in files, ${formatBytes(trashBytes)} in the trash`,
   ];
   if (flags.deep) lines.push(`${formatBytes(verifiedBytes)} read and compared with their checksums`);
   lines.push(...differences.map((text) => `  differs: ${text}`));

@@ -9,6 +9,8 @@ export interface StorageReport {
   readonly chunkCount: number;
   /** Bytes of all live files. */
   readonly liveBytes: number;
+  /** Bytes in the trash. */
+  readonly trashBytes: number;
   /** Bytes whose checksums were verified; 0 unless the check was deep. */
   readonly verifiedBytes: number;
   /** What is not as it should be, at most CHECK_DIFFERENCES_LISTED of them. */

@@ -122,16 +122,17 @@ function noteLeftovers(db: DatabaseSync, findings: Findings): void {
 
 function totals(
   db: DatabaseSync,
-): Pick<StorageReport, "rootCount" | "inodeCount" | "chunkCount" | "liveBytes"> {
+): Pick<StorageReport, "rootCount" | "inodeCount" | "chunkCount" | "liveBytes" | "trashBytes"> {
   try {
     return db
       .prepare(
         `SELECT (SELECT count(*) FROM root) AS rootCount, (SELECT count(*) FROM inode) AS inodeCount,
-           (SELECT count(*) FROM chunk WHERE refs > 0) AS chunkCount, (SELECT coalesce(sum(live_bytes), 0) FROM root) AS liveBytes`,
+           (SELECT count(*) FROM chunk WHERE refs > 0) AS chunkCount, (SELECT coalesce(sum(live_bytes), 0) FROM root) AS liveBytes,
+           (SELECT coalesce(sum(trash_bytes), 0) FROM root) AS trashBytes`,
       )
       .get() as unknown as StorageReport;
   } catch (error) {
     if (!isBrokenDatabase(error)) throw error;
-    return { rootCount: 0, inodeCount: 0, chunkCount: 0, liveBytes: 0 };
+    return { rootCount: 0, inodeCount: 0, chunkCount: 0, liveBytes: 0, trashBytes: 0 };
   }
 }

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { Findings } from "./check-report.ts";
+import { checkTrash } from "./check-trash.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
 import { FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 
@@ -9,6 +10,7 @@ import { FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean): void {
   checkStructure(db, findings);
   checkGrants(db, findings, repair);
+  checkTrash(db, findings, repair);
   checkDirectories(db, findings, repair);
   checkRoots(db, findings, repair);
   checkCounters(db, findings, repair);
@@ -37,7 +39,7 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
     ],
     [
       `SELECT id FROM inode WHERE parent_id IS NULL AND id NOT IN (SELECT directory_id FROM root)
-       AND id NOT IN (SELECT inode_id FROM purging WHERE inode_id IS NOT NULL)`,
+       AND id NOT IN (SELECT inode_id FROM purging WHERE inode_id IS NOT NULL) AND id NOT IN (SELECT inode_id FROM trash)`,
       "is detached, and nothing is going to remove it",
     ],
     [
@@ -72,7 +74,8 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
   const { count: all } = db.prepare("SELECT count(*) AS count FROM inode").get() as { count: number };
   const reachable = countBelow(
     db,
-    "SELECT directory_id FROM root UNION ALL SELECT inode_id FROM purging WHERE inode_id IS NOT NULL",
+    `SELECT directory_id FROM root UNION ALL SELECT inode_id FROM purging WHERE inode_id IS NOT NULL
+     UNION ALL SELECT inode_id FROM trash`,
   );
   if (reachable < all) findings.difference(`${all - reachable} inodes hang in no tree`);
 }
@@ -184,11 +187,15 @@ function add(sum: Sums, part: { size: number; entries: number; inodes: number; f
   sum.treeFiles += part.files;
 }
 
+/** Bytes in the trash of the root in whose row this stands. */
+const TRASH_OF_ROOT = `(SELECT coalesce(sum(trashed.size), 0) FROM trash JOIN inode trashed ON trashed.id = trash.inode_id
+  WHERE trash.root_number = root.number)`;
+
 function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void {
   const rows = db
     .prepare(
       `SELECT number, owner, live_bytes AS liveBytes, trash_bytes AS trashBytes, staging_bytes AS stagingBytes,
-         file_count AS fileCount, grant_count AS grantCount, next_id AS nextId, inode.size, inode.tree_files AS treeFiles,
+         file_count AS fileCount, ${TRASH_OF_ROOT} AS trashed, grant_count AS grantCount, next_id AS nextId, inode.size, inode.tree_files AS treeFiles,
          (SELECT count(*) FROM share_grant WHERE inode_id / ${ROOT_STRIDE} = number) AS grants,
          (SELECT coalesce(max(id), 0) FROM inode WHERE id BETWEEN number * ${ROOT_STRIDE} AND number * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1})
            % ${ROOT_STRIDE} AS lastId
@@ -196,26 +203,33 @@ function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void
     )
     .all() as Record<string, number | null>[];
   const update = db.prepare(
-    "UPDATE root SET live_bytes = ?, trash_bytes = 0, staging_bytes = 0, file_count = ?, grant_count = ?, next_id = ? WHERE number = ?",
+    "UPDATE root SET live_bytes = ?, trash_bytes = ?, staging_bytes = 0, file_count = ?, grant_count = ?, next_id = ? WHERE number = ?",
   );
   for (const row of rows) {
     const owner = String(row["owner"]);
-    const { size, treeFiles, grants, lastId, number } = row;
-    if (size == null || treeFiles == null || grants == null || lastId == null || number == null) {
+    const { size, treeFiles, trashed, grants, lastId, number } = row;
+    if (
+      size == null ||
+      trashed == null ||
+      treeFiles == null ||
+      grants == null ||
+      lastId == null ||
+      number == null
+    ) {
       findings.difference(`the root of ${owner} has no directory`);
       continue;
     }
     const nextId = Math.max(Number(row["nextId"]), lastId + 1);
     const facts: readonly (readonly [string, unknown, number])[] = [
       ["live bytes", row["liveBytes"], size],
-      ["bytes in the trash", row["trashBytes"], 0],
+      ["bytes in the trash", row["trashBytes"], trashed],
       ["bytes in staging", row["stagingBytes"], 0],
       ["files", row["fileCount"], treeFiles],
       ["grants", row["grantCount"], grants],
       ["next id", row["nextId"], nextId],
     ];
     const wrong = facts.filter(([, said, is]) => said !== is);
-    if (wrong.length > 0 && repair) update.run(size, treeFiles, grants, nextId, number);
+    if (wrong.length > 0 && repair) update.run(size, trashed, treeFiles, grants, nextId, number);
     for (const [what, said, is] of wrong) {
       findings.difference(`the root of ${owner} says ${String(said)} ${what}; it is ${is}`, repair);
     }
@@ -227,6 +241,9 @@ function checkCounters(db: DatabaseSync, findings: Findings, repair: boolean): v
   const { count: chunks } = db.prepare("SELECT count(*) AS count FROM chunk WHERE refs > 0").get() as {
     count: number;
   };
+  const { sum: trashBytes } = db
+    .prepare(`SELECT coalesce(sum(${TRASH_OF_ROOT}), 0) AS sum FROM root`)
+    .get() as { sum: number };
   const select = db.prepare("SELECT value FROM counter WHERE name = ?");
   const update = db.prepare(
     "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -234,6 +251,7 @@ function checkCounters(db: DatabaseSync, findings: Findings, repair: boolean): v
   for (const [name, is] of [
     ["inodes", inodes],
     ["chunks", chunks],
+    ["trash_bytes", trashBytes],
   ] as const) {
     const said = (select.get(name) as { value: number } | undefined)?.value ?? 0;
     if (said === is) continue;

@@ -10,6 +10,7 @@ import { type Ledger, noLongerThere, ROOT_STRIDE } from "./ledger.ts";
 import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 import { etagOf, type InodeId } from "./storage.ts";
+import type { TrashBin } from "./trash-bin.ts";
 import type {
   ChangeFields,
   ChangeReply,
@@ -27,17 +28,25 @@ export class ContentCommands {
   readonly #inodes: InodeRows;
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
+  readonly #bin: TrashBin;
   readonly #nextPurge: StatementSync;
   readonly #deletePurge: StatementSync;
 
   constructor(
     db: DatabaseSync,
-    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; namespace: NamespaceCommands },
+    rows: {
+      ledger: Ledger;
+      inodes: InodeRows;
+      content: ContentRows;
+      namespace: NamespaceCommands;
+      bin: TrashBin;
+    },
   ) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
     this.#namespace = rows.namespace;
+    this.#bin = rows.bin;
     // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
     this.#nextPurge = db.prepare(
       "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
@@ -81,10 +90,10 @@ export class ContentCommands {
     contentId: number | null,
     old: InodeRow,
   ): ChangeReply {
-    this.#content.release(old);
+    const keptBytes = this.#letGo(place, command, old);
     if ("inline" in command.content) this.#content.putInline(old.id, command.content.inline);
     const mtimeMs = command.mtimeMs === 0 ? command.nowMs : command.mtimeMs;
-    return this.#updateFile(place, old, {
+    const reply = this.#updateFile(place, old, {
       size: command.sizeBytes,
       crc32: command.crc32,
       mtimeMs,
@@ -92,6 +101,14 @@ export class ContentCommands {
       contentId,
       flags: old.flags & ~FLAG_DAMAGED,
     });
+    return keptBytes === 0 ? reply : { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
+  }
+
+  /** What a file held is gone when its owner replaces it, and goes to the owner's trash when somebody else does (D13). */
+  #letGo(place: Place, change: ChangeFields, old: InodeRow): number {
+    if (change.by !== change.owner && old.size > 0) return this.#bin.keepContent(place, old, change);
+    this.#content.release(old);
+    return 0;
   }
 
   /** Writes into a small file; undefined when it is not small (any more): the caller then goes the way of chunks. */

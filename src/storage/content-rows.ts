@@ -22,6 +22,7 @@ export class ContentRows {
   readonly #insertInline: StatementSync;
   readonly #selectInline: StatementSync;
   readonly #deleteInline: StatementSync;
+  readonly #moveInline: StatementSync;
   readonly #insertChunk: StatementSync;
   readonly #insertPosition: StatementSync;
   readonly #selectPositions: StatementSync;
@@ -44,6 +45,7 @@ export class ContentRows {
     );
     this.#selectInline = db.prepare("SELECT data FROM inline_content WHERE inode_id = ?");
     this.#deleteInline = db.prepare("DELETE FROM inline_content WHERE inode_id = ?");
+    this.#moveInline = db.prepare("UPDATE inline_content SET inode_id = ? WHERE inode_id = ?");
     this.#insertChunk = db.prepare(
       "INSERT INTO chunk (id, name, length, crc32, block_crcs, refs) VALUES (?, ?, ?, ?, ?, 1)",
     );
@@ -79,6 +81,11 @@ export class ContentRows {
   inline(inodeId: InodeId): Uint8Array {
     const row = this.#selectInline.get(inodeId) as { data: Uint8Array } | undefined;
     return row?.data ?? new Uint8Array(0);
+  }
+
+  /** Gives the content of a small file to another inode. */
+  moveInline(fromId: InodeId, toId: InodeId): void {
+    this.#moveInline.run(toId, fromId);
   }
 
   /** Adds chunks to a list. */

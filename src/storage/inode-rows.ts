@@ -136,6 +136,11 @@ export class InodeRows {
     this.#flag.run(flags, id);
   }
 
+  /** Takes an inode out of its tree; whoever does so keeps it elsewhere. */
+  unhang(id: InodeId): void {
+    this.#place.run(null, id);
+  }
+
   /** Takes a directory out of its tree; what is in it is removed later. */
   detach(id: InodeId): void {
     this.#place.run(null, id);

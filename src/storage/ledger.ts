@@ -48,6 +48,8 @@ export interface RootState {
 export interface CounterState {
   inodeCount: number;
   chunkCount: number;
+  /** Bytes in the trash of all roots. */
+  trashBytes: number;
   /** Rows of the garbage table; counted at start-up, not stored. */
   garbageCount: number;
   savedFor: number;
@@ -148,6 +150,7 @@ export class Ledger {
     if (this.#countersDirty) {
       this.#updateCounter.run("inodes", this.#counters.inodeCount);
       this.#updateCounter.run("chunks", this.#counters.chunkCount);
+      this.#updateCounter.run("trash_bytes", this.#counters.trashBytes);
     }
   }
 
@@ -168,8 +171,8 @@ export class Ledger {
 
   /** The counters as the transaction leaves them. */
   facts(): StorageFacts {
-    const { inodeCount, chunkCount } = this.#counters;
-    return { inodeCount, chunkCount, trashBytes: 0, stagingBytes: 0 };
+    const { inodeCount, chunkCount, trashBytes } = this.#counters;
+    return { inodeCount, chunkCount, trashBytes, stagingBytes: 0 };
   }
 
   /** Chunks whose files wait to be unlinked. */
@@ -178,13 +181,19 @@ export class Ledger {
   }
 
   /** Adds to the counters of the data directory. */
-  count(delta: { readonly inodes?: number; readonly chunks?: number; readonly garbage?: number }): void {
+  count(delta: {
+    readonly inodes?: number;
+    readonly chunks?: number;
+    readonly garbage?: number;
+    readonly trashBytes?: number;
+  }): void {
     const counters = this.#counters;
     this.#save(counters);
     this.#countersDirty = true;
     counters.inodeCount += delta.inodes ?? 0;
     counters.chunkCount += delta.chunks ?? 0;
     counters.garbageCount += delta.garbage ?? 0;
+    counters.trashBytes += delta.trashBytes ?? 0;
   }
 
   /** The root of a user; undefined when there is none. */
@@ -321,6 +330,13 @@ export class Ledger {
     root.fileCount += delta.files;
   }
 
+  /** Adds to what a root holds in its trash. What goes there leaves the live bytes by `addToUsage`. */
+  addToTrash(root: RootState, bytes: number): void {
+    this.touchRoot(root);
+    root.trashBytes += bytes;
+    this.count({ trashBytes: bytes });
+  }
+
   #save(state: DirectoryState | RootState | CounterState): void {
     if (state.savedFor === this.#command) return;
     const before = { ...state };
@@ -354,6 +370,7 @@ function readCounters(db: DatabaseSync): CounterState {
   return {
     inodeCount: values.get("inodes") ?? 0,
     chunkCount: values.get("chunks") ?? 0,
+    trashBytes: values.get("trash_bytes") ?? 0,
     garbageCount: count,
     savedFor: 0,
   };

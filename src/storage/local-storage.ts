@@ -1,6 +1,7 @@
 // Storage on one machine: joins the reader, the writer's queue, chunk files and the garbage collector.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ChunkPins } from "./chunk-pins.ts";
@@ -27,6 +28,7 @@ import type {
   StorageFacts,
   UploadSink,
 } from "./storage.ts";
+import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } from "./trash.ts";
 import { UploadBudget } from "./upload-budget.ts";
 import { StagedUpload } from "./upload-sink.ts";
 import type { ChangeReply } from "./write-commands.ts";
@@ -126,6 +128,10 @@ export class LocalStorage implements Storage {
     return this.#open().list(directoryId, page);
   }
 
+  sharedWith(inodeId: InodeId): readonly string[] | undefined {
+    return this.#open().sharedWith(inodeId);
+  }
+
   openFile(fileId: InodeId): FileContent {
     return new PinnedContent(this.#content, this.#open().file(fileId));
   }
@@ -199,6 +205,36 @@ export class LocalStorage implements Storage {
   remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal> {
     const { inodeId, recursive } = change;
     return this.#queue.submit({ op: "remove", ...this.#fields(change), inodeId, recursive });
+  }
+
+  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Trashed> {
+    return this.#queue.submit({ op: "trash", ...this.#fields(change), inodeId: change.inodeId });
+  }
+
+  async restore(change: Parameters<Storage["restore"]>[0]): Promise<Restored> {
+    const { trashId, names, onConflict } = change;
+    const command = { op: "restore", ...this.#fields(change), trashId, names, onConflict } as const;
+    const reply = await this.#queue.submit(command);
+    return { ...toChange(change, reply), names: reply.names, formerShares: reply.formerShares };
+  }
+
+  purgeTrash({ owner, trashIds }: { owner: string; trashIds: readonly string[] }): Promise<TrashPurge> {
+    if (trashIds.length > TRASH_PURGE_BATCH) {
+      throw new GroveError("BAD_ARGUMENT", `at most ${TRASH_PURGE_BATCH} items are purged at once`);
+    }
+    return this.#queue.submit({ op: "purgeTrash", owner, trashIds });
+  }
+
+  listTrash(owner: string, query: TrashQuery): TrashPage {
+    return this.#open().listTrash(owner, query);
+  }
+
+  trashBefore(timeMs: number, limit: number): TrashHead[] {
+    return this.#open().trashBefore(timeMs, limit);
+  }
+
+  oldestTrash(owner: string, beforeMs: number, limit: number): TrashHead[] {
+    return this.#open().oldestTrash(owner, beforeMs, limit);
   }
 
   close(): Promise<void> {

@@ -18,6 +18,7 @@ import {
 } from "./ledger.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import type { InodeId } from "./storage.ts";
+import type { TrashBin } from "./trash-bin.ts";
 import type {
   ChangeFields,
   ChangeReply,
@@ -41,14 +42,19 @@ export class NamespaceCommands {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
   readonly #content: ContentRows;
+  readonly #bin: TrashBin;
   readonly #insertRoot: StatementSync;
   readonly #lastRoot: StatementSync;
   readonly #rootById: StatementSync;
 
-  constructor(db: DatabaseSync, ledger: Ledger, inodes: InodeRows, content: ContentRows) {
-    this.#ledger = ledger;
-    this.#inodes = inodes;
-    this.#content = content;
+  constructor(
+    db: DatabaseSync,
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; bin: TrashBin },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#bin = rows.bin;
     this.#insertRoot = db.prepare(
       `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
          next_id, grant_count)
@@ -173,7 +179,7 @@ export class NamespaceCommands {
 
   remove(command: RemoveCommand): RemovalReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
-    const row = this.#entry(root, command.inodeId);
+    const row = this.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
     const removed = this.#removeEntry({ root, chain }, row, command.recursive);
     this.enter(chain[0], -1, command.nowMs);
@@ -187,7 +193,7 @@ export class NamespaceCommands {
 
   rename(command: RenameCommand): ChangeReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
-    const row = this.#entry(root, command.inodeId);
+    const row = this.entry(root, command.inodeId);
     const moved = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const from = this.#ledger.chain(root, row.parentId);
     const { chain: to } = this.place(command, command.parentId);
@@ -206,7 +212,7 @@ export class NamespaceCommands {
       if (command.onConflict === "rename") {
         name = freeName(name, (candidate) => this.#inodes.byName(parentId, candidate) !== undefined);
       } else {
-        freedBytes = this.#replace({ root, chain: to }, target, row);
+        freedBytes = this.replace({ root, chain: to }, target, row, command);
       }
     }
     this.#move({ root, row, moved, from, to, name, nowMs: command.nowMs });
@@ -247,7 +253,7 @@ export class NamespaceCommands {
   }
 
   /** The inode to move or remove. Throws NO_SUCH_PATH, and BAD_ARGUMENT for the root's own directory. */
-  #entry(root: RootState, id: InodeId): InodeRow & { parentId: InodeId } {
+  entry(root: RootState, id: InodeId): InodeRow & { parentId: InodeId } {
     if (id === root.directoryId) {
       throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be moved or removed");
     }
@@ -277,18 +283,23 @@ export class NamespaceCommands {
     return { bytes, inodes };
   }
 
-  /** Removes the target of a replacing move; returns the bytes that this freed. */
-  #replace(place: Place, target: InodeRow, source: InodeRow): number {
+  /**
+   * Removes the target of a replacing move, for good when the owner does it, and into the trash when somebody else does (D13). Returns the
+   * bytes that this freed.
+   */
+  replace(place: Place, target: InodeRow, source: InodeRow, change: ChangeFields): number {
     if (isDirectory(target) && !isDirectory(source)) {
       throw new GroveError("IS_DIRECTORY", "a file cannot replace a directory");
     }
     if (!isDirectory(target) && isDirectory(source)) {
       throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
     }
-    const { bytes } = this.#removeEntry(place, target, false);
+    const isKept = change.by !== change.owner && !isDirectory(target);
+    if (isKept) this.#bin.put(place, target, change);
+    const freedBytes = isKept ? 0 : this.#removeEntry(place, target, false).bytes;
     this.#ledger.touch(place.chain[0]);
     place.chain[0].childCount--;
-    return bytes;
+    return freedBytes;
   }
 
   #move(move: {

@@ -5,7 +5,7 @@ import { GroveError } from "#base/errors.ts";
 /** File of the database inside the data directory. */
 export const DATABASE_FILE = "inodes.db";
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 /** Marks the file as ours ("Grov"). */
 const APPLICATION_ID = 0x47726f76;
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -111,6 +111,31 @@ const MIGRATIONS: readonly string[] = [
     granted_at_ms INTEGER NOT NULL,
     PRIMARY KEY (inode_id, username)
   ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  -- One row is one item of an owner's trash: a file, or a folder with all that is in it. Its inode has no parent; sizes and counts are
+  -- the inode's own. The id begins with the time. trashed_by is NULL when it was the owner.
+  CREATE TABLE trash (
+    root_number INTEGER NOT NULL REFERENCES root(number),
+    id TEXT NOT NULL,
+    inode_id INTEGER NOT NULL UNIQUE REFERENCES inode(id),
+    original_path TEXT NOT NULL,
+    trashed_at_ms INTEGER NOT NULL,
+    trashed_by TEXT,
+    PRIMARY KEY (root_number, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX trash_by_time ON trash (trashed_at_ms);
+  CREATE INDEX trash_by_path ON trash (root_number, original_path);
+  -- Shares that an item had when it was trashed: they count no more, and are told when it is restored.
+  CREATE TABLE trash_grant (
+    root_number INTEGER NOT NULL,
+    trash_id TEXT NOT NULL,
+    inode_id INTEGER NOT NULL REFERENCES inode(id),
+    username TEXT NOT NULL,
+    PRIMARY KEY (root_number, trash_id, inode_id, username),
+    FOREIGN KEY (root_number, trash_id) REFERENCES trash(root_number, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX trash_grant_by_inode ON trash_grant (inode_id);
   `,
 ];
 

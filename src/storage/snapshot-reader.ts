@@ -3,11 +3,14 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX, READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
+import { COLUMNS, hasGrants, type Row, toInode } from "./inode-columns.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { pageToken, readPageToken } from "./page-token.ts";
-import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, openReader } from "./schema.ts";
+import { KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 import type { Inode, InodeId, ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
+import type { TrashHead, TrashPage, TrashQuery } from "./trash.ts";
+import { TrashReader } from "./trash-reader.ts";
 
 /** An inode, and where its content is. */
 export interface ContentRecord {
@@ -24,24 +27,6 @@ export interface ChunkRecord {
   readonly blockCrcs: Uint8Array;
 }
 
-/** Columns in the order in which `toInode` reads them; rows come as arrays, which costs half of what objects do. */
-const COLUMNS =
-  "id, parent_id, name, kind, size, child_count, mtime_ms, ctime_ms, version, crc32, created_by, flags, content_id";
-type Row = [
-  number,
-  number | null,
-  string,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  string | null,
-  number,
-  number | null,
-];
 type RootRow = [string, string, number, number, number, number, number, number, number];
 
 interface CachedDirectory {
@@ -72,6 +57,7 @@ export class SnapshotReader {
   readonly #chunk: StatementSync;
   readonly #garbage: StatementSync;
   readonly #dataVersion: StatementSync;
+  readonly #trash: TrashReader;
   readonly #listings = new Map<string, StatementSync>();
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
@@ -86,6 +72,7 @@ export class SnapshotReader {
   constructor(path: string, broken: (error: unknown) => void) {
     this.#db = openReader(path);
     this.#broken = broken;
+    this.#trash = new TrashReader(this.#db);
     this.#begin = this.#db.prepare("BEGIN");
     this.#end = this.#db.prepare("COMMIT");
     this.#dataVersion = this.#prepare("PRAGMA data_version");
@@ -233,6 +220,36 @@ export class SnapshotReader {
     });
   }
 
+  /** Users with whom an inode is shared; undefined for what is gone, detached or in the trash. */
+  sharedWith(id: InodeId): readonly string[] | undefined {
+    return this.#read(() => {
+      const granted: InodeId[] = [];
+      let row = this.#inode.get(id) as Row | undefined;
+      for (let level = 0; row !== undefined && level < CHAIN_MAX; level++) {
+        if (hasGrants(row)) granted.push(row[0]);
+        if (row[1] === null) break;
+        row = this.#inode.get(row[1]) as Row | undefined;
+      }
+      return row?.[2] === "" ? this.#usernames(granted) : undefined;
+    });
+  }
+
+  listTrash(owner: string, query: TrashQuery): TrashPage {
+    return this.#read(() =>
+      this.#trash.list((this.#cachedRoots.get(owner) ?? this.#loadRoot(owner)).root, query),
+    );
+  }
+
+  trashBefore(timeMs: number, limit: number): TrashHead[] {
+    return this.#read(() => this.#trash.before(timeMs, limit));
+  }
+
+  oldestTrash(owner: string, beforeMs: number, limit: number): TrashHead[] {
+    return this.#read(() =>
+      this.#trash.oldest((this.#cachedRoots.get(owner) ?? this.#loadRoot(owner)).root, beforeMs, limit),
+    );
+  }
+
   inline(fileId: InodeId): Uint8Array {
     return this.#read(() => {
       const row = this.#inline.get(fileId) as [Uint8Array] | undefined;
@@ -367,27 +384,6 @@ export class SnapshotReader {
     statement.setReturnArrays(true);
     return statement;
   }
-}
-
-function toInode(row: Row, owner: string): Inode {
-  return {
-    id: row[0],
-    parentId: row[1] ?? undefined,
-    name: row[2],
-    kind: row[3] === KIND_DIRECTORY ? "directory" : "file",
-    sizeBytes: row[4],
-    childCount: row[5],
-    mtimeMs: row[6],
-    ctimeMs: row[7],
-    version: row[8],
-    crc32: row[9],
-    createdBy: row[10] ?? owner,
-    damaged: (row[11] & FLAG_DAMAGED) !== 0,
-  };
-}
-
-function hasGrants(row: Row): boolean {
-  return (row[11] & FLAG_HAS_GRANTS) !== 0;
 }
 
 function sortOf(sort: ListSort): ["name" | "size" | "mtime", boolean] {

@@ -1,4 +1,5 @@
 // What a FileServer stores, as whole commands: the interface behind which SQLite and chunk files do the work.
+import type { TrashStorage } from "./trash.ts";
 
 /** Number of an inode; its root's number is in the upper bits, so that it tells nothing about other users. */
 export type InodeId = number;
@@ -166,7 +167,7 @@ export interface StorageFacts {
  * GroveErrors: NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT, and STORAGE_FAILED
  * for every change after a flush has failed; DISK_RESERVE when the disk is full, OVERLOADED when too many changes wait.
  */
-export interface Storage {
+export interface Storage extends TrashStorage {
   /** The identity of the data directory: a ULID made when it was. */
   readonly dataId: string;
   /** Why changes are refused for good, once a flush has failed. */
@@ -182,6 +183,8 @@ export interface Storage {
   resolve(owner: string, names: readonly string[]): Resolution;
   /** One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token. */
   list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage;
+  /** Users with whom an inode is shared, by a grant on it or above; undefined for what cannot be reached (any more). */
+  sharedWith(inodeId: InodeId): readonly string[] | undefined;
   /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
   openFile(fileId: InodeId): FileContent;
 

@@ -2,6 +2,7 @@
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import type { InodeId, InodeKind, StorageFacts, Usage } from "./storage.ts";
 import { StaleAccessError } from "./storage.ts";
+import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
 
 /** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
 export interface ChangeFields {
@@ -136,6 +137,29 @@ export interface MarkDamagedCommand {
   readonly version: number;
 }
 
+/** Moves a file or a folder with all that is in it into the trash. */
+export interface TrashCommand extends ChangeFields {
+  readonly op: "trash";
+  readonly inodeId: InodeId;
+}
+
+/** Takes an item out of the trash. */
+export interface RestoreCommand extends ChangeFields {
+  readonly op: "restore";
+  readonly trashId: string;
+  /** Names from the root down to the item's new place; undefined for where it was. */
+  readonly names: readonly string[] | undefined;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Removes items of the trash for good. */
+export interface PurgeTrashCommand {
+  readonly op: "purgeTrash";
+  readonly owner: string;
+  /** Those that are not there (any more) are passed over; at most TRASH_PURGE_BATCH. */
+  readonly trashIds: readonly string[];
+}
+
 /** Everything that changes the database. */
 export type Command =
   | CloseChunkDirectoryCommand
@@ -147,9 +171,12 @@ export type Command =
   | DropStagedCommand
   | MarkDamagedCommand
   | OpenChunkDirectoryCommand
+  | PurgeTrashCommand
   | RemoveCommand
   | RenameCommand
+  | RestoreCommand
   | StageChunksCommand
+  | TrashCommand
   | WriteChunksCommand
   | WriteInlineCommand;
 
@@ -184,6 +211,27 @@ export interface RemovalReply {
   readonly usedDeltaBytes: number;
 }
 
+/** What went into the trash. */
+export interface TrashReply {
+  readonly item: TrashItem;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** What came out of it. */
+export interface RestoreReply extends ChangeReply {
+  readonly names: readonly string[];
+  readonly formerShares: readonly FormerShare[];
+}
+
+/** What a purge removed. */
+export interface PurgeTrashReply {
+  readonly items: readonly PurgedItem[];
+  readonly freedBytes: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
 /** A root as the writer tells of it. */
 export interface RootReply {
   readonly owner: string;
@@ -203,7 +251,17 @@ export interface RefusedReply {
 /** Answer to one command, by the number it came with. */
 export type Reply = readonly [
   number,
-  ChangeReply | RemovalReply | RootReply | RefusedReply | number | undefined,
+  (
+    | ChangeReply
+    | PurgeTrashReply
+    | RefusedReply
+    | RemovalReply
+    | RestoreReply
+    | RootReply
+    | TrashReply
+    | number
+    | undefined
+  ),
 ];
 
 /** From the main thread: commands with their numbers, or the wish to end. */

@@ -9,10 +9,13 @@ import type { StorageFacts } from "./storage.ts";
 import {
   type ChangeReply,
   type Command,
+  type PurgeTrashReply,
   type RefusedReply,
   type RemovalReply,
   type Reply,
+  type RestoreReply,
   type RootReply,
+  type TrashReply,
   unpackRefusal,
   type WriterAnswer,
   type WriterRequest,
@@ -21,9 +24,17 @@ import type { WriterData } from "./write-worker.ts";
 
 const WRITER_YOUNG_MEBIBYTES = 16;
 
+/** Commands with an answer of their own. */
+interface OwnReplies {
+  readonly remove: RemovalReply;
+  readonly trash: TrashReply;
+  readonly restore: RestoreReply;
+  readonly purgeTrash: PurgeTrashReply;
+}
+
 /** What each command is answered with. */
-export type ReplyOf<Op extends Command["op"]> = Op extends "remove"
-  ? RemovalReply
+export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
+  ? OwnReplies[Op]
   : Op extends "createRoot"
     ? RootReply
     : Op extends "stageChunks"

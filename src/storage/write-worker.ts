@@ -97,7 +97,13 @@ function rest(): void {
 
 function mayDetach(op: string): boolean {
   return (
-    op === "remove" || op === "rename" || op === "dropStaged" || op === "commitUpload" || op === "dropGarbage"
+    op === "remove" ||
+    op === "purgeTrash" ||
+    op === "restore" ||
+    op === "rename" ||
+    op === "dropStaged" ||
+    op === "commitUpload" ||
+    op === "dropGarbage"
   );
 }
 

@@ -19,6 +19,8 @@ import {
   storageFailed,
 } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
+import { TrashBin } from "./trash-bin.ts";
+import { TrashCommands } from "./trash-commands.ts";
 import { type Command, packRefusal, type Reply } from "./write-commands.ts";
 
 /** Commands with their numbers. */
@@ -26,12 +28,14 @@ export type NumberedCommands = readonly (readonly [number, Command])[];
 
 type SilentOp = "closeChunkDirectory" | "dropGarbage" | "dropStaged" | "markDamaged" | "openChunkDirectory";
 
-/** These free space, so they may use up what is kept for a full disk. */
+/** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
   "closeChunkDirectory",
   "dropGarbage",
   "dropStaged",
+  "purgeTrash",
   "remove",
+  "trash",
 ]);
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
@@ -43,6 +47,7 @@ export class Writer {
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
   readonly #contents: ContentCommands;
+  readonly #trash: TrashCommands;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
@@ -64,9 +69,12 @@ export class Writer {
     this.#ledger = new Ledger(db);
     this.#content = new ContentRows(db, this.#ledger);
     const inodes = new InodeRows(db, this.#ledger, this.#content);
-    this.#namespace = new NamespaceCommands(db, this.#ledger, inodes, this.#content);
-    const rows = { ledger: this.#ledger, inodes, content: this.#content, namespace: this.#namespace };
+    const tables = { ledger: this.#ledger, inodes, content: this.#content };
+    const bin = new TrashBin(db, tables);
+    this.#namespace = new NamespaceCommands(db, { ...tables, bin });
+    const rows = { ...tables, bin, namespace: this.#namespace };
     this.#contents = new ContentCommands(db, rows);
+    this.#trash = new TrashCommands(rows);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#savepoint = db.prepare("SAVEPOINT command");
@@ -215,6 +223,12 @@ export class Writer {
         return this.#namespace.rename(command);
       case "remove":
         return this.#namespace.remove(command);
+      case "trash":
+        return this.#trash.trash(command);
+      case "restore":
+        return this.#trash.restore(command);
+      case "purgeTrash":
+        return this.#trash.purgeTrash(command);
       case "commitUpload":
         return this.#contents.commitUpload(command);
       case "writeInline":

@@ -1,0 +1,202 @@
+// Rows of the trash as the writer makes and removes them: what leaves the tree, what is kept of a replaced file, the shares of both.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { TRASH_FORMER_SHARES_LISTED } from "#base/limits.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import { CHAIN_MAX, type DirectoryState, type Ledger, ROOT_STRIDE, type RootState } from "./ledger.ts";
+import type { Place } from "./namespace-commands.ts";
+import { FLAG_DAMAGED, FLAG_HAS_GRANTS } from "./schema.ts";
+import { type InodeId, inodeIdText } from "./storage.ts";
+import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
+import type { ChangeFields } from "./write-commands.ts";
+
+/** A row of the trash. */
+export interface TrashRow {
+  readonly id: string;
+  readonly inodeId: InodeId;
+  readonly originalPath: string;
+  readonly trashedAtMs: number;
+}
+
+/** What hangs below an inode, itself included. */
+export interface Weight {
+  readonly bytes: number;
+  readonly inodes: number;
+  readonly files: number;
+}
+
+/** Statements on the trash; what they change in sizes and counts goes through the ledger. */
+export class TrashBin {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #insert: StatementSync;
+  readonly #select: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #grants: StatementSync;
+  readonly #keepGrants: StatementSync;
+  readonly #deleteGrants: StatementSync;
+  readonly #formerShares: StatementSync;
+  readonly #deleteFormerShares: StatementSync;
+
+  constructor(db: DatabaseSync, rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows }) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#insert = db.prepare(
+      `INSERT INTO trash (root_number, id, inode_id, original_path, trashed_at_ms, trashed_by) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
+    this.#select = db.prepare(
+      `SELECT id, inode_id AS inodeId, original_path AS originalPath, trashed_at_ms AS trashedAtMs FROM trash
+       WHERE root_number = ? AND id = ?`,
+    );
+    this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
+    this.#grants = db.prepare(
+      "SELECT DISTINCT inode_id AS inodeId FROM share_grant WHERE inode_id BETWEEN ? AND ?",
+    );
+    this.#keepGrants = db.prepare(
+      `INSERT INTO trash_grant (root_number, trash_id, inode_id, username)
+       SELECT ?, ?, inode_id, username FROM share_grant WHERE inode_id = ?`,
+    );
+    this.#deleteGrants = db.prepare("DELETE FROM share_grant WHERE inode_id = ?");
+    this.#formerShares = db.prepare(
+      "SELECT inode_id AS inodeId, username FROM trash_grant WHERE root_number = ? AND trash_id = ? LIMIT ?",
+    );
+    this.#deleteFormerShares = db.prepare("DELETE FROM trash_grant WHERE root_number = ? AND trash_id = ?");
+  }
+
+  /** Takes an entry out of its directory into the trash; the directory's own times are the caller's to move. */
+  put({ root, chain }: Place, row: InodeRow, change: ChangeFields): TrashItem {
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const { bytes, inodes, files } = weightOf(row, state);
+    this.#inodes.unhang(row.id);
+    if (state !== undefined) {
+      this.#ledger.touch(state);
+      state.parentId = null;
+    }
+    this.#ledger.count({ inodes: -inodes });
+    this.#ledger.addToUsage(root, { bytes: -bytes, files: -files });
+    this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
+    this.#ledger.addToTrash(root, bytes);
+    const item = this.#add({ root, chain }, row, { bytes, inodes }, change);
+    return { ...item, formerShares: this.#takeGrants(root, item.id, row.id) };
+  }
+
+  /**
+   * Keeps what a file holds when somebody other than the owner is about to replace it (D13): a file of its own in the trash takes over the
+   * content, whose bytes the caller takes out of the live ones. Nothing is kept of an empty file. Returns the bytes that are kept.
+   */
+  keepContent(place: Place, old: InodeRow, change: ChangeFields): number {
+    if (old.size === 0) return 0;
+    const { root } = place;
+    const id = this.#ledger.takeId(root);
+    const { name, kind, size, crc32, mtimeMs, ctimeMs, contentId, createdBy } = old;
+    const kept = { id, parentId: null, name, kind, size, crc32, mtimeMs, ctimeMs, contentId, createdBy };
+    this.#inodes.insert(kept);
+    if ((old.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
+    if (contentId === null) this.#content.moveInline(old.id, id);
+    // Only what is live is counted.
+    this.#ledger.count({ inodes: -1 });
+    this.#ledger.addToTrash(root, size);
+    this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
+    return size;
+  }
+
+  /** An item of a root's trash; undefined when it is not there. */
+  find(root: RootState, id: string): TrashRow | undefined {
+    return this.#select.get(root.number, id) as TrashRow | undefined;
+  }
+
+  /** Shares that an item had. */
+  formerShares(root: RootState, item: Pick<TrashRow, "id" | "inodeId">): FormerShare[] {
+    const rows = this.#formerShares.all(root.number, item.id, TRASH_FORMER_SHARES_LISTED) as {
+      inodeId: InodeId;
+      username: string;
+    }[];
+    return rows.flatMap(({ inodeId, username }) => {
+      const names = this.#namesBelow(item.inodeId, inodeId);
+      return names === undefined ? [] : [{ names, username }];
+    });
+  }
+
+  /** Forgets an item; its inode is the caller's from then on. */
+  forget(root: RootState, id: string): void {
+    this.#deleteFormerShares.run(root.number, id);
+    this.#delete.run(root.number, id);
+  }
+
+  #add(
+    { root, chain }: Place,
+    row: InodeRow,
+    weight: Pick<Weight, "bytes" | "inodes">,
+    change: ChangeFields,
+  ): Omit<TrashItem, "formerShares"> {
+    const names = chain.map(({ name }) => name).reverse();
+    const originalPath = `${names.join("/")}/${row.name}`;
+    const id = trashIdOf(change.nowMs, inodeIdText(row.id));
+    const by = change.by === change.owner ? null : change.by;
+    this.#insert.run(root.number, id, row.id, originalPath, change.nowMs, by);
+    return {
+      id,
+      kind: isDirectory(row) ? "directory" : "file",
+      originalPath,
+      sizeBytes: weight.bytes,
+      inodeCount: weight.inodes,
+      trashedAtMs: change.nowMs,
+      trashedBy: change.by,
+    };
+  }
+
+  /**
+   * Takes back every share at or below an item and remembers it. The work grows with the shares of the root and not with its files: each
+   * shared inode is followed upwards to see whether it lies below.
+   */
+  #takeGrants(root: RootState, trashId: string, itemId: InodeId): FormerShare[] {
+    if (root.grantCount === 0) return [];
+    // Whoever was let in by a share, here or above, has to be asked for anew.
+    this.#ledger.touchRoot(root);
+    root.accessVersion++;
+    const first = root.number * ROOT_STRIDE;
+    const shared = this.#grants.all(first, first + ROOT_STRIDE - 1) as { inodeId: InodeId }[];
+    let isAny = false;
+    for (const { inodeId } of shared) {
+      if (this.#namesBelow(itemId, inodeId) === undefined) continue;
+      isAny = true;
+      this.#keepGrants.run(root.number, trashId, inodeId);
+      root.grantCount -= Number(this.#deleteGrants.run(inodeId).changes);
+      this.#unmark(inodeId);
+    }
+    return isAny ? this.formerShares(root, { id: trashId, inodeId: itemId }) : [];
+  }
+
+  #unmark(id: InodeId): void {
+    const state = this.#ledger.directory(id);
+    if (state !== undefined) {
+      this.#ledger.touch(state);
+      state.flags &= ~FLAG_HAS_GRANTS;
+      return;
+    }
+    const row = this.#inodes.byId(id);
+    if (row !== undefined) this.#inodes.setFlags(id, row.flags & ~FLAG_HAS_GRANTS);
+  }
+
+  /** Names from an item of the trash down to an inode; undefined when it does not lie there. */
+  #namesBelow(itemId: InodeId, id: InodeId): string[] | undefined {
+    const names: string[] = [];
+    let at = id;
+    for (let level = 0; level < CHAIN_MAX; level++) {
+      if (at === itemId) return names.reverse();
+      const entry = this.#ledger.directory(at) ?? this.#inodes.byId(at);
+      if (entry === undefined || entry.parentId === null) return undefined;
+      names.push(entry.name);
+      at = entry.parentId;
+    }
+    return undefined;
+  }
+}
+
+/** What hangs below an inode, itself included; `state` is that of a directory. */
+export function weightOf(row: InodeRow, state: DirectoryState | undefined): Weight {
+  if (state === undefined) return { bytes: row.size, inodes: 1, files: 1 };
+  return { bytes: state.size, inodes: 1 + state.treeInodes, files: state.treeFiles };
+}

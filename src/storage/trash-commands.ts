@@ -1,0 +1,171 @@
+// The changes of the trash: in, out again, and away for good, each in one step however much hangs below.
+import { GroveError } from "#base/errors.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { freeName } from "./free-name.ts";
+import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import { type Ledger, type RootState, usageOf } from "./ledger.ts";
+import { type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
+import type { InodeId } from "./storage.ts";
+import type { PurgedItem } from "./trash.ts";
+import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
+import type {
+  ChangeReply,
+  PurgeTrashCommand,
+  PurgeTrashReply,
+  RestoreCommand,
+  RestoreReply,
+  TrashCommand,
+  TrashReply,
+} from "./write-commands.ts";
+
+/** Commands on the trash; run one at a time within a transaction. */
+export class TrashCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #bin: TrashBin;
+
+  constructor(rows: {
+    ledger: Ledger;
+    inodes: InodeRows;
+    content: ContentRows;
+    namespace: NamespaceCommands;
+    bin: TrashBin;
+  }) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#namespace = rows.namespace;
+    this.#bin = rows.bin;
+  }
+
+  trash(command: TrashCommand): TrashReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const row = this.#namespace.entry(root, command.inodeId);
+    const chain = this.#ledger.chain(root, row.parentId);
+    const item = this.#bin.put({ root, chain }, row, command);
+    this.#namespace.enter(chain[0], -1, command.nowMs);
+    return { item, usage: usageOf(root), usedDeltaBytes: 0 };
+  }
+
+  restore(command: RestoreCommand): RestoreReply {
+    const root = this.#ledger.root(command.owner, command.accessVersion);
+    const item = this.#bin.find(root, command.trashId);
+    const row = item === undefined ? undefined : this.#inodes.byId(item.inodeId);
+    if (item === undefined || row === undefined) throw notInTrash();
+    const names = command.names ?? item.originalPath.split("/").slice(1);
+    const parentId = this.#makeParents(root, names.slice(0, -1), command);
+    const wanted = names.at(-1);
+    if (wanted === undefined)
+      throw new GroveError("PATH_EXISTS", "the root directory itself is always there");
+    const place = this.#namespace.place({ ...command, name: wanted }, parentId);
+    const { name, freedBytes } = this.#makeRoom(place, row, wanted, command);
+    const formerShares = this.#bin.formerShares(root, item);
+    const change = this.#hang(place, row, item, { name, nowMs: command.nowMs });
+    const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
+    return {
+      ...change,
+      usage: usageOf(root),
+      usedDeltaBytes,
+      names: [...names.slice(0, -1), name],
+      formerShares,
+    };
+  }
+
+  purgeTrash({ owner, trashIds }: PurgeTrashCommand): PurgeTrashReply {
+    const root = this.#ledger.root(owner);
+    const items = trashIds.flatMap((id) => this.#purge(root, id) ?? []);
+    const freedBytes = items.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    return { items, freedBytes, usage: usageOf(root), usedDeltaBytes: freedBytes === 0 ? 0 : -freedBytes };
+  }
+
+  /** The directory with these names, made as far as it is missing. */
+  #makeParents(root: RootState, names: readonly string[], command: RestoreCommand): InodeId {
+    let parentId = root.directoryId;
+    for (const [depth, name] of names.entries()) {
+      const present = this.#inodes.byName(parentId, name);
+      if (present === undefined) {
+        const { owner, accessVersion, by, nowMs } = command;
+        const made = { op: "createDirectory", owner, accessVersion, by, nowMs, parentId, name } as const;
+        parentId = this.#namespace.createDirectory(made).inode.id;
+        continue;
+      }
+      if (!isDirectory(present)) {
+        const path = `/${names.slice(0, depth + 1).join("/")}`;
+        throw new GroveError("NOT_DIRECTORY", `${path} is a file, so nothing can be restored below it`, {
+          metadata: { path },
+        });
+      }
+      parentId = present.id;
+    }
+    return parentId;
+  }
+
+  /** A name that is free in the place, and the bytes that making it free has removed. */
+  #makeRoom(
+    place: Place,
+    row: InodeRow,
+    name: string,
+    command: RestoreCommand,
+  ): { name: string; freedBytes: number } {
+    const parentId = place.chain[0].id;
+    const target = this.#inodes.byName(parentId, name);
+    if (target === undefined) return { name, freedBytes: 0 };
+    if (command.onConflict === "fail") throw pathExists();
+    if (command.onConflict === "replace") {
+      return { name, freedBytes: this.#namespace.replace(place, target, row, command) };
+    }
+    const isTaken = (candidate: string): boolean => this.#inodes.byName(parentId, candidate) !== undefined;
+    return { name: freeName(name, isTaken), freedBytes: 0 };
+  }
+
+  #hang(
+    { root, chain }: Place,
+    row: InodeRow,
+    item: TrashRow,
+    to: { name: string; nowMs: number },
+  ): ChangeReply {
+    const { name, nowMs } = to;
+    const parentId = chain[0].id;
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const { bytes, inodes, files } = weightOf(row, state);
+    const version = (state?.version ?? row.version) + 1;
+    this.#bin.forget(root, item.id);
+    this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
+    if (state !== undefined) {
+      this.#ledger.touch(state);
+      Object.assign(state, { parentId, name, ctimeMs: nowMs, version });
+    }
+    this.#ledger.count({ inodes });
+    this.#ledger.addToTrash(root, -bytes);
+    this.#ledger.addToUsage(root, { bytes, files });
+    this.#ledger.addToChain(chain, { bytes, inodes, files });
+    this.#namespace.enter(chain[0], 1, nowMs);
+    // It may have come below a directory that is shared.
+    if (root.grantCount > 0) {
+      this.#ledger.touchRoot(root);
+      root.accessVersion++;
+    }
+    if (state !== undefined) return directoryReply(state, root, 0);
+    return fileReply({ ...row, parentId, name, ctimeMs: nowMs, version }, root, 0);
+  }
+
+  #purge(root: RootState, id: string): PurgedItem | undefined {
+    const item = this.#bin.find(root, id);
+    if (item === undefined) return undefined;
+    const row = this.#inodes.byId(item.inodeId);
+    this.#bin.forget(root, id);
+    if (row === undefined) return undefined;
+    const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
+    const { bytes, inodes } = weightOf(row, state);
+    this.#ledger.addToTrash(root, -bytes);
+    if (state !== undefined && state.childCount > 0) this.#content.purgeLater({ inodeId: row.id });
+    else this.#inodes.delete(row, root);
+    return { id, originalPath: item.originalPath, sizeBytes: bytes, inodeCount: inodes };
+  }
+}
+
+function notInTrash(): GroveError {
+  return new GroveError("NO_SUCH_PATH", "there is no such item in the trash");
+}

@@ -1,0 +1,170 @@
+// Reads of the trash on the main thread: pages of one root's, and the oldest of all for whoever has to make room.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { LIST_PAGE_MAX, TRASH_FORMER_SHARES_LISTED, TRASH_PAGE_BYTES } from "#base/limits.ts";
+import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
+import { KIND_DIRECTORY } from "./schema.ts";
+import type { InodeId } from "./storage.ts";
+import type { FormerShare, ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "./trash.ts";
+
+interface Row {
+  readonly id: string;
+  readonly inodeId: InodeId;
+  readonly kind: number;
+  readonly originalPath: string;
+  readonly sizeBytes: number;
+  readonly treeInodes: number;
+  readonly trashedAtMs: number;
+  readonly trashedBy: string | null;
+}
+
+/** A root as the reads of its trash need it. */
+export interface TrashRoot {
+  readonly owner: string;
+  readonly directoryId: InodeId;
+}
+
+const TOKEN_MAX_LENGTH = 256;
+
+/** Statements of the connection that reads; whoever calls holds the snapshot. */
+export class TrashReader {
+  readonly #page: StatementSync;
+  readonly #byPath: StatementSync;
+  readonly #before: StatementSync;
+  readonly #oldest: StatementSync;
+  readonly #formerShares: StatementSync;
+  readonly #inode: StatementSync;
+  readonly #child: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    const item = `SELECT trash.id, inode_id AS inodeId, kind, original_path AS originalPath, size AS sizeBytes, tree_inodes AS treeInodes,
+      trashed_at_ms AS trashedAtMs, trashed_by AS trashedBy FROM trash JOIN inode ON inode.id = inode_id`;
+    this.#page = db.prepare(
+      `${item} WHERE root_number = ? AND trash.id < ? AND trash.id >= ? ORDER BY trash.id DESC LIMIT ?`,
+    );
+    this.#byPath = db.prepare(
+      `${item} WHERE root_number = ? AND original_path = ? AND trash.id < ? ORDER BY trash.id DESC LIMIT ?`,
+    );
+    const head = `SELECT owner, trash.id, trashed_at_ms AS trashedAtMs, size AS sizeBytes
+      FROM trash JOIN inode ON inode.id = inode_id JOIN root ON root.number = root_number`;
+    this.#before = db.prepare(`${head} WHERE trashed_at_ms < ? ORDER BY trashed_at_ms LIMIT ?`);
+    this.#oldest = db.prepare(
+      `${head} WHERE root_number = ? AND trashed_at_ms < ? ORDER BY trash.id LIMIT ?`,
+    );
+    this.#formerShares = db.prepare(
+      "SELECT inode_id AS inodeId, username FROM trash_grant WHERE root_number = ? AND trash_id = ? LIMIT ?",
+    );
+    this.#inode = db.prepare("SELECT parent_id AS parentId, name FROM inode WHERE id = ?");
+    this.#child = db.prepare("SELECT id, kind FROM inode WHERE parent_id = ? AND name = ?");
+  }
+
+  /** One page, the newest first; stable, since whatever comes meanwhile comes before the first page. */
+  list(root: TrashRoot, query: TrashQuery): TrashPage {
+    const number = numberOf(root);
+    const limit = Math.min(Math.max(1, Math.trunc(query.limit)), LIST_PAGE_MAX);
+    const before = readToken(query.pageToken, number);
+    const rows = this.#rows(number, query, before, limit + 1);
+    const items: ListedTrashItem[] = [];
+    let bytes = 0;
+    for (const row of rows.slice(0, limit)) {
+      if (items.length > 0 && bytes > TRASH_PAGE_BYTES) break;
+      const item = this.#item(root, row);
+      bytes +=
+        item.originalPath.length +
+        item.formerShares.reduce((sum, { names }) => sum + names.join("/").length, 0);
+      items.push(item);
+    }
+    const last = items.length < rows.length ? items.at(-1) : undefined;
+    return { items, nextPageToken: last === undefined ? undefined : tokenOf(number, last.id) };
+  }
+
+  before(timeMs: number, limit: number): TrashHead[] {
+    return this.#before.all(timeMs, limit) as unknown as TrashHead[];
+  }
+
+  oldest(root: TrashRoot, beforeMs: number, limit: number): TrashHead[] {
+    return this.#oldest.all(numberOf(root), beforeMs, limit) as unknown as TrashHead[];
+  }
+
+  #rows(number: number, query: TrashQuery, before: string, limit: number): Row[] {
+    const { id, originalPath } = query;
+    if (originalPath !== undefined)
+      return this.#byPath.all(number, originalPath, before, limit) as unknown as Row[];
+    // An id alone is the range from it to what follows it at once.
+    const [from, to] = id === undefined ? ["", before] : [id, `${id}\u0000`];
+    return this.#page.all(number, to < before ? to : before, from, limit) as unknown as Row[];
+  }
+
+  #item(root: TrashRoot, row: Row): ListedTrashItem {
+    const { id, originalPath, sizeBytes, trashedAtMs } = row;
+    return {
+      id,
+      kind: row.kind === KIND_DIRECTORY ? "directory" : "file",
+      originalPath,
+      sizeBytes,
+      inodeCount: 1 + row.treeInodes,
+      trashedAtMs,
+      trashedBy: row.trashedBy ?? root.owner,
+      formerShares: this.#shares(numberOf(root), row),
+      parentExists: this.#isDirectory(root.directoryId, originalPath.split("/").slice(1, -1)),
+    };
+  }
+
+  #shares(number: number, item: Row): FormerShare[] {
+    const rows = this.#formerShares.all(number, item.id, TRASH_FORMER_SHARES_LISTED) as {
+      inodeId: InodeId;
+      username: string;
+    }[];
+    return rows.map(({ inodeId, username }) => ({
+      names: this.#namesBelow(item.inodeId, inodeId),
+      username,
+    }));
+  }
+
+  #namesBelow(itemId: InodeId, id: InodeId): string[] {
+    const names: string[] = [];
+    for (let at = id, level = 0; at !== itemId && level < CHAIN_MAX; level++) {
+      const row = this.#inode.get(at) as { parentId: InodeId | null; name: string } | undefined;
+      if (row === undefined || row.parentId === null) break;
+      names.push(row.name);
+      at = row.parentId;
+    }
+    return names.reverse();
+  }
+
+  #isDirectory(directoryId: InodeId, names: readonly string[]): boolean {
+    let at = directoryId;
+    for (const name of names) {
+      const row = this.#child.get(at, name) as { id: InodeId; kind: number } | undefined;
+      if (row === undefined || row.kind !== KIND_DIRECTORY) return false;
+      at = row.id;
+    }
+    return true;
+  }
+}
+
+function numberOf(root: TrashRoot): number {
+  return Math.floor(root.directoryId / ROOT_STRIDE);
+}
+
+/** Sorts behind every id. */
+const END = "\uffff";
+
+function tokenOf(number: number, id: string): string {
+  return Buffer.from(JSON.stringify([number, id])).toString("base64url");
+}
+
+function readToken(token: string, number: number): string {
+  if (token === "") return END;
+  try {
+    if (token.length > TOKEN_MAX_LENGTH) throw new Error("too long");
+    const parts: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    if (!Array.isArray(parts) || parts.length !== 2 || parts[0] !== number)
+      throw new Error("of another root");
+    const id: unknown = parts[1];
+    if (typeof id !== "string") throw new Error("no id");
+    return id;
+  } catch {
+    throw new GroveError("BAD_ARGUMENT", "this page token does not belong to this trash");
+  }
+}
