@@ -15,6 +15,13 @@ export interface Grant {
   readonly user: string;
 }
 
+/** The person behind an e-mail address, as the identity provider tells people apart (D21). */
+export interface Subject {
+  /** Without `https://`, since some providers name themselves with and without it. */
+  readonly issuer: string;
+  readonly subject: string;
+}
+
 /** A root that a registering node holds. */
 export interface HeldRoot {
   readonly owner: string;
@@ -22,6 +29,8 @@ export interface HeldRoot {
   /** Grows with every change of the root's grants. */
   readonly version: bigint;
   readonly grants: readonly Grant[];
+  /** Whom the node knows the owner as; undefined where it knows nobody. */
+  readonly subject?: Subject | undefined;
 }
 
 /** All that a FileServer says of itself when it registers. */
@@ -65,6 +74,8 @@ export interface Heartbeat {
   readonly fsId: string;
   readonly epoch: number;
   readonly rootsVersion: bigint;
+  /** Roots that the node holds; undefined from nodes that do not tell. */
+  readonly rootCount?: bigint | undefined;
   readonly diskFreeBytes: bigint;
   readonly draining: boolean;
   readonly speaker: Speaker;
@@ -127,6 +138,11 @@ export interface GrantChange extends Grant {
   readonly node: NodeCaller;
 }
 
+/** Whether the store answers at present, and if not, why. Holds no secret. */
+export type StoreState =
+  | { readonly available: true }
+  | { readonly available: false; readonly reason: string };
+
 /**
  * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use one store; all of them
  * may reject with STORE_UNAVAILABLE or OVERLOADED. It holds nothing that registrations of the FileServers cannot bring back.
@@ -134,6 +150,9 @@ export interface GrantChange extends Grant {
 export interface Directory {
   /** Resolves when the store can never be used again by this process, with the reason; stays pending otherwise. */
   readonly failed: Promise<Error>;
+
+  /** Tells the store's state now and whenever it changes; the returned function ends that. */
+  watch(listener: (state: StoreState) => void): () => void;
 
   /** The cluster's id; undefined in a new store until a node registers or an id is adopted. */
   clusterId(): Promise<string | undefined>;
@@ -174,6 +193,12 @@ export interface Directory {
    * and WRONG_NODE when the root does not live on the calling node.
    */
   setGrant(change: GrantChange): Promise<boolean>;
+
+  /**
+   * True when the address belongs to this person, which is remembered at the first time, for all MetaServers; false when it belongs to
+   * somebody else (D21).
+   */
+  admitSubject(username: string, person: Subject): Promise<boolean>;
 
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;

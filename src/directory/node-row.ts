@@ -46,6 +46,14 @@ export function mayHold(
   });
 }
 
+/** Throws FENCED when the speaker's epoch has been replaced (D19). */
+export function requireEpoch(node: Pick<NodeRow, "epoch">, epoch: number): void {
+  if (BigInt(epoch) >= node.epoch) return;
+  throw new GroveError("FENCED", "another process has registered this node id since: this one must stop", {
+    metadata: { epoch: String(node.epoch) },
+  });
+}
+
 /** The row as others see it. */
 export function toNodeRecord(row: NodeRow, live: boolean): NodeRecord {
   return {

@@ -1,75 +1,144 @@
 // Takes over what a registering node says of its roots, without ever overwriting what the store knows better (D19).
 import type { HeldRoot, NodeRegistration, RootConflict } from "./directory.ts";
-import type { SqlSession } from "./sql-session.ts";
+import { all, type Plan, rowsOfMarks, run, type SqlValue } from "./sql-plan.ts";
 
 interface RecordedRoot {
+  readonly owner: string;
   readonly root_id: string;
   readonly fs_id: string;
   readonly held: bigint;
   readonly version: bigint;
 }
 
+/** Roots or grants that one statement takes: far fewer values than any database bounds them to. */
+const BATCH = 500;
+
 /**
  * Records the roots and grants of a node. A root that the store lacks is added, which is how a lost store is rebuilt; one that it has
  * placed elsewhere yields only while nobody holds it there; every other difference is a conflict, and the store's word stays.
  */
-export function registerRoots(
-  registration: NodeRegistration,
-  session: SqlSession,
-  nowWallMs: number,
-): RootConflict[] {
+export function* registerRoots(registration: NodeRegistration, nowWallMs: number): Plan<RootConflict[]> {
   const conflicts: RootConflict[] = [];
-  for (const held of registration.roots) {
-    const recorded = session.get(
-      "SELECT root_id, fs_id, held, version FROM roots WHERE owner = ?",
-      held.owner,
-    ) as RecordedRoot | undefined;
-    const isSame = recorded?.root_id === held.rootId && recorded.fs_id === registration.fsId;
-    if (recorded !== undefined && !isSame && recorded.held === 1n) {
-      conflicts.push({
-        owner: held.owner,
-        heldRootId: held.rootId,
-        recordedRootId: recorded.root_id,
-        recordedFsId: recorded.fs_id,
-      });
-      continue;
+  const seen = new Map<string, HeldRoot>();
+  for (const batch of inBatches(registration.roots)) {
+    const recorded = yield* recordedOf(batch);
+    const changed: HeldRoot[] = [];
+    const news: HeldRoot[] = [];
+    for (const held of batch) {
+      const known = inTheWay(held, { recorded, seen, fsId: registration.fsId });
+      if (known !== undefined) {
+        conflicts.push(known);
+        continue;
+      }
+      seen.set(held.owner, held);
+      seen.set(held.rootId, held);
+      const row = recorded.get(held.owner);
+      const isSame = row?.root_id === held.rootId && row.fs_id === registration.fsId;
+      const isNews = !isSame || held.version > row.version;
+      if (isNews || row?.held === 0n) changed.push(held);
+      if (isNews) news.push(held);
     }
-    const isNews = !isSame || held.version > recorded.version;
-    if (isNews || recorded?.held === 0n) recordRoot(registration.fsId, held, session, nowWallMs);
-    if (isNews) recordGrants(held, session);
+    if (changed.length > 0) yield* recordRoots(registration.fsId, changed, nowWallMs);
+    if (news.length > 0) yield* recordGrants(news);
+    yield* recordSubjects(batch.filter((held) => seen.get(held.owner) === held));
   }
   return conflicts;
 }
 
-function recordRoot(fsId: string, held: HeldRoot, session: SqlSession, nowWallMs: number): void {
-  session.run(
-    `INSERT INTO roots (owner, root_id, fs_id, held, version, assigned_ms) VALUES (?, ?, ?, 1, ?, ?)
+/** By owner and by root id. */
+function* recordedOf(batch: readonly HeldRoot[]): Plan<Map<string, RecordedRoot>> {
+  const marks = batch.map(() => "?").join(", ");
+  const rows = yield* all<RecordedRoot>(
+    `SELECT owner, root_id, fs_id, held, version FROM roots WHERE owner IN (${marks}) OR root_id IN (${marks})`,
+    ...batch.map(({ owner }) => owner),
+    ...batch.map(({ rootId }) => rootId),
+  );
+  return new Map(rows.flatMap((row) => [[row.owner, row] as const, [row.root_id, row] as const]));
+}
+
+/** What stands against a root, if anything does. */
+function inTheWay(
+  held: HeldRoot,
+  at: {
+    readonly recorded: ReadonlyMap<string, RecordedRoot>;
+    readonly seen: ReadonlyMap<string, HeldRoot>;
+    readonly fsId: string;
+  },
+): RootConflict | undefined {
+  const { owner, rootId } = held;
+  const conflict = (recordedRootId: string, recordedFsId: string): RootConflict => ({
+    owner,
+    heldRootId: rootId,
+    recordedRootId,
+    recordedFsId,
+  });
+  const twice = at.seen.get(owner) ?? at.seen.get(rootId);
+  if (twice !== undefined) return conflict(twice.rootId, at.fsId);
+  const sameId = at.recorded.get(rootId);
+  if (sameId !== undefined && sameId.owner !== owner) return conflict(sameId.root_id, sameId.fs_id);
+  const known = at.recorded.get(owner);
+  const isSame = known?.root_id === rootId && known.fs_id === at.fsId;
+  return known === undefined || isSame || known.held === 0n
+    ? undefined
+    : conflict(known.root_id, known.fs_id);
+}
+
+function* recordRoots(fsId: string, roots: readonly HeldRoot[], nowWallMs: number): Plan<void> {
+  yield* run(
+    `INSERT INTO roots (owner, root_id, fs_id, held, version, assigned_ms) VALUES ${rowsOfMarks(roots.length, 6)}
      ON CONFLICT (owner) DO UPDATE SET root_id = excluded.root_id, fs_id = excluded.fs_id, held = 1,
        version = excluded.version`,
-    held.owner,
-    held.rootId,
-    fsId,
-    held.version,
-    nowWallMs,
+    ...roots.flatMap((root): SqlValue[] => [root.owner, root.rootId, fsId, 1, root.version, nowWallMs]),
   );
 }
 
 /** The list replaces every grant up to its version; a newer one came by a message of its own and stays. */
-function recordGrants(held: HeldRoot, session: SqlSession): void {
-  session.run(
-    "UPDATE grants SET granted = 0, version = ? WHERE owner = ? AND version <= ?",
-    held.version,
-    held.owner,
-    held.version,
+function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
+  const version = "(SELECT r.version FROM roots r WHERE r.owner = grants.owner)";
+  yield* run(
+    `UPDATE grants SET granted = 0, version = ${version}
+     WHERE owner IN (${roots.map(() => "?").join(", ")}) AND version <= ${version}`,
+    ...roots.map(({ owner }) => owner),
   );
-  for (const grant of held.grants) {
-    session.run(
-      `INSERT INTO grants (owner, user, path, version, granted) VALUES (?, ?, ?, ?, 1)
-       ON CONFLICT DO UPDATE SET version = excluded.version, granted = 1 WHERE excluded.version >= grants.version`,
-      held.owner,
-      grant.user,
-      grant.path,
-      held.version,
+  const grants = new Map<string, SqlValue[]>();
+  for (const { owner, version: upTo, grants: granted } of roots) {
+    for (const { user, path } of granted) {
+      grants.set(`${owner}\0${user}\0${path}`, [owner, user, path, upTo, 1]);
+    }
+  }
+  for (const batch of inBatches([...grants.values()])) {
+    yield* run(
+      `INSERT INTO grants (owner, "user", path, version, granted) VALUES ${rowsOfMarks(batch.length, 5)}
+       ON CONFLICT (owner, "user", path) DO UPDATE SET version = excluded.version, granted = 1
+       WHERE excluded.version >= grants.version`,
+      ...batch.flat(),
     );
   }
+}
+
+/** Who signs in as a root's owner is what the node that guards the files says (D21). */
+function* recordSubjects(roots: readonly HeldRoot[]): Plan<void> {
+  const told = roots.flatMap(({ owner, subject }) =>
+    subject === undefined || subject.subject === "" ? [] : [{ username: owner, ...subject }],
+  );
+  if (told.length === 0) return;
+  const rows = yield* all<{ username: string; issuer: string; subject: string }>(
+    `SELECT username, issuer, subject FROM subjects WHERE username IN (${told.map(() => "?").join(", ")})`,
+    ...told.map(({ username }) => username),
+  );
+  const recorded = new Map(rows.map((row) => [row.username, row]));
+  const news = told.filter(({ username, issuer, subject }) => {
+    const row = recorded.get(username);
+    return row?.issuer !== issuer || row.subject !== subject;
+  });
+  if (news.length === 0) return;
+  yield* run(
+    `INSERT INTO subjects (username, issuer, subject) VALUES ${rowsOfMarks(news.length, 3)}
+     ON CONFLICT (username) DO UPDATE SET issuer = excluded.issuer, subject = excluded.subject`,
+    ...news.flatMap(({ username, issuer, subject }) => [username, issuer, subject]),
+  );
+}
+
+function* inBatches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH);
 }

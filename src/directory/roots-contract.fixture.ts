@@ -138,6 +138,103 @@ export function testRoots(contract: Contract): void {
     },
   );
 
+  contract(
+    "a node that holds more roots than the store has of it shows that the store was restored from an older copy (D19)",
+    async ({ directory }, clock) => {
+      const roots = ["u", "v"].map((name) => ({
+        owner: `${name}@example.com`,
+        rootId: `ROOT-${name}`,
+        version: 1n,
+        grants: [],
+      }));
+      await directory.register(registration("a", { roots: roots.slice(0, 1) }));
+      assert.equal((await directory.heartbeat(beat("a", 1, { rootCount: 1n }))).sendFull, false);
+      assert.equal((await directory.heartbeat(beat("a", 1, { rootCount: 2n }))).sendFull, true);
+      await refused("STARTING", directory.locateRoot("v@example.com"));
+      await directory.register(registration("a", { roots }));
+      assert.equal((await directory.heartbeat(beat("a", 2, { rootCount: 2n }))).sendFull, false);
+      assert.equal((await directory.locateRoot("v@example.com")).rootId, "ROOT-v");
+      clock.advance(NODE_LEASE_MS);
+      // Roots that were refused to a node are not missing.
+      await directory.register(registration("b", { roots: roots.slice(0, 1) }));
+      assert.equal((await directory.heartbeat(beat("b", 1, { rootCount: 1n }))).sendFull, false);
+      assert.equal((await directory.locateRoot("w@example.com")).fsId, "b");
+    },
+  );
+
+  contract(
+    "a root id that another root has, and a root that is listed twice, are conflicts and change nothing",
+    async ({ directory }) => {
+      const root = (owner: string, rootId: string): NodeRegistration["roots"][number] => ({
+        owner: `${owner}@example.com`,
+        rootId,
+        version: 1n,
+        grants: [],
+      });
+      await directory.register(registration("a", { roots: [root("u", "R1")] }));
+      const roots = [root("v", "R1"), root("w", "R2"), root("w", "R3"), root("x", "R2")];
+      const { conflicts } = await directory.register(registration("b", { roots }));
+      assert.deepEqual(
+        conflicts.map(({ owner, heldRootId, recordedFsId }) => [owner, heldRootId, recordedFsId]),
+        [
+          ["v@example.com", "R1", "a"],
+          ["w@example.com", "R3", "b"],
+          ["x@example.com", "R2", "b"],
+        ],
+      );
+      assert.equal((await directory.findRoot("u@example.com"))?.fsId, "a");
+      assert.equal(await directory.findRoot("v@example.com"), undefined);
+    },
+  );
+
+  contract(
+    "a node with 1,200 roots and grants brings all of them back in one call",
+    async ({ directory }) => {
+      const roots = Array.from({ length: 1_200 }, (_, index) => ({
+        owner: `u${index}@example.com`,
+        rootId: `ROOT-${index}`,
+        version: 2n,
+        grants: [{ path: `/${index}`, user: "v@example.com" }],
+        subject: { issuer: "idp.example.com", subject: `s${index}` },
+      }));
+      await directory.register(registration("a", { roots }));
+      assert.equal((await directory.nodes())[0]?.rootCount, 1_200);
+      assert.equal((await directory.rootsSharedWith("v@example.com")).length, 1_000);
+      assert.deepEqual((await directory.register(registration("a", { roots }))).conflicts, []);
+      const fewer = roots.map((root) => ({ ...root, version: 3n, grants: [] }));
+      await directory.register(registration("a", { roots: fewer }));
+      assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
+      const person = (subject: string): { issuer: string; subject: string } => ({
+        issuer: "idp.example.com",
+        subject,
+      });
+      assert.equal(await directory.admitSubject("u700@example.com", person("s700")), true);
+      assert.equal(await directory.admitSubject("u700@example.com", person("s701")), false);
+    },
+  );
+
+  contract(
+    "an address belongs to the first person that came with it, for everybody who uses the store (D21)",
+    async (store) => {
+      const person = (subject: string, issuer = "idp.example.com"): { issuer: string; subject: string } => ({
+        issuer,
+        subject,
+      });
+      const { directory } = store;
+      assert.equal(await directory.admitSubject("u@example.com", person("1")), true);
+      assert.equal(await directory.admitSubject("u@example.com", person("1")), true);
+      assert.equal(await directory.admitSubject("u@example.com", person("2")), false);
+      assert.equal(await directory.admitSubject("u@example.com", person("1", "other.example.com")), false);
+      const again = await store.reopen();
+      assert.equal(await again.admitSubject("u@example.com", person("2")), false);
+      // Where the node that guards the files knows the person otherwise, its word counts.
+      const roots = [{ owner: "u@example.com", rootId: "R1", version: 1n, grants: [], subject: person("2") }];
+      await again.register(registration("a", { roots }));
+      assert.equal(await again.admitSubject("u@example.com", person("2")), true);
+      assert.equal(await again.admitSubject("u@example.com", person("1")), false);
+    },
+  );
+
   contract("grants in any order and number end as their versions say (F-03)", async ({ directory }) => {
     await directory.register(registration("a"));
     await directory.register(registration("b"));

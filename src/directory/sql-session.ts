@@ -1,8 +1,12 @@
 // One connection to the store's file, with its prepared statements kept and its integers exact.
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
 
 /** How long a command waits for a reader of another process that holds the file. */
 const BUSY_TIMEOUT_MS = 5_000;
+
+/** Prepared statements kept; those of many rows come in many lengths. */
+const STATEMENTS_KEPT = 128;
 
 /** A connection; all methods throw what SQLite throws. */
 export class SqlSession {
@@ -18,19 +22,11 @@ export class SqlSession {
     );
   }
 
-  /** The first row, integers as bigint; undefined when there is none. */
-  get(sql: string, ...values: SQLInputValue[]): unknown {
-    return this.#statement(sql).get(...values);
-  }
-
-  /** All rows, integers as bigint. */
-  all(sql: string, ...values: SQLInputValue[]): unknown[] {
-    return this.#statement(sql).all(...values);
-  }
-
-  /** Runs a change and tells how many rows it touched. */
-  run(sql: string, ...values: SQLInputValue[]): number {
-    return Number(this.#statement(sql).run(...values).changes);
+  /** Runs a plan statement by statement, outside of any transaction of its own. */
+  follow<Result>(plan: Plan<Result>): Result {
+    let step = plan.next();
+    while (step.done !== true) step = plan.next(this.#answer(step.value));
+    return step.value;
   }
 
   /** Runs several changes as one: all of them are kept, or none. */
@@ -51,9 +47,17 @@ export class SqlSession {
     this.database.close();
   }
 
+  #answer(ask: SqlAsk): SqlAnswer {
+    const statement = this.#statement(ask.sql);
+    // A statement without columns is a change.
+    if (statement.columns().length > 0) return { rows: statement.all(...ask.values), changes: 0 };
+    return { rows: [], changes: Number(statement.run(...ask.values).changes) };
+  }
+
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
+      if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear();
       statement = this.database.prepare(sql);
       statement.setReadBigInts(true);
       this.#statements.set(sql, statement);

@@ -14,6 +14,8 @@ import type {
   NodeRecord,
   NodeRegistration,
   SharedRoot,
+  StoreState,
+  Subject,
 } from "./directory.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
@@ -68,6 +70,17 @@ class SqliteDirectory implements Directory {
     this.#worker.on("exit", () => this.#end(unavailable("the metadata store is closed")));
   }
 
+  watch(listener: (state: StoreState) => void): () => void {
+    let isWatched = true;
+    listener({ available: true });
+    void this.failed.then((error) => {
+      if (isWatched) listener({ available: false, reason: error.message });
+    });
+    return () => {
+      isWatched = false;
+    };
+  }
+
   clusterId(): Promise<string | undefined> {
     return this.#call("clusterId");
   }
@@ -102,6 +115,10 @@ class SqliteDirectory implements Directory {
 
   setGrant(change: GrantChange): Promise<boolean> {
     return this.#call("setGrant", change);
+  }
+
+  admitSubject(username: string, person: Subject): Promise<boolean> {
+    return this.#call("admitSubject", username, person);
   }
 
   nodes(): Promise<NodeRecord[]> {

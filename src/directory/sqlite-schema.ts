@@ -48,6 +48,16 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX grants_by_user ON grants (user, owner, path) WHERE granted = 1;
   `,
+  `
+  -- The person behind each address (D21).
+  CREATE TABLE subjects (
+    username TEXT PRIMARY KEY,
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- Roots that the node holds and the store has elsewhere: they are not missing here.
+  ALTER TABLE nodes ADD COLUMN roots_refused INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The schema version that this program writes. */

@@ -1,9 +1,6 @@
-// The commands of the metadata store on SQLite, synchronous and each one transaction; runs inside the worker.
+// The metadata store on SQLite: runs the commands synchronously, each one transaction; lives inside the worker.
 import { closeSync, openSync } from "node:fs";
-import { GroveError } from "#base/errors.ts";
-import { NODE_LEASE_MS, NODES_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
-import { systemRandom } from "#base/random.ts";
-import { ulid } from "#base/ulid.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import type {
   GrantChange,
   Heartbeat,
@@ -13,23 +10,21 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
-  RootConflict,
   SharedRoot,
+  Subject,
 } from "./directory.ts";
 import { lockFile } from "./file-lock.ts";
-import { mayHold, maySpeak, type NodeRow, toNodeRecord } from "./node-row.ts";
-import { chooseNode } from "./placement.ts";
-import { registerRoots } from "./root-takeover.ts";
+import type { NodeRow } from "./node-row.ts";
+import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
+import * as commands from "./store-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
 export interface Now {
   readonly wallMs: number;
   readonly steadyMs: number;
 }
-
-const NODE_COLUMNS = `n.*, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id) AS root_count`;
 
 /** The store's file, opened by one process at a time for writing. */
 export class SqliteStore {
@@ -56,130 +51,66 @@ export class SqliteStore {
       this.#unlock();
       throw error;
     }
-    for (const node of this.#durable.all("SELECT fs_id, last_seen_ms FROM nodes") as NodeRow[]) {
+    for (const node of this.#durable.follow(all<NodeRow>("SELECT fs_id, last_seen_ms FROM nodes"))) {
       // A wall clock that went back in between must not stretch a lease.
       const restMs = Math.min(NODE_LEASE_MS, NODE_LEASE_MS - (now.wallMs - Number(node.last_seen_ms)));
       this.#leaseEndsSteadyMs.set(node.fs_id, now.steadyMs + restMs);
     }
-    const heldSinceMs = Number(this.#setting("placement_held_since_ms") ?? 0);
+    const heldSinceMs = Number(this.#durable.follow(commands.setting("placement_held_since_ms")) ?? 0);
     this.#placementFromSteadyMs =
       now.steadyMs + Math.min(NODE_LEASE_MS, heldSinceMs + NODE_LEASE_MS - now.wallMs);
   }
 
-  clusterId(): string | undefined {
-    return this.#setting("cluster_id");
+  clusterId(now: Now): string | undefined {
+    return this.#read(commands.clusterId(this.#moment(now)));
   }
 
   adoptClusterId(now: Now, clusterId: string): void {
-    this.#durable.write(() => {
-      const own = this.clusterId();
-      if (own === undefined) this.#adopt(now, clusterId);
-      else if (own !== clusterId) throw clusterMismatch(own);
-    });
+    this.#write(commands.adoptClusterId(this.#moment(now), clusterId));
   }
 
   register(now: Now, registration: NodeRegistration): Lease {
-    return this.#durable.write(() => {
-      const clusterId = this.#joinCluster(now, registration.clusterId);
-      const known = this.#node(registration.fsId);
-      if (known !== undefined) {
-        maySpeak(known, registration.speaker);
-        if (this.#isLive(now, known.fs_id)) mayHold(known, registration);
-      } else if (this.#durable.all("SELECT fs_id FROM nodes").length >= NODES_MAX) {
-        throw new GroveError("OVERLOADED", `a cluster has at most ${NODES_MAX} nodes`);
-      }
-      const epoch = Number(known?.epoch ?? 0n) + 1;
-      this.#putNode(now, registration, epoch);
-      const conflicts: RootConflict[] = registerRoots(registration, this.#durable, now.wallMs);
-      this.#leaseEndsSteadyMs.set(registration.fsId, now.steadyMs + NODE_LEASE_MS);
-      return { clusterId, epoch, conflicts };
-    });
+    return this.#write(commands.register(this.#moment(now), registration));
   }
 
   heartbeat(now: Now, beat: Heartbeat): HeartbeatOutcome {
-    const node = this.#node(beat.fsId);
-    if (node === undefined) return { known: false, sendFull: false };
-    maySpeak(node, beat.speaker);
-    requireEpoch(node, beat.epoch);
-    // A newer epoch than the store's means that the store was restored from an older copy, which then lacks roots too.
-    const isStoreOlder = BigInt(beat.epoch) > node.epoch;
-    const key = beat.speaker.kind === "mock" ? null : beat.speaker.keyFingerprint;
-    this.#relaxed.run(
-      `UPDATE nodes SET disk_free = ?, draining = ?, roots_version = ?, holder_key = ?, epoch = ?, last_seen_ms = ?
-       WHERE fs_id = ?`,
-      beat.diskFreeBytes,
-      beat.draining ? 1 : 0,
-      String(beat.rootsVersion),
-      key,
-      beat.epoch,
-      now.wallMs,
-      beat.fsId,
-    );
-    this.#leaseEndsSteadyMs.set(beat.fsId, now.steadyMs + NODE_LEASE_MS);
-    const areRootsOlder = beat.rootsVersion < BigInt(node.roots_version ?? "0");
-    return { known: true, sendFull: isStoreOlder || areRootsOlder };
+    return this.#relaxed.follow(commands.heartbeat(this.#moment(now), beat));
   }
 
   locateRoot(now: Now, owner: string): LocatedRoot {
-    return (
-      this.findRoot(now, owner) ??
-      this.#durable.write(() => this.findRoot(now, owner) ?? this.#place(now, owner))
-    );
+    return this.findRoot(now, owner) ?? this.#write(commands.locateRoot(this.#moment(now), owner));
   }
 
   claimRoot(now: Now, owner: string, caller: NodeCaller): LocatedRoot {
-    this.#requireCaller(caller);
-    const located = this.locateRoot(now, owner);
-    if (located.fsId === caller.fsId) {
-      this.#durable.run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
-    }
-    return located;
+    const moment = this.#moment(now);
+    return (
+      this.#read(commands.claimedRoot(moment, owner, caller)) ??
+      this.#write(commands.claimRoot(moment, owner, caller))
+    );
   }
 
   findRoot(now: Now, owner: string): LocatedRoot | undefined {
-    const row = this.#durable.get(
-      `SELECT r.owner, r.root_id, r.fs_id, n.address FROM roots r LEFT JOIN nodes n ON n.fs_id = r.fs_id
-       WHERE r.owner = ?`,
-      owner,
-    ) as RootRow | undefined;
-    return row === undefined ? undefined : this.#located(now, row);
+    return this.#read(commands.findRoot(this.#moment(now), owner));
   }
 
   rootsSharedWith(now: Now, user: string): SharedRoot[] {
-    const rows = this.#durable.all(
-      `SELECT r.owner, r.root_id, r.fs_id, n.address, g.path FROM grants g JOIN roots r ON r.owner = g.owner
-       LEFT JOIN nodes n ON n.fs_id = r.fs_id WHERE g.user = ? AND g.granted = 1 ORDER BY g.owner, g.path LIMIT ?`,
-      user,
-      SHARED_ROOTS_LISTED_MAX,
-    ) as (RootRow & { path: string })[];
-    return rows.map((row) => ({ ...this.#located(now, row), path: row.path }));
+    return this.#read(commands.rootsSharedWith(this.#moment(now), user));
   }
 
-  setGrant(_now: Now, change: GrantChange): boolean {
-    return this.#durable.write(() => {
-      this.#requireCaller(change.node);
-      const root = this.#durable.get("SELECT fs_id FROM roots WHERE owner = ?", change.owner);
-      if ((root as RootRow | undefined)?.fs_id !== change.node.fsId) {
-        throw new GroveError("WRONG_NODE", "this root does not live on the calling node");
-      }
-      return (
-        this.#durable.run(
-          `INSERT INTO grants (owner, user, path, version, granted) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET version = excluded.version, granted = excluded.granted
-           WHERE excluded.version > grants.version`,
-          change.owner,
-          change.user,
-          change.path,
-          change.version,
-          change.granted ? 1 : 0,
-        ) > 0
-      );
-    });
+  setGrant(now: Now, change: GrantChange): boolean {
+    return this.#write(commands.setGrant(this.#moment(now), change));
+  }
+
+  admitSubject(now: Now, username: string, person: Subject): boolean {
+    const moment = this.#moment(now);
+    return (
+      this.#read(commands.knownSubject(moment, username, person)) ??
+      this.#write(commands.admitSubject(moment, username, person))
+    );
   }
 
   nodes(now: Now): NodeRecord[] {
-    const rows = this.#durable.all(`SELECT ${NODE_COLUMNS} FROM nodes n ORDER BY n.fs_id`) as NodeRow[];
-    return rows.map((row) => toNodeRecord(row, this.#isLive(now, row.fs_id)));
+    return this.#read(commands.nodes(this.#moment(now)));
   }
 
   close(): void {
@@ -188,127 +119,24 @@ export class SqliteStore {
     this.#unlock();
   }
 
-  #joinCluster(now: Now, offered: string): string {
-    const own = this.clusterId();
-    if (own !== undefined) {
-      if (offered !== "" && offered !== own) throw clusterMismatch(own);
-      return own;
-    }
-    if (offered !== "") this.#adopt(now, offered);
-    else this.#putSetting("cluster_id", ulid({ wallMs: () => now.wallMs }, systemRandom));
-    return this.clusterId() ?? "";
+  #read<Result>(plan: Plan<Result>): Result {
+    return this.#durable.follow(plan);
   }
 
-  /** The store is new and the cluster is not: other nodes still have to say which roots they hold. */
-  #adopt(now: Now, clusterId: string): void {
-    this.#putSetting("cluster_id", clusterId);
-    this.#putSetting("placement_held_since_ms", String(now.wallMs));
-    this.#placementFromSteadyMs = now.steadyMs + NODE_LEASE_MS;
+  #write<Result>(plan: Plan<Result>): Result {
+    return this.#durable.write(() => this.#durable.follow(plan));
   }
 
-  #place(now: Now, owner: string): LocatedRoot {
-    const waitMs = this.#placementFromSteadyMs - now.steadyMs;
-    if (waitMs > 0) {
-      throw new GroveError(
-        "STARTING",
-        "the metadata store is new and waits for the FileServers to list their roots",
-        {
-          metadata: { retry_after_ms: String(Math.ceil(waitMs)) },
-        },
-      );
-    }
-    const node = chooseNode(this.nodes(now));
-    if (node === undefined) {
-      throw new GroveError("NODE_DRAINING", "no FileServer that takes new roots is running");
-    }
-    const rootId = ulid({ wallMs: () => now.wallMs }, systemRandom);
-    this.#durable.run(
-      "INSERT INTO roots (owner, root_id, fs_id, held, version, assigned_ms) VALUES (?, ?, ?, 0, 0, ?)",
-      owner,
-      rootId,
-      node.fsId,
-      now.wallMs,
-    );
-    return { owner, rootId, fsId: node.fsId, address: node.address, live: true };
+  #moment(now: Now): commands.Moment {
+    const leases = this.#leaseEndsSteadyMs;
+    return {
+      wallMs: now.wallMs,
+      isLive: (node) => (leases.get(node.fs_id) ?? Number.NEGATIVE_INFINITY) > now.steadyMs,
+      renew: (fsId) => leases.set(fsId, now.steadyMs + NODE_LEASE_MS),
+      placementWaitMs: () => this.#placementFromSteadyMs - now.steadyMs,
+      holdPlacement: () => {
+        this.#placementFromSteadyMs = now.steadyMs + NODE_LEASE_MS;
+      },
+    };
   }
-
-  #putNode(now: Now, node: NodeRegistration, epoch: number): void {
-    const key = node.speaker.kind === "mock" ? null : node.speaker.keyFingerprint;
-    this.#durable.run(
-      `INSERT INTO nodes (fs_id, name, address, software_version, instance_id, data_id, holder_key, first_key, epoch,
-         disk_total, disk_free, disk_reserve, draining, roots_version, last_seen_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, ?)
-       ON CONFLICT DO UPDATE SET name = excluded.name, address = excluded.address,
-         software_version = excluded.software_version, instance_id = excluded.instance_id, data_id = excluded.data_id,
-         holder_key = excluded.holder_key, first_key = COALESCE(first_key, excluded.first_key), epoch = excluded.epoch,
-         disk_total = excluded.disk_total, disk_free = excluded.disk_free, disk_reserve = excluded.disk_reserve,
-         draining = 0, roots_version = NULL, last_seen_ms = excluded.last_seen_ms`,
-      node.fsId,
-      node.name,
-      node.address,
-      node.softwareVersion,
-      node.instanceId,
-      node.dataId,
-      key,
-      key,
-      epoch,
-      node.diskTotalBytes,
-      node.diskFreeBytes,
-      node.diskReserveBytes,
-      now.wallMs,
-    );
-  }
-
-  #requireCaller(caller: NodeCaller): void {
-    const node = this.#node(caller.fsId);
-    if (node === undefined) {
-      throw new GroveError("STARTING", "this node has not registered with the metadata store");
-    }
-    maySpeak(node, caller.speaker);
-    requireEpoch(node, caller.epoch);
-  }
-
-  #node(fsId: string): NodeRow | undefined {
-    const row = this.#durable.get("SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?", fsId);
-    return row as NodeRow | undefined;
-  }
-
-  #located(now: Now, row: RootRow): LocatedRoot {
-    const live = this.#isLive(now, row.fs_id);
-    return { owner: row.owner, rootId: row.root_id, fsId: row.fs_id, address: row.address ?? "", live };
-  }
-
-  #isLive(now: Now, fsId: string): boolean {
-    return (this.#leaseEndsSteadyMs.get(fsId) ?? Number.NEGATIVE_INFINITY) > now.steadyMs;
-  }
-
-  #setting(key: string): string | undefined {
-    const row = this.#durable.get("SELECT value FROM settings WHERE key = ?", key);
-    return (row as { value: string } | undefined)?.value;
-  }
-
-  #putSetting(key: string, value: string): void {
-    this.#durable.run("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", key, value);
-  }
-}
-
-interface RootRow {
-  readonly owner: string;
-  readonly root_id: string;
-  readonly fs_id: string;
-  readonly address: string | null;
-}
-
-function requireEpoch(node: NodeRow, epoch: number): void {
-  if (BigInt(epoch) < node.epoch) {
-    throw new GroveError("FENCED", "another process has registered this node id since: this one must stop", {
-      metadata: { epoch: String(node.epoch) },
-    });
-  }
-}
-
-function clusterMismatch(own: string): GroveError {
-  return new GroveError("CLUSTER_MISMATCH", "this metadata store belongs to another cluster", {
-    metadata: { cluster_id: own },
-  });
 }
