@@ -94,3 +94,31 @@ test("a username is a lower-cased e-mail address (D21)", () => {
     assert.throws(() => canonicalUsername(text), badArgument, text);
   }
 });
+
+test("no username becomes another one by its letters: only upper and lower case of one letter are the same (D21)", () => {
+  const by = new Map<string, string>();
+  let accepted = 0;
+  for (let code = 0x21; code <= 0x1ffff; code++) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const letter = String.fromCodePoint(code);
+    let username: string;
+    try {
+      username = canonicalUsername(`a${letter}b@example.com`);
+    } catch {
+      continue;
+    }
+    accepted++;
+    assert.equal(canonicalUsername(username), username, `U+${code.toString(16)} is not stable`);
+    const before = by.get(username);
+    if (before !== undefined)
+      assert.equal(before.toLowerCase(), letter.toLowerCase(), `U+${code.toString(16)}`);
+    by.set(username, letter);
+  }
+  assert.ok(accepted > 50_000);
+  // Kelvin, Angstrom and Ohm sign, dotted capital I, capital sharp s.
+  for (const letter of ["\u212a", "\u212b", "\u2126", "\u0130", "\u1e9e"]) {
+    assert.throws(() => canonicalUsername(`mi${letter}e@example.com`), badArgument);
+  }
+  assert.equal(canonicalUsername("Zoe\u0308@example.com"), "zo\u00eb@example.com");
+  assert.equal(canonicalUsername("\u00c4rger@example.com"), "\u00e4rger@example.com");
+});

@@ -51,9 +51,31 @@ export function joinPath(names: readonly string[]): string {
   return `/${names.join("/")}`;
 }
 
-/** Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT when it cannot be one. */
+function foldedUsername(email: string): string {
+  for (const letter of email) {
+    if (!isFoldedSafely(letter)) {
+      const code = (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `a username cannot hold the letter U+${code}, which in lower case is another letter`,
+      );
+    }
+  }
+  return email.normalize("NFC").toLowerCase().normalize("NFC");
+}
+
+/** True for a letter that is its own canonical form, and whose lower case leads back to it or is itself. */
+function isFoldedSafely(letter: string): boolean {
+  const lower = letter.toLowerCase();
+  return letter.normalize("NFC") === letter && (lower === letter || lower.toUpperCase() === letter);
+}
+
+/**
+ * Lower-cases a username, which is a verified e-mail address (decision D21). Throws BAD_ARGUMENT when it cannot be one, or when it holds
+ * a letter that lower case or NFC would make another one, such as the Kelvin sign a "k": two mailboxes must never be one user.
+ */
 export function canonicalUsername(email: string): string {
-  const username = email.normalize("NFC").toLowerCase();
+  const username = ASCII_ONLY.test(email) ? email.toLowerCase() : foldedUsername(email);
   const plausible =
     /^[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+@[^\s@:/\\\u0000-\u001f\u007f-\u009f\ufffd]+$/u.test(
       username,

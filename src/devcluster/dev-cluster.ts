@@ -1,6 +1,6 @@
 // A whole cluster on this machine: starts every process when the one before answers, keeps all running, stops them in reverse.
 import { existsSync } from "node:fs";
-import { mkdir, readdir, statfs } from "node:fs/promises";
+import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
@@ -10,6 +10,7 @@ import { errorText } from "#base/log.ts";
 import { lockFile } from "#directory/file-lock.ts";
 import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
 import { writePrivateFile } from "#os/private-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
@@ -71,7 +72,7 @@ export class DevCluster {
 
   /** Takes the folder for itself. Throws STORE_UNAVAILABLE when another `grove up` runs on it. */
   static async open(options: DevClusterOptions): Promise<DevCluster> {
-    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    makePrivateFolder(options.folder);
     const unlock = lockFile(
       join(options.folder, "up.lock"),
       `another 'grove up' runs on ${options.folder}: ${CLUSTER_FILE} in it says where; stop that one first, or give another -data`,

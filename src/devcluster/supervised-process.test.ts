@@ -95,6 +95,24 @@ test(
   },
 );
 
+test(
+  "a process that runs without coming to serve is given up with the reason of the last question",
+  TIMEOUT,
+  async (t) => {
+    const { process, folder } = await keep(t, "");
+    const refused = {
+      ...process.plan,
+      isServing: () => Promise.reject(new Error("certificate has expired")),
+    };
+    const events: ProcessEvents = { onDied: () => undefined, onRestarted: () => undefined };
+    const deaf = new SupervisedProcess(refused, events, { ...TIMES, startMs: 300 });
+    t.after(() => deaf.stop());
+    await assert.rejects(deaf.start(), /did not serve within 0\.3 s; asked last: certificate has expired\)/);
+    assert.equal(deaf.pid, null);
+    assert.equal((await stat(join(folder, "starts"))).size, 1);
+  },
+);
+
 test("a process that ignores SIGTERM is ended, and is not started again", TIMEOUT, async (t) => {
   const { process, events, folder } = await keep(t, `globalThis.process.on("SIGTERM", () => {}); ready()`);
   await process.start();

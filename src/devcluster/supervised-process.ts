@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
 import { BoundedLog, lastLines } from "./bounded-log.ts";
 
 /** How a process is started, and how one knows that it serves. */
@@ -59,6 +60,8 @@ export class SupervisedProcess {
   readonly #log: BoundedLog;
   #child: ChildProcess | undefined;
   #watching: Promise<void> = Promise.resolve();
+  /** Why it did not serve when it was last asked; undefined when it gave no reason. */
+  #refusal: string | undefined;
 
   constructor(plan: ProcessPlan, events: ProcessEvents, times: SupervisionTimes = SUPERVISION_TIMES) {
     this.plan = plan;
@@ -82,9 +85,10 @@ export class SupervisedProcess {
       if (this.#isStopping || tries >= FIRST_STARTS_MAX || how === "silent") {
         await this.stop();
         const lines = await lastLines(this.plan.logPath, 5);
+        const why = how === "silent" ? this.#silence() : how;
         throw new GroveError(
           "STARTING",
-          `${this.plan.name} does not start (${how}). Its log ${this.plan.logPath} ends:\n${lines}`,
+          `${this.plan.name} does not start (${why}). Its log ${this.plan.logPath} ends:\n${lines}`,
         );
       }
       await this.#pause(delayMs);
@@ -157,7 +161,19 @@ export class SupervisedProcess {
   }
 
   async #probe(): Promise<"serving" | "not yet"> {
-    return (await this.plan.isServing().catch(() => false)) ? "serving" : "not yet";
+    try {
+      if (await this.plan.isServing()) return "serving";
+      this.#refusal = undefined;
+    } catch (error) {
+      this.#refusal = errorText(error);
+    }
+    return "not yet";
+  }
+
+  /** What is known of a process that runs and does not come to serve. */
+  #silence(): string {
+    const waited = `it runs, but did not serve within ${this.#times.startMs / 1_000} s`;
+    return this.#refusal === undefined ? waited : `${waited}; asked last: ${this.#refusal}`;
   }
 
   /** How the running process has ended, once it has. */

@@ -1,8 +1,9 @@
 // Opens the metadata store that a `-meta` URL names (D19).
-import { mkdir } from "node:fs/promises";
+
 import { dirname, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
 import type { Directory } from "./directory.ts";
 import { openSqliteDirectory } from "./sqlite-directory.ts";
 
@@ -27,6 +28,6 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
     throw new GroveError("BAD_ARGUMENT", "the metadata store is given as -meta sqlite:PATH");
   }
   const absolute = resolve(path);
-  await mkdir(dirname(absolute), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(absolute));
   return openSqliteDirectory({ path: absolute, clock: deps.clock });
 }

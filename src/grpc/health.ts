@@ -17,6 +17,7 @@ type Reply = { status: ServingStatus };
 export class HealthService {
   readonly #serving = new Map<string, boolean>([["", true]]);
   readonly #watchers = new Set<() => void>();
+  #isEnding = false;
 
   /** Says whether a service serves; all its watchers hear of a change. */
   setServing(service: string, isServing: boolean): void {
@@ -24,9 +25,13 @@ export class HealthService {
     for (const wake of this.#watchers) wake();
   }
 
-  /** Adds the service to a server. */
+  /** Adds the service to a server, whose draining ends every watch: a watch lasts as long as its client, and a stop should not. */
   addTo(server: GrpcServer): void {
     server.addService(Health, this.handlers);
+    server.onDrain(() => {
+      this.#isEnding = true;
+      for (const wake of this.#watchers) wake();
+    });
   }
 
   /** The handlers, for those who add the service themselves. */
@@ -63,6 +68,7 @@ export class HealthService {
           told = status;
           yield { status };
         }
+        if (this.#isEnding) throw new StatusError(Code.UNAVAILABLE, "the server is stopping");
         await changed;
       }
     } finally {

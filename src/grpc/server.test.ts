@@ -310,6 +310,18 @@ test("health says what serves, tells watchers of every change, and bounds them",
   await until(() => server.callCount() === 0);
 });
 
+test("a watch of the health that stays open does not hold up the server's stop", TIMEOUT, async (t) => {
+  const { server, channel } = await setUp(t, {});
+  const health = new HealthService();
+  health.addTo(server);
+  const watch = createClient(Health, channel).watch({})[Symbol.asyncIterator]();
+  assert.equal((await watch.next()).value?.status, HealthCheckResponse_ServingStatus.SERVING);
+  const ended = assert.rejects(watch.next(), { code: Code.UNAVAILABLE });
+  // Longer than the test may last.
+  await server.drain(60_000);
+  await ended;
+});
+
 test("reflection gives the files of a service, and says what it does not have", TIMEOUT, async (t) => {
   const { server, channel } = await setUp(t, {});
   addReflection(server, [EchoService]);

@@ -83,6 +83,7 @@ export class GrpcServer {
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
   #whenEmpty: (() => void)[] = [];
+  readonly #whenDraining: (() => void)[] = [];
 
   constructor(options: GrpcServerOptions = {}) {
     this.#options = options;
@@ -157,12 +158,18 @@ export class GrpcServer {
     this.#http.setSecureContext(contextOf(tls));
   }
 
+  /** Has something done when draining begins, such as the end of calls that would otherwise last as long as their client. */
+  onDrain(callback: () => void): void {
+    this.#whenDraining.push(callback);
+  }
+
   /** Stops listening, tells clients to go elsewhere, lets running calls finish for graceMs, then closes everything. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     for (const listener of this.#listeners) listener.close();
     this.#listeners.clear();
     for (const connection of this.#connections.values()) connection.drain();
+    for (const callback of this.#whenDraining) callback();
     if (this.#connections.size > 0 && graceMs > 0) {
       const empty = Promise.withResolvers<void>();
       this.#whenEmpty.push(empty.resolve);

@@ -1,5 +1,6 @@
 // The command `grove metaserver`: reads flags and environment, builds the real parts, runs until a signal.
-import { mkdir, readFile } from "node:fs/promises";
+
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -15,6 +16,7 @@ import { type IdentitySettings, readIdentitySettings, requireServable } from "#i
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel } from "#os/logger.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 
@@ -90,7 +92,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   warnOfGaps(settings, { mock, hasTls: tls !== undefined }, log);
   const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makePrivateFolder(folder);
   const clusterIdFile = await openClusterIdFile(folder);
   const directory = await openDirectory(flags.meta ?? `sqlite:${folder}/metadata.db`, { clock: systemClock });
   try {

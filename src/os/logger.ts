@@ -1,10 +1,12 @@
 // Logs as one JSON line an event, through pino, with secrets scrubbed out (C-13).
-import { mkdirSync, openSync } from "node:fs";
+
+import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import { pino } from "pino";
 import { toJson64 } from "#base/json64.ts";
 import { LOG_BUFFER_MAX_BYTES, LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import type { LogFields, Logger } from "#base/log.ts";
+import { makePrivateFolder } from "./private-folder.ts";
 import { isSecretField, scrub } from "./scrub.ts";
 
 /** Levels in order of importance. */
@@ -152,6 +154,6 @@ function cleanText(text: string): string {
 /** Opened at once, so that a path that cannot be written stops the start and not the first event. */
 function openDestination(destination: LoggerOptions["destination"]): number {
   if (destination === "stderr") return 2;
-  mkdirSync(dirname(destination.file), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(destination.file));
   return openSync(destination.file, "a", 0o600);
 }

@@ -1,8 +1,9 @@
 // Files that only their owner may read: tokens, profiles, keys.
-import { mkdir, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { syncDirectory, writeFileAtomic } from "./atomic-file.ts";
+import { makePrivateFolder } from "./private-folder.ts";
 
 const GROUP_AND_OTHERS = 0o077;
 
@@ -36,7 +37,7 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
 
 /** Replaces a file as a whole with mode 0600, making its folder with mode 0700 when there is none. */
 export async function writePrivateFile(path: string, content: string | Uint8Array): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(path));
   await writeFileAtomic(path, content, { mode: 0o600 });
 }
 

@@ -17,6 +17,7 @@ import { GroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
 
@@ -194,7 +195,7 @@ function databaseIdentity(db: DatabaseSync): string | undefined {
 }
 
 function makePrivateDirectory(path: string): void {
-  const firstMade = mkdirSync(path, { recursive: true, mode: 0o700 });
+  const firstMade = makePrivateFolder(path);
   if ((statSync(path).mode & 0o777) !== 0o700) chmodSync(path, 0o700);
   if (firstMade === undefined) return;
   // What is stored below is worth nothing while a power cut can take the directory itself.

@@ -1,0 +1,23 @@
+// Shows that folders are made for their owner alone, and that a place that takes none is an error and no endless loop.
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makePrivateFolder } from "./private-folder.ts";
+
+test("a folder is made with what is missing above it, for its owner alone", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "private-folder-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "a", "b", "c");
+  assert.equal(makePrivateFolder(path), join(folder, "a"));
+  assert.equal(statSync(path).mode & 0o777, 0o700);
+  assert.equal(makePrivateFolder(path), undefined);
+  writeFileSync(join(folder, "file"), "");
+  assert.throws(() => makePrivateFolder(join(folder, "file", "x")), { code: "EEXIST" });
+  assert.throws(() => makePrivateFolder(join(folder, "file")), { code: "EEXIST" });
+});
+
+test("a file system that takes no new names refuses at once", { skip: !existsSync("/proc/self") }, () => {
+  assert.throws(() => makePrivateFolder("/proc/grove-data/a"), { code: "ENOENT", path: "/proc/grove-data" });
+});
