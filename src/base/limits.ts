@@ -246,3 +246,7 @@ export const DEMO_NODES_MAX = 20;
 export const DRIFT_CHECK_INTERVAL_MS: number = 60 * 60_000;
 /** Roots compared in one go, between which other work gets its turn. */
 export const DRIFT_ROOTS_PER_TURN = 100;
+/** Users with whom one file or folder is shared directly; a group that is larger shares a folder above (spec 4.5). */
+export const GRANTS_PER_INODE = 256;
+/** Shares of one root together: what a move may have to rename and a node has to tell the MetaServer in one go. */
+export const GRANTS_PER_ROOT = 2_048;

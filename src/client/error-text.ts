@@ -88,6 +88,8 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   IS_DIRECTORY: told("Name a file; 'grove put' and 'grove get' move whole folders."),
   NOT_DIRECTORY: told("Name a folder; 'grove stat' shows what a path is."),
   ETAG_MISMATCH: told("Somebody has changed the file since you read it: look at it and try again."),
+  SHARED_ABOVE: explainSharedAbove,
+  SHARE_LIMIT: told("Share a folder above instead, or end shares that are not needed: grove unshare"),
   BAD_NAME: told("Choose another name."),
   BAD_ARGUMENT: told("See --help of this command."),
   OFFSET_MISMATCH: told("Try again."),
@@ -132,6 +134,16 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
   SERVER_DENIED: "Ask an administrator of the cluster.",
 };
+
+/** Where the share is that would have to end instead. */
+function explainSharedAbove({ message, metadata }: Refusal): Explanation {
+  const { shared_path: path, user } = metadata;
+  const todo =
+    path === undefined || user === undefined
+      ? "End the share of the folder above, or move this out of it."
+      : `End that share with 'grove unshare ${path} ${user}', or move this out of it.`;
+  return { what: sentence(message), todo };
+}
 
 /** The numbers behind it, as far as they are there, and at the end the text that the specification's section 7 fixes. */
 function explainQuota({ metadata }: Refusal): Explanation {

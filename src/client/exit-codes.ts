@@ -40,6 +40,8 @@ export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   IS_DIRECTORY: EXIT.usage,
   NOT_DIRECTORY: EXIT.usage,
   ETAG_MISMATCH: EXIT.usage,
+  SHARED_ABOVE: EXIT.usage,
+  SHARE_LIMIT: EXIT.usage,
   BAD_NAME: EXIT.usage,
   BAD_ARGUMENT: EXIT.usage,
   OFFSET_MISMATCH: EXIT.network,

@@ -40,5 +40,9 @@ export class Changes {
 /** What storage checks a change against: the access version that the decision was made on. */
 export function contextOf(caller: Caller, reached: Reached): ChangeContext {
   const { root } = reached.resolution;
-  return { owner: root.owner, accessVersion: root.accessVersion, by: caller.identity.username };
+  return {
+    owner: root.owner,
+    accessVersion: reached.isOwner ? undefined : root.accessVersion,
+    by: caller.identity.username,
+  };
 }

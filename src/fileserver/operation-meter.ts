@@ -22,6 +22,8 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   "IS_DIRECTORY",
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
+  "SHARED_ABOVE",
+  "SHARE_LIMIT",
   "BAD_NAME",
   "BAD_ARGUMENT",
   "WRONG_NODE",

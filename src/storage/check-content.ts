@@ -15,7 +15,7 @@ import { crc32 } from "node:zlib";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { Findings } from "./check-report.ts";
-import { describeInode } from "./check-tree.ts";
+import { describeInode } from "./check-tree-path.ts";
 import {
   CHUNK_DIRECTORIES,
   CHUNKS_DIRECTORY,

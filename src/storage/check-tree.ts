@@ -1,10 +1,12 @@
 // Recounts the tree of inodes: sizes and counts of every directory, usage of every root, counters of the data directory.
 import type { DatabaseSync } from "node:sqlite";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { checkGrants } from "./check-grants.ts";
 import type { Findings } from "./check-report.ts";
 import { checkTrash } from "./check-trash.ts";
+import { describeInode } from "./check-tree-path.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
-import { FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 
 /** Compares, and with `repair` corrects, every number that is kept about the tree. Needs a transaction to be open when it repairs. */
 export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean): void {
@@ -14,21 +16,6 @@ export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean)
   checkDirectories(db, findings, repair);
   checkRoots(db, findings, repair);
   checkCounters(db, findings, repair);
-}
-
-/** Path of an inode in words: the owner's name and the names from the root down. */
-export function describeInode(db: DatabaseSync, id: number): string {
-  const select = db.prepare("SELECT parent_id AS parentId, name FROM inode WHERE id = ?");
-  const names: string[] = [];
-  let row = select.get(id) as { parentId: number | null; name: string } | undefined;
-  for (let depth = 0; row !== undefined && row.parentId !== null && depth < 10_000; depth++) {
-    names.unshift(row.name);
-    row = select.get(row.parentId) as typeof row;
-  }
-  const root = db.prepare("SELECT owner FROM root WHERE number = ?").get(Math.floor(id / ROOT_STRIDE)) as
-    | { owner: string }
-    | undefined;
-  return `${root?.owner ?? "(no root)"}:/${names.join("/")}`;
 }
 
 function checkStructure(db: DatabaseSync, findings: Findings): void {
@@ -84,20 +71,6 @@ function countBelow(db: DatabaseSync, starts: string): number {
   const sql = `WITH RECURSIVE below (id) AS (${starts} UNION ALL SELECT inode.id FROM inode JOIN below ON inode.parent_id = below.id)
     SELECT count(*) AS count FROM below`;
   return (db.prepare(sql).get() as { count: number }).count;
-}
-
-function checkGrants(db: DatabaseSync, findings: Findings, repair: boolean): void {
-  const sql = `SELECT id, flags FROM inode
-    WHERE ((flags & ${FLAG_HAS_GRANTS}) <> 0) <> EXISTS (SELECT 1 FROM share_grant WHERE inode_id = inode.id)`;
-  const rows = db.prepare(sql).all() as { id: number; flags: number }[];
-  const update = db.prepare("UPDATE inode SET flags = ? WHERE id = ?");
-  for (const { id, flags } of rows) {
-    if (repair) update.run(flags ^ FLAG_HAS_GRANTS, id);
-    findings.difference(
-      `${describeInode(db, id)}: the mark for shares does not tell whether there are any`,
-      repair,
-    );
-  }
 }
 
 interface Sums {

@@ -11,6 +11,7 @@ import { GarbageCollector } from "./garbage-collector.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
+import { ShareReader } from "./share-reader.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type {
@@ -24,6 +25,8 @@ import type {
   Removal,
   Resolution,
   RootRecord,
+  SharedPath,
+  Sharing,
   Storage,
   StorageFacts,
   UploadSink,
@@ -53,6 +56,7 @@ export class LocalStorage implements Storage {
   readonly #logger: Logger;
   readonly #queue: WriteQueue;
   readonly #reader: SnapshotReader;
+  readonly #shareReader: ShareReader;
   readonly #store: ChunkStore;
   readonly #files: OpenChunkFiles;
   readonly #garbage: GarbageCollector;
@@ -60,6 +64,7 @@ export class LocalStorage implements Storage {
   readonly #content: ContentDeps;
   readonly #budget = new UploadBudget();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
+  readonly #sharesCallbacks: ((owners: readonly string[]) => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(deps: LocalStorageDeps) {
@@ -70,10 +75,14 @@ export class LocalStorage implements Storage {
     this.#logger = logger;
     const failed = (reason: string): void => this.#queue.fail(reason);
     this.#reader = new SnapshotReader(data.databasePath, (error) => failed(errorText(error)));
+    this.#shareReader = new ShareReader(this.#reader.tables);
     this.#queue = new WriteQueue(
       { databasePath: data.databasePath, slackPath, slackBytes },
       {
         committed: () => this.#reader.renew(),
+        sharesChanged: (owners) => {
+          for (const callback of this.#sharesCallbacks) callback(owners);
+        },
         garbage: () => this.#garbage.wake(),
         failed: (reason) => this.#tellFailure(reason),
       },
@@ -128,8 +137,24 @@ export class LocalStorage implements Storage {
     return this.#open().list(directoryId, page);
   }
 
+  sharedPaths(owner: string, username: string): readonly string[] {
+    return this.#shareReader.sharedPaths(owner, username);
+  }
+
   sharedWith(inodeId: InodeId): readonly string[] | undefined {
-    return this.#open().sharedWith(inodeId);
+    return this.#shareReader.sharedWith(inodeId);
+  }
+
+  sharesOf(owner: string): readonly SharedPath[] {
+    return this.#shareReader.sharesOf(owner);
+  }
+
+  shares(): ReadonlyMap<string, readonly SharedPath[]> {
+    return this.#shareReader.shares();
+  }
+
+  onSharesChanged(callback: (owners: readonly string[]) => void): void {
+    this.#sharesCallbacks.push(callback);
   }
 
   openFile(fileId: InodeId): FileContent {
@@ -235,6 +260,16 @@ export class LocalStorage implements Storage {
 
   oldestTrash(owner: string, beforeMs: number, limit: number): TrashHead[] {
     return this.#open().oldestTrash(owner, beforeMs, limit);
+  }
+
+  share(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing> {
+    const { inodeId, username } = change;
+    return this.#queue.submit({ op: "share", ...this.#fields(change), inodeId, username });
+  }
+
+  unshare(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing> {
+    const { inodeId, username } = change;
+    return this.#queue.submit({ op: "unshare", ...this.#fields(change), inodeId, username });
   }
 
   close(): Promise<void> {

@@ -17,6 +17,7 @@ import {
   usageOf,
 } from "./ledger.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import { pathBelow, type ShareRows, sameGrantsAbove } from "./share-rows.ts";
 import type { InodeId } from "./storage.ts";
 import type { TrashBin } from "./trash-bin.ts";
 import type {
@@ -43,18 +44,20 @@ export class NamespaceCommands {
   readonly #inodes: InodeRows;
   readonly #content: ContentRows;
   readonly #bin: TrashBin;
+  readonly #shares: ShareRows;
   readonly #insertRoot: StatementSync;
   readonly #lastRoot: StatementSync;
   readonly #rootById: StatementSync;
 
   constructor(
     db: DatabaseSync,
-    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; bin: TrashBin },
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; bin: TrashBin; shares: ShareRows },
   ) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
     this.#bin = rows.bin;
+    this.#shares = rows.shares;
     this.#insertRoot = db.prepare(
       `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
          next_id, grant_count)
@@ -270,6 +273,7 @@ export class NamespaceCommands {
     const bytes = state?.size ?? row.size;
     const inodes = 1 + (state?.treeInodes ?? 0);
     const files = state === undefined ? 1 : state.treeFiles;
+    if (root.grantCount > 0) this.#shares.takeBelow(root, pathBelow(chain, row.name));
     if (state !== undefined && state.childCount > 0) {
       this.#ledger.touch(state);
       state.parentId = null;
@@ -314,6 +318,7 @@ export class NamespaceCommands {
     const { root, row, moved, from, to, name, nowMs } = move;
     const parentId = to[0].id;
     const version = (moved?.version ?? row.version) + 1;
+    this.#shares.moved(root, pathBelow(from, row.name), pathBelow(to, name));
     this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
     if (moved !== undefined) {
       this.#ledger.touch(moved);
@@ -330,8 +335,8 @@ export class NamespaceCommands {
     this.#ledger.addToChain(to, { bytes, inodes, files });
     this.enter(from[0], -1, nowMs);
     this.enter(to[0], 1, nowMs);
-    // Without any grant below the root only its owner reaches anything, wherever it lies.
-    if (root.grantCount > 0) {
+    // Where the same shares hold as before, everybody who is let in stays so, and nobody else.
+    if (root.grantCount > 0 && !sameGrantsAbove(from, to)) {
       this.#ledger.touchRoot(root);
       root.accessVersion++;
     }

@@ -1,13 +1,10 @@
 // Tests of what changes of the namespace do to names, times, versions, sizes and usage.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { etagOf, StaleAccessError } from "./storage.ts";
 import {
-  assertSound,
   BY_OWNER,
   freshStorage,
   inodeAt,
@@ -246,43 +243,4 @@ test("a root's numbers and names survive a restart, and ids are never used twice
   const { inode: next } = await second.createDirectory({ ...BY_OWNER, parentId, name: "a" });
   assert.ok(next.id > inode.id);
   await second.close();
-});
-
-test("a grant on a directory is seen on everything below it, and moves then change the access version (T24)", async (context) => {
-  const directory = temporaryDirectory(context);
-  const first = await openTestStorage(directory);
-  const { directoryId } = await first.createRoot({ owner: OWNER, rootId: "01ROOT" });
-  const { inode: a } = await first.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "a" });
-  const { inode: b } = await first.createDirectory({ ...BY_OWNER, parentId: a.id, name: "b" });
-  const { inode: c } = await first.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "c" });
-  const move = { ...BY_OWNER, inodeId: c.id, parentId: a.id, name: "c", onConflict: "fail" } as const;
-  await first.rename(move);
-  assert.equal(first.root(OWNER)?.accessVersion, 1);
-  await first.close();
-  const db = new DatabaseSync(join(directory, "inodes.db"));
-  for (const [inode, user] of [
-    [a, "carol@example.com"],
-    [a, "bob@example.com"],
-    [b, "bob@example.com"],
-  ] as const) {
-    db.prepare("INSERT INTO share_grant VALUES (?, ?, ?, 1)").run(inode.id, user, OWNER);
-    db.prepare("UPDATE inode SET flags = 2 WHERE id = ?").run(inode.id);
-  }
-  db.exec("UPDATE root SET grant_count = 3");
-  db.close();
-  const storage = await openTestStorage(directory);
-  const shared = (...names: string[]) => storage.resolve(OWNER, names).shared;
-  assert.deepEqual(shared("a", "b"), ["bob@example.com", "carol@example.com"]);
-  assert.deepEqual(shared("a", "b", "none"), shared("a", "b"));
-  assert.deepEqual(shared("a", "c"), ["bob@example.com", "carol@example.com"]);
-  assert.deepEqual(shared(), []);
-  await storage.rename({ ...move, parentId: directoryId });
-  assert.equal(storage.root(OWNER)?.accessVersion, 2);
-  assert.deepEqual(shared("c"), []);
-  await assert.rejects(storage.rename(move), StaleAccessError);
-  const now = { ...BY_OWNER, accessVersion: 2 };
-  await storage.remove({ ...now, inodeId: b.id, recursive: true });
-  await storage.remove({ ...now, inodeId: a.id, recursive: true });
-  await storage.close();
-  assertSound(directory);
 });

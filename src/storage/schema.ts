@@ -4,8 +4,6 @@ import { GroveError } from "#base/errors.ts";
 
 /** File of the database inside the data directory. */
 export const DATABASE_FILE = "inodes.db";
-/** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
-export const SCHEMA_VERSION = 2;
 /** Marks the file as ours ("Grov"). */
 const APPLICATION_ID = 0x47726f76;
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -137,7 +135,17 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX trash_grant_by_inode ON trash_grant (inode_id);
   `,
+  `
+  -- A grant knows the path at which it hangs, so that what a user may reach is found without a look at what others have.
+  ALTER TABLE share_grant ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+  ALTER TABLE share_grant ADD COLUMN path TEXT NOT NULL DEFAULT '';
+  CREATE INDEX share_grant_by_user ON share_grant (username, owner, path);
+  CREATE INDEX share_grant_by_path ON share_grant (owner, path);
+  `,
 ];
+
+/** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
+export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
 /** Opens the one connection that writes. Throws STORAGE_FAILED when SQLite is too old to be trusted with WAL (A-13). */
 export function openWriter(path: string): DatabaseSync {

@@ -27,6 +27,14 @@ export interface ChunkRecord {
   readonly blockCrcs: Uint8Array;
 }
 
+/** Reads of other tables in the same snapshot. */
+export interface SnapshotTables {
+  /** A statement whose rows come as arrays. */
+  prepare(sql: string): StatementSync;
+  /** Runs reads within the snapshot of this turn of the event loop. */
+  read<T>(read: () => T): T;
+}
+
 type RootRow = [string, string, number, number, number, number, number, number, number];
 
 interface CachedDirectory {
@@ -92,6 +100,11 @@ export class SnapshotReader {
       `SELECT garbage.sequence, chunk.id, chunk.name FROM garbage JOIN chunk ON chunk.id = garbage.chunk_id
        WHERE garbage.sequence > ? ORDER BY garbage.sequence LIMIT ?`,
     );
+  }
+
+  /** For readers of other tables. */
+  get tables(): SnapshotTables {
+    return { prepare: (sql) => this.#prepare(sql), read: (read) => this.#read(read) };
   }
 
   /** Ends the held snapshot, so that the next read sees what was committed since. */
@@ -203,10 +216,12 @@ export class SnapshotReader {
         after === undefined ? [] : by === "name" ? [after.name] : [after.value, after.value, after.name];
       const rows = statement.all(directoryId, ...from, limit + 1) as unknown as Row[];
       const entries = rows.slice(0, limit).map((row) => toInode(row, owner));
+      const shared = new Map<InodeId, readonly string[]>();
+      for (const row of rows) if (hasGrants(row)) shared.set(row[0], this.#usernames([row[0]]));
       const last = rows.length > limit ? entries.at(-1) : undefined;
-      if (last === undefined) return { entries, nextPageToken: undefined };
+      if (last === undefined) return { entries, shared, nextPageToken: undefined };
       const value = by === "name" ? 0 : by === "size" ? last.sizeBytes : last.mtimeMs;
-      return { entries, nextPageToken: pageToken(directoryId, sort, { name: last.name, value }) };
+      return { entries, shared, nextPageToken: pageToken(directoryId, sort, { name: last.name, value }) };
     });
   }
 
@@ -217,20 +232,6 @@ export class SnapshotReader {
       const row = this.#inode.get(fileId) as unknown as Row;
       if (row[3] === KIND_DIRECTORY) throw new GroveError("IS_DIRECTORY", "a directory has no content");
       return { inode: toInode(row, owner), contentId: row[12] ?? undefined };
-    });
-  }
-
-  /** Users with whom an inode is shared; undefined for what is gone, detached or in the trash. */
-  sharedWith(id: InodeId): readonly string[] | undefined {
-    return this.#read(() => {
-      const granted: InodeId[] = [];
-      let row = this.#inode.get(id) as Row | undefined;
-      for (let level = 0; row !== undefined && level < CHAIN_MAX; level++) {
-        if (hasGrants(row)) granted.push(row[0]);
-        if (row[1] === null) break;
-        row = this.#inode.get(row[1]) as Row | undefined;
-      }
-      return row?.[2] === "" ? this.#usernames(granted) : undefined;
     });
   }
 

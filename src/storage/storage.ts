@@ -74,7 +74,8 @@ export class StaleAccessError extends Error {
 /** Common to all changes: the root and the access version that the permission check saw. */
 export interface ChangeContext {
   readonly owner: string;
-  readonly accessVersion: number;
+  /** Undefined for the owner, whom no share or move can shut out. */
+  readonly accessVersion: number | undefined;
   /** Username of the caller. */
   readonly by: string;
 }
@@ -94,6 +95,20 @@ export interface Removal {
   readonly inodeCount: number;
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
+}
+
+/** What a share or its end did. */
+export interface Sharing {
+  /** Inodes that the share covers: the shared one and everything below it; 0 when nothing was changed. */
+  readonly affectedInodes: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
+/** One user and the path at which a grant lets that user in. */
+export interface SharedPath {
+  readonly path: string;
+  readonly username: string;
 }
 
 /** Where a finished upload goes. */
@@ -150,6 +165,8 @@ export type ListSort = "name" | "name-desc" | "size" | "size-desc" | "mtime" | "
 /** One page of a directory. */
 export interface ListPage {
   readonly entries: readonly Inode[];
+  /** Users with whom an entry is shared by a grant on itself; nothing for entries without one. */
+  readonly shared: ReadonlyMap<InodeId, readonly string[]>;
   /** Where to go on; undefined at the end. */
   readonly nextPageToken: string | undefined;
 }
@@ -183,8 +200,19 @@ export interface Storage extends TrashStorage {
   resolve(owner: string, names: readonly string[]): Resolution;
   /** One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token. */
   list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage;
-  /** Users with whom an inode is shared, by a grant on it or above; undefined for what cannot be reached (any more). */
+  /**
+   * Paths in a root at which grants let a user in, at most GRANTS_PER_ROOT. What this costs tells nothing of the root: it depends on the
+   * user's own grants alone, whether or not there is such a root (D1).
+   */
+  sharedPaths(owner: string, username: string): readonly string[];
+  /** Users who reach an inode by a grant on it or above it; undefined when it is gone. */
   sharedWith(inodeId: InodeId): readonly string[] | undefined;
+  /** All grants of a root by path and user. */
+  sharesOf(owner: string): readonly SharedPath[];
+  /** All grants by owner, for the registration of this node. */
+  shares(): ReadonlyMap<string, readonly SharedPath[]>;
+  /** Calls back when grants of a root, or the paths at which they hang, may have changed; reads then see the new state. */
+  onSharesChanged(callback: (owners: readonly string[]) => void): void;
   /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
   openFile(fileId: InodeId): FileContent;
 
@@ -217,6 +245,14 @@ export interface Storage extends TrashStorage {
   ): Promise<Change>;
   /** Removes for good. NOT_EMPTY unless recursive; the root directory itself is BAD_ARGUMENT. */
   remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal>;
+
+  /**
+   * Lets a user reach an inode and everything below it, now and later; takes the same time at any size (T24). Throws SHARE_LIMIT, and
+   * BAD_ARGUMENT for the owner.
+   */
+  share(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing>;
+  /** Ends that for the inode and everything below it. Throws SHARED_ABOVE while a grant above it holds. Works on a full disk. */
+  unshare(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing>;
 
   /** Waits for running changes, checkpoints and closes. Later calls throw STORAGE_FAILED. */
   close(): Promise<void>;

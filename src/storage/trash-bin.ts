@@ -3,9 +3,10 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { TRASH_FORMER_SHARES_LISTED } from "#base/limits.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { CHAIN_MAX, type DirectoryState, type Ledger, ROOT_STRIDE, type RootState } from "./ledger.ts";
+import { CHAIN_MAX, type DirectoryState, type Ledger, type RootState } from "./ledger.ts";
 import type { Place } from "./namespace-commands.ts";
-import { FLAG_DAMAGED, FLAG_HAS_GRANTS } from "./schema.ts";
+import { FLAG_DAMAGED } from "./schema.ts";
+import { pathBelow, type ShareRows } from "./share-rows.ts";
 import { type InodeId, inodeIdText } from "./storage.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
 import type { ChangeFields } from "./write-commands.ts";
@@ -30,19 +31,22 @@ export class TrashBin {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
   readonly #content: ContentRows;
+  readonly #shares: ShareRows;
   readonly #insert: StatementSync;
   readonly #select: StatementSync;
   readonly #delete: StatementSync;
-  readonly #grants: StatementSync;
-  readonly #keepGrants: StatementSync;
-  readonly #deleteGrants: StatementSync;
+  readonly #keepGrant: StatementSync;
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
 
-  constructor(db: DatabaseSync, rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows }) {
+  constructor(
+    db: DatabaseSync,
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; shares: ShareRows },
+  ) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
+    this.#shares = rows.shares;
     this.#insert = db.prepare(
       `INSERT INTO trash (root_number, id, inode_id, original_path, trashed_at_ms, trashed_by) VALUES (?, ?, ?, ?, ?, ?)`,
     );
@@ -51,14 +55,9 @@ export class TrashBin {
        WHERE root_number = ? AND id = ?`,
     );
     this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
-    this.#grants = db.prepare(
-      "SELECT DISTINCT inode_id AS inodeId FROM share_grant WHERE inode_id BETWEEN ? AND ?",
+    this.#keepGrant = db.prepare(
+      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username) VALUES (?, ?, ?, ?)",
     );
-    this.#keepGrants = db.prepare(
-      `INSERT INTO trash_grant (root_number, trash_id, inode_id, username)
-       SELECT ?, ?, inode_id, username FROM share_grant WHERE inode_id = ?`,
-    );
-    this.#deleteGrants = db.prepare("DELETE FROM share_grant WHERE inode_id = ?");
     this.#formerShares = db.prepare(
       "SELECT inode_id AS inodeId, username FROM trash_grant WHERE root_number = ? AND trash_id = ? LIMIT ?",
     );
@@ -79,7 +78,7 @@ export class TrashBin {
     this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
     this.#ledger.addToTrash(root, bytes);
     const item = this.#add({ root, chain }, row, { bytes, inodes }, change);
-    return { ...item, formerShares: this.#takeGrants(root, item.id, row.id) };
+    return { ...item, formerShares: this.#takeGrants({ root, chain }, row, item.id) };
   }
 
   /**
@@ -147,37 +146,15 @@ export class TrashBin {
     };
   }
 
-  /**
-   * Takes back every share at or below an item and remembers it. The work grows with the shares of the root and not with its files: each
-   * shared inode is followed upwards to see whether it lies below.
-   */
-  #takeGrants(root: RootState, trashId: string, itemId: InodeId): FormerShare[] {
+  /** Takes back every share at or below an item and remembers it. The work grows with the shares below it and not with its files. */
+  #takeGrants({ root, chain }: Place, row: InodeRow, trashId: string): FormerShare[] {
     if (root.grantCount === 0) return [];
     // Whoever was let in by a share, here or above, has to be asked for anew.
     this.#ledger.touchRoot(root);
     root.accessVersion++;
-    const first = root.number * ROOT_STRIDE;
-    const shared = this.#grants.all(first, first + ROOT_STRIDE - 1) as { inodeId: InodeId }[];
-    let isAny = false;
-    for (const { inodeId } of shared) {
-      if (this.#namesBelow(itemId, inodeId) === undefined) continue;
-      isAny = true;
-      this.#keepGrants.run(root.number, trashId, inodeId);
-      root.grantCount -= Number(this.#deleteGrants.run(inodeId).changes);
-      this.#unmark(inodeId);
-    }
-    return isAny ? this.formerShares(root, { id: trashId, inodeId: itemId }) : [];
-  }
-
-  #unmark(id: InodeId): void {
-    const state = this.#ledger.directory(id);
-    if (state !== undefined) {
-      this.#ledger.touch(state);
-      state.flags &= ~FLAG_HAS_GRANTS;
-      return;
-    }
-    const row = this.#inodes.byId(id);
-    if (row !== undefined) this.#inodes.setFlags(id, row.flags & ~FLAG_HAS_GRANTS);
+    const taken = this.#shares.takeBelow(root, pathBelow(chain, row.name));
+    for (const { inodeId, username } of taken) this.#keepGrant.run(root.number, trashId, inodeId, username);
+    return taken.length === 0 ? [] : this.formerShares(root, { id: trashId, inodeId: row.id });
   }
 
   /** Names from an item of the trash down to an inode; undefined when it does not lie there. */

@@ -1,10 +1,7 @@
 // The trash of a root: in and out in one step whatever hangs below, counted all the time, shares taken back, gone when it is purged.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
-import { DATABASE_FILE } from "./schema.ts";
 import type { ChangeContext, Inode, Storage } from "./storage.ts";
 import {
   BY_OWNER,
@@ -12,11 +9,9 @@ import {
   freshStorage,
   inodeAt,
   OWNER,
-  openTestStorage,
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   until,
   upload,
 } from "./store.fixture.ts";
@@ -288,23 +283,14 @@ test("what somebody else replaces goes to the owner's trash, what the owner repl
 });
 
 test("shares in a trashed folder are taken back, remembered, and told on restore (D14)", async (t) => {
-  const directory = temporaryDirectory(t);
-  let storage = await openTestStorage(directory);
-  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const { storage, rootDirectoryId: directoryId } = await freshStorage(t);
   const docs = await mkdir(storage, directoryId, "docs");
   const deep = await mkdir(storage, docs.id, "deep");
   const file = await touch(storage, deep.id, "a.txt");
   const elsewhere = await mkdir(storage, directoryId, "elsewhere");
-  await storage.close();
-  const db = new DatabaseSync(join(directory, DATABASE_FILE));
-  for (const id of [docs.id, file.id, elsewhere.id]) {
-    db.prepare("INSERT INTO share_grant VALUES (?, ?, ?, 0)").run(id, SHAREE, OWNER);
-    db.prepare("UPDATE inode SET flags = 2 WHERE id = ?").run(id);
+  for (const { id } of [docs, file, elsewhere]) {
+    await storage.share({ owner: OWNER, by: OWNER, accessVersion: undefined, inodeId: id, username: SHAREE });
   }
-  db.exec("UPDATE root SET grant_count = 3");
-  db.close();
-  storage = await openTestStorage(directory);
-  t.after(() => storage.close());
   assert.deepEqual(storage.sharedWith(file.id), [SHAREE]);
   const before = storage.root(OWNER)?.accessVersion ?? 0;
   const { item } = await trash(storage, docs.id);

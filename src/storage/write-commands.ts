@@ -7,7 +7,7 @@ import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
 /** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
 export interface ChangeFields {
   readonly owner: string;
-  readonly accessVersion: number;
+  readonly accessVersion: number | undefined;
   readonly by: string;
   readonly nowMs: number;
 }
@@ -88,6 +88,20 @@ export interface RemoveCommand extends ChangeFields {
   readonly op: "remove";
   readonly inodeId: InodeId;
   readonly recursive: boolean;
+}
+
+/** Lets a user reach an inode and everything below it. */
+export interface ShareCommand extends ChangeFields {
+  readonly op: "share";
+  readonly inodeId: InodeId;
+  readonly username: string;
+}
+
+/** Ends that, for everything below as well. */
+export interface UnshareCommand extends ChangeFields {
+  readonly op: "unshare";
+  readonly inodeId: InodeId;
+  readonly username: string;
 }
 
 /** Makes a root. */
@@ -175,8 +189,10 @@ export type Command =
   | RemoveCommand
   | RenameCommand
   | RestoreCommand
+  | ShareCommand
   | StageChunksCommand
   | TrashCommand
+  | UnshareCommand
   | WriteChunksCommand
   | WriteInlineCommand;
 
@@ -232,6 +248,13 @@ export interface PurgeTrashReply {
   readonly usedDeltaBytes: number;
 }
 
+/** What a share or its end did. */
+export interface SharingReply {
+  readonly affectedInodes: number;
+  readonly usage: Usage;
+  readonly usedDeltaBytes: number;
+}
+
 /** A root as the writer tells of it. */
 export interface RootReply {
   readonly owner: string;
@@ -258,6 +281,7 @@ export type Reply = readonly [
     | RemovalReply
     | RestoreReply
     | RootReply
+    | SharingReply
     | TrashReply
     | number
     | undefined
@@ -275,6 +299,8 @@ export interface WriterAnswer {
   readonly facts: StorageFacts | undefined;
   /** True when rows were added to the garbage table. */
   readonly hasGarbage: boolean;
+  /** Owners of roots whose grants, or the paths of them, may have changed. */
+  readonly sharesChanged: readonly string[];
   readonly failure: string | undefined;
   readonly closed: boolean;
 }

@@ -15,6 +15,7 @@ import {
   type Reply,
   type RestoreReply,
   type RootReply,
+  type SharingReply,
   type TrashReply,
   unpackRefusal,
   type WriterAnswer,
@@ -41,9 +42,11 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
       ? number
       : Op extends "writeInline" | "writeChunks"
         ? ChangeReply | undefined
-        : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
-          ? ChangeReply
-          : undefined;
+        : Op extends "share" | "unshare"
+          ? SharingReply
+          : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
+            ? ChangeReply
+            : undefined;
 
 interface Pending {
   readonly bytes: number;
@@ -55,6 +58,8 @@ interface Pending {
 export interface WriteQueueEvents {
   /** Something was committed: whoever reads must look again. Called before any promise of it resolves. */
   committed(): void;
+  /** Grants of these roots, or the paths of them, may have changed. */
+  sharesChanged(owners: readonly string[]): void;
   /** There are chunk files to unlink. */
   garbage(): void;
   /** Nothing is written any more; called once. */
@@ -187,6 +192,7 @@ export class WriteQueue {
   #take(answer: WriterAnswer): void {
     if (answer.facts !== undefined) this.#facts = answer.facts;
     this.#events.committed();
+    if (answer.sharesChanged.length > 0) this.#events.sharesChanged(answer.sharesChanged);
     for (const [number, value] of answer.replies) this.#settle(number, value);
     if (answer.failure !== undefined) this.fail(answer.failure);
     else if (answer.hasGarbage && !this.#isClosing) this.#events.garbage();

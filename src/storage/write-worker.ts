@@ -50,6 +50,7 @@ function answer(replies: WriterAnswer["replies"], closed = false): void {
     replies,
     facts,
     hasGarbage: writer.garbageCount > 0,
+    sharesChanged: writer.takeSharesChanged(),
     failure,
     closed,
   } satisfies WriterAnswer);

@@ -11,6 +11,8 @@ import { InodeRows } from "./inode-rows.ts";
 import { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
 import { closeWriter, openWriter } from "./schema.ts";
+import { ShareCommands } from "./share-commands.ts";
+import { ShareRows } from "./share-rows.ts";
 import {
   diskFull,
   isBrokenDatabase,
@@ -36,6 +38,7 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "purgeTrash",
   "remove",
   "trash",
+  "unshare",
 ]);
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
@@ -48,6 +51,8 @@ export class Writer {
   readonly #namespace: NamespaceCommands;
   readonly #contents: ContentCommands;
   readonly #trash: TrashCommands;
+  readonly #shareRows: ShareRows;
+  readonly #shares: ShareCommands;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
@@ -69,7 +74,9 @@ export class Writer {
     this.#ledger = new Ledger(db);
     this.#content = new ContentRows(db, this.#ledger);
     const inodes = new InodeRows(db, this.#ledger, this.#content);
-    const tables = { ledger: this.#ledger, inodes, content: this.#content };
+    this.#shareRows = new ShareRows(db, this.#ledger, inodes);
+    this.#shares = new ShareCommands(this.#ledger, inodes, this.#shareRows);
+    const tables = { ledger: this.#ledger, inodes, content: this.#content, shares: this.#shareRows };
     const bin = new TrashBin(db, tables);
     this.#namespace = new NamespaceCommands(db, { ...tables, bin });
     const rows = { ...tables, bin, namespace: this.#namespace };
@@ -99,6 +106,11 @@ export class Writer {
   /** Chunks whose files wait to be unlinked. */
   get garbageCount(): number {
     return this.#ledger.garbageCount;
+  }
+
+  /** Owners whose grants may have changed since this was last asked. */
+  takeSharesChanged(): string[] {
+    return this.#shareRows.takeChangedOwners();
   }
 
   /** Runs the commands in one transaction and returns their answers once it is durable. */
@@ -223,6 +235,10 @@ export class Writer {
         return this.#namespace.rename(command);
       case "remove":
         return this.#namespace.remove(command);
+      case "share":
+        return this.#shares.share(command);
+      case "unshare":
+        return this.#shares.unshare(command);
       case "trash":
         return this.#trash.trash(command);
       case "restore":

@@ -1,0 +1,84 @@
+// Reads of grants on the main thread, without a look at what they are about: what a user may reach, and what a root shares.
+import { GRANTS_PER_ROOT } from "#base/limits.ts";
+import { CHAIN_MAX } from "./ledger.ts";
+import { FLAG_HAS_GRANTS } from "./schema.ts";
+import type { SnapshotTables } from "./snapshot-reader.ts";
+import type { InodeId, SharedPath } from "./storage.ts";
+
+/** Owner of the statements that read grants by user and by root. */
+export class ShareReader {
+  readonly #tables: SnapshotTables;
+  readonly #pathsOfUser: ReturnType<SnapshotTables["prepare"]>;
+  readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
+  readonly #all: ReturnType<SnapshotTables["prepare"]>;
+
+  readonly #place: ReturnType<SnapshotTables["prepare"]>;
+  readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
+
+  constructor(tables: SnapshotTables) {
+    this.#tables = tables;
+    this.#place = tables.prepare("SELECT parent_id, name, flags FROM inode WHERE id = ?");
+    this.#atInode = tables.prepare("SELECT username FROM share_grant WHERE inode_id = ?");
+    this.#pathsOfUser = tables.prepare(
+      "SELECT path FROM share_grant WHERE username = ? AND owner = ? ORDER BY path LIMIT ?",
+    );
+    this.#ofRoot = tables.prepare(
+      "SELECT path, username FROM share_grant WHERE owner = ? ORDER BY path, username",
+    );
+    this.#all = tables.prepare(
+      "SELECT owner, path, username FROM share_grant ORDER BY owner, path, username",
+    );
+  }
+
+  /** See Storage.sharedPaths. */
+  sharedPaths(owner: string, username: string): string[] {
+    return this.#tables.read(() =>
+      (this.#pathsOfUser.all(username, owner, GRANTS_PER_ROOT) as unknown as [string][]).map(
+        ([path]) => path,
+      ),
+    );
+  }
+
+  /** See Storage.sharedWith. */
+  sharedWith(id: InodeId): string[] | undefined {
+    return this.#tables.read(() => {
+      const users = new Set<string>();
+      let at = id;
+      for (let level = 0; level < CHAIN_MAX; level++) {
+        const row = this.#place.get(at) as [InodeId | null, string, number] | undefined;
+        if (row === undefined) return undefined;
+        const [parentId, name, flags] = row;
+        if ((flags & FLAG_HAS_GRANTS) !== 0) {
+          for (const [user] of this.#atInode.all(at) as unknown as [string][]) users.add(user);
+        }
+        // Of all inodes without a parent only a root's own directory has no name.
+        if (parentId === null) return name === "" ? [...users].toSorted() : undefined;
+        at = parentId;
+      }
+      return undefined;
+    });
+  }
+
+  /** See Storage.sharesOf. */
+  sharesOf(owner: string): SharedPath[] {
+    return this.#tables.read(() =>
+      (this.#ofRoot.all(owner) as unknown as [string, string][]).map(([path, username]) => ({
+        path,
+        username,
+      })),
+    );
+  }
+
+  /** See Storage.shares. */
+  shares(): Map<string, SharedPath[]> {
+    return this.#tables.read(() => {
+      const byOwner = new Map<string, SharedPath[]>();
+      for (const [owner, path, username] of this.#all.all() as unknown as [string, string, string][]) {
+        const known = byOwner.get(owner);
+        if (known === undefined) byOwner.set(owner, [{ path, username }]);
+        else known.push({ path, username });
+      }
+      return byOwner;
+    });
+  }
+}

@@ -1,0 +1,319 @@
+// Grants in storage: what they cover, what follows them through moves and removals, and what a check finds.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import fc from "fast-check";
+import { GRANTS_PER_INODE } from "#base/limits.ts";
+import { checkStorage } from "./check-storage.ts";
+import { DATABASE_FILE } from "./schema.ts";
+import type { ChangeContext, InodeId, Sharing, Storage } from "./storage.ts";
+import {
+  assertSound,
+  freshStorage,
+  inodeAt,
+  OWNER,
+  openTestStorage,
+  refusal,
+  temporaryDirectory,
+} from "./store.fixture.ts";
+
+const BOB = "bob@example.com";
+const CAROL = "carol@example.com";
+const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
+
+async function directory(storage: Storage, ...names: string[]): Promise<InodeId> {
+  const parentId = inodeAt(storage, ...names.slice(0, -1)).id;
+  return (await storage.createDirectory({ ...BY, parentId, name: names.at(-1) ?? "" })).inode.id;
+}
+
+async function file(storage: Storage, ...names: string[]): Promise<InodeId> {
+  const parentId = inodeAt(storage, ...names.slice(0, -1)).id;
+  const change = { ...BY, parentId, name: names.at(-1) ?? "", data: Buffer.from("x"), mtimeMs: 0 };
+  return (await storage.createFile(change)).inode.id;
+}
+
+const share = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
+  storage.share({ ...BY, inodeId, username });
+const unshare = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
+  storage.unshare({ ...BY, inodeId, username });
+const sharedAt = (storage: Storage, ...names: string[]): readonly string[] =>
+  storage.resolve(OWNER, names).shared;
+const version = (storage: Storage): number => storage.root(OWNER)?.accessVersion ?? 0;
+
+test("a share covers the directory and all below it, new entries too, and counts them (spec 4.5, T24)", async (t) => {
+  const { storage } = await freshStorage(t);
+  const docs = await directory(storage, "docs");
+  await directory(storage, "docs", "deep");
+  await file(storage, "docs", "deep", "a");
+  await file(storage, "other");
+  const before = version(storage);
+  assert.equal((await share(storage, docs)).affectedInodes, 3);
+  assert.ok(version(storage) > before, "whoever was checked before is checked again");
+  await file(storage, "docs", "deep", "later");
+  for (const names of [["docs"], ["docs", "deep"], ["docs", "deep", "a"], ["docs", "deep", "later"]]) {
+    assert.deepEqual(sharedAt(storage, ...names), [BOB], names.join("/"));
+    assert.deepEqual(storage.sharedWith(inodeAt(storage, ...names).id), [BOB]);
+  }
+  assert.deepEqual(sharedAt(storage, "other"), []);
+  assert.deepEqual(sharedAt(storage), []);
+  assert.deepEqual(storage.sharedPaths(OWNER, BOB), ["/docs"]);
+  assert.equal((await unshare(storage, docs)).affectedInodes, 4);
+  assert.deepEqual(sharedAt(storage, "docs", "deep", "a"), []);
+  assert.deepEqual(storage.sharedPaths(OWNER, BOB), []);
+});
+
+test("a file and the root itself can be shared; the owner cannot be, nor shut out", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const a = await file(storage, "a");
+  assert.equal((await share(storage, a)).affectedInodes, 1);
+  assert.deepEqual(sharedAt(storage, "a"), [BOB]);
+  assert.equal((await share(storage, rootDirectoryId, CAROL)).affectedInodes, 2);
+  assert.deepEqual(sharedAt(storage, "a"), [BOB, CAROL]);
+  assert.deepEqual(storage.sharesOf(OWNER), [
+    { path: "/", username: CAROL },
+    { path: "/a", username: BOB },
+  ]);
+  await assert.rejects(share(storage, a, OWNER), refusal("BAD_ARGUMENT"));
+  await assert.rejects(unshare(storage, a, OWNER), refusal("BAD_ARGUMENT"));
+  await assert.rejects(share(storage, 4_242), refusal("NO_SUCH_PATH"));
+  assert.equal((await unshare(storage, rootDirectoryId, CAROL)).affectedInodes, 2);
+});
+
+test("a second share, and the end of one that is not there, change nothing and say so", async (t) => {
+  const { storage } = await freshStorage(t);
+  const docs = await directory(storage, "docs");
+  await share(storage, docs);
+  const before = version(storage);
+  assert.equal((await share(storage, docs)).affectedInodes, 0);
+  assert.equal((await unshare(storage, docs, CAROL)).affectedInodes, 0);
+  assert.equal(version(storage), before);
+});
+
+test("the end of a share ends grants of that user below it too, and of nobody else (spec 4.5)", async (t) => {
+  const { storage } = await freshStorage(t);
+  const a = await directory(storage, "a");
+  // In the order of bytes "/a b" lies between "/a" and "/a/x".
+  for (const names of [["a b"], ["a", "x"], ["a", "x", "y"], ["a", "z"]]) {
+    const id = await directory(storage, ...names);
+    await share(storage, id);
+  }
+  await share(storage, inodeAt(storage, "a", "x").id, CAROL);
+  assert.equal((await unshare(storage, a)).affectedInodes, 3, "x with y, and z");
+  assert.deepEqual(storage.sharesOf(OWNER), [
+    { path: "/a b", username: BOB },
+    { path: "/a/x", username: CAROL },
+  ]);
+});
+
+test("below a share that holds, ending it is refused and says where it hangs", async (t) => {
+  const { storage } = await freshStorage(t);
+  const outer = await directory(storage, "outer");
+  const inner = await directory(storage, "outer", "inner");
+  const own = await file(storage, "outer", "inner", "own");
+  await share(storage, outer);
+  await share(storage, own);
+  for (const id of [inner, own]) {
+    await assert.rejects(unshare(storage, id), (error: { code?: string; metadata?: object }) => {
+      assert.deepEqual([error.code, error.metadata], ["SHARED_ABOVE", { shared_path: "/outer", user: BOB }]);
+      return true;
+    });
+  }
+  assert.deepEqual(sharedAt(storage, "outer", "inner", "own"), [BOB]);
+  await unshare(storage, outer);
+  assert.deepEqual(sharedAt(storage, "outer", "inner", "own"), []);
+});
+
+test("what moves loses what it inherited and keeps its own grants, wherever they lie in it (spec 4.5)", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const shared = await directory(storage, "shared");
+  const moved = await directory(storage, "shared", "höher 👍");
+  await file(storage, "shared", "höher 👍", "own");
+  await share(storage, shared);
+  await share(storage, inodeAt(storage, "shared", "höher 👍", "own").id, CAROL);
+  const before = version(storage);
+  await storage.rename({ ...BY, inodeId: moved, parentId: rootDirectoryId, name: "x", onConflict: "fail" });
+  assert.ok(version(storage) > before);
+  assert.deepEqual(sharedAt(storage, "x"), []);
+  assert.deepEqual(sharedAt(storage, "x", "own"), [CAROL]);
+  assert.deepEqual(storage.sharedPaths(OWNER, CAROL), ["/x/own"]);
+  // A rename in place moves the paths of grants as well, which the MetaServer must hear of.
+  const between = version(storage);
+  await storage.rename({ ...BY, inodeId: moved, parentId: rootDirectoryId, name: "y", onConflict: "fail" });
+  assert.ok(version(storage) > between);
+  assert.deepEqual(storage.sharedPaths(OWNER, CAROL), ["/y/own"]);
+});
+
+test("a move within one share overtakes nobody; one out of it makes checks made before stale", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const shared = await directory(storage, "shared");
+  const below = await directory(storage, "shared", "below");
+  const a = await file(storage, "shared", "a");
+  await share(storage, shared);
+  const before = version(storage);
+  await storage.rename({ ...BY, inodeId: a, parentId: below, name: "a", onConflict: "fail" });
+  assert.equal(version(storage), before);
+  await storage.rename({ ...BY, inodeId: a, parentId: rootDirectoryId, name: "a", onConflict: "fail" });
+  const late = { owner: OWNER, by: BOB, accessVersion: before, fileId: a, offset: 0, ifMatch: undefined };
+  await assert.rejects(storage.writeRange({ ...late, data: Buffer.from("late") }), /check again/);
+});
+
+test("a removal takes the grants along, also of what lies below, and also in the transaction of the share", async (t) => {
+  const { storage } = await freshStorage(t);
+  const told: string[] = [];
+  storage.onSharesChanged((owners) => told.push(...owners));
+  const a = await directory(storage, "a");
+  const inner = await file(storage, "a", "inner");
+  const empty = await directory(storage, "empty");
+  await Promise.all([
+    share(storage, inner),
+    share(storage, empty),
+    storage.remove({ ...BY, inodeId: a, recursive: true }),
+    storage.remove({ ...BY, inodeId: empty, recursive: false }),
+  ]);
+  assert.deepEqual(storage.sharesOf(OWNER), []);
+  assert.equal(storage.sharedWith(inner), undefined);
+  assert.ok(told.length > 0 && told.every((owner) => owner === OWNER));
+});
+
+test("a listing tells which entries are shared by a grant of their own", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const a = await directory(storage, "a");
+  await file(storage, "b");
+  await share(storage, a, CAROL);
+  await share(storage, a);
+  const { entries, shared } = storage.list(rootDirectoryId, { limit: 10, pageToken: "", sort: "name" });
+  assert.deepEqual(
+    entries.map(({ id, name }) => [name, shared.get(id)]),
+    [
+      ["a", [BOB, CAROL]],
+      ["b", undefined],
+    ],
+  );
+});
+
+test(`one inode has at most ${GRANTS_PER_INODE} grants, and shares end again to make room`, async (t) => {
+  const { storage } = await freshStorage(t);
+  const a = await file(storage, "a");
+  const users = Array.from({ length: GRANTS_PER_INODE }, (_, index) => `u${index}@example.com`);
+  await Promise.all(users.map((user) => share(storage, a, user)));
+  await assert.rejects(share(storage, a), refusal("SHARE_LIMIT"));
+  assert.equal((await share(storage, a, users[0])).affectedInodes, 0, "one that is there is no new one");
+  await unshare(storage, a, users[7]);
+  assert.equal((await share(storage, a)).affectedInodes, 1);
+});
+
+test("shares outlive a restart", async (t) => {
+  const path = temporaryDirectory(t);
+  const first = await openTestStorage(path);
+  await first.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await share(first, await directory(first, "docs"));
+  await first.close();
+  const again = await openTestStorage(path);
+  assert.deepEqual(sharedAt(again, "docs"), [BOB]);
+  assert.deepEqual([...again.shares()], [[OWNER, [{ path: "/docs", username: BOB }]]]);
+  await again.close();
+  assertSound(path);
+});
+
+test("a check finds grants with a wrong path, without a mark, or of what is in no tree, and repairs them", async (t) => {
+  const path = temporaryDirectory(t);
+  const storage = await openTestStorage(path);
+  await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const docs = await directory(storage, "docs");
+  const a = await directory(storage, "a");
+  await share(storage, docs);
+  await share(storage, a);
+  await storage.close();
+  const db = new DatabaseSync(join(path, DATABASE_FILE));
+  db.exec(`UPDATE share_grant SET path = '/elsewhere' WHERE inode_id = ${docs};
+    UPDATE inode SET flags = 0 WHERE id = ${a}; UPDATE root SET grant_count = 7`);
+  db.close();
+  assert.equal(checkStorage(path, { repair: false, deep: false }).differenceCount, 3);
+  assert.equal(checkStorage(path, { repair: true, deep: false }).repairedCount, 3);
+  assertSound(path);
+});
+
+test("any sequence of shares, moves and removals leaves exactly what a plain model says", async (t) => {
+  const users = [BOB, CAROL] as const;
+  const step = fc.tuple(fc.nat(4), fc.nat(9), fc.nat(9), fc.nat(1));
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const path = temporaryDirectory(t);
+      const storage = await openTestStorage(path);
+      await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+      const model = new Map<string, Set<string>>([["/", new Set()]]);
+      for (const [index, [kind, one, other, who]] of steps.entries()) {
+        await modelStep(storage, model, { kind, one, other, user: users[who] ?? BOB, name: `n${index}` });
+        for (const place of model.keys()) {
+          const names = place === "/" ? [] : place.slice(1).split("/");
+          assert.deepEqual(sharedAt(storage, ...names), effective(model, place), place);
+        }
+      }
+      await storage.close();
+      assertSound(path);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+interface ModelStep {
+  readonly kind: number;
+  readonly one: number;
+  readonly other: number;
+  readonly user: string;
+  readonly name: string;
+}
+
+const isAtOrBelow = (place: string, above: string): boolean =>
+  above === "/" || place === above || place.startsWith(`${above}/`);
+
+function effective(model: Map<string, Set<string>>, place: string): string[] {
+  const users = [...model]
+    .filter(([above]) => isAtOrBelow(place, above))
+    .flatMap(([, granted]) => [...granted]);
+  return [...new Set(users)].toSorted();
+}
+
+async function modelStep(storage: Storage, model: Map<string, Set<string>>, step: ModelStep): Promise<void> {
+  const places = [...model.keys()];
+  const place = places[step.one % places.length] ?? "/";
+  const target = places[step.other % places.length] ?? "/";
+  const inodeOf = (path: string): InodeId =>
+    inodeAt(storage, ...(path === "/" ? [] : path.slice(1).split("/"))).id;
+  const id = inodeOf(place);
+  const child = target === "/" ? `/${step.name}` : `${target}/${step.name}`;
+  switch (step.kind) {
+    case 0:
+      await storage.createDirectory({ ...BY, parentId: inodeOf(target), name: step.name });
+      model.set(child, new Set());
+      return;
+    case 1:
+      await share(storage, id, step.user);
+      model.get(place)?.add(step.user);
+      return;
+    case 2: {
+      const holds = [...model].some(
+        ([above, granted]) => above !== place && isAtOrBelow(place, above) && granted.has(step.user),
+      );
+      if (holds) return assert.rejects(unshare(storage, id, step.user), refusal("SHARED_ABOVE"));
+      await unshare(storage, id, step.user);
+      for (const [below, granted] of model) if (isAtOrBelow(below, place)) granted.delete(step.user);
+      return;
+    }
+    case 3: {
+      if (place === "/" || isAtOrBelow(target, place)) return;
+      const parentId = inodeOf(target);
+      await storage.rename({ ...BY, inodeId: id, parentId, name: step.name, onConflict: "fail" });
+      for (const below of places.filter((path) => isAtOrBelow(path, place))) {
+        model.set(`${child}${below.slice(place.length)}`, model.get(below) ?? new Set());
+        model.delete(below);
+      }
+      return;
+    }
+    default:
+      if (place === "/") return;
+      await storage.remove({ ...BY, inodeId: id, recursive: true });
+      for (const below of places.filter((path) => isAtOrBelow(path, place))) model.delete(below);
+  }
+}
