@@ -60,7 +60,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 1,
     holds: "the machine: files made durable, locks, free space, signals, logs",
     imports: ["base"],
-    packages: ["pino", "env-paths"],
+    packages: ["@node-rs/crc32", "pino", "env-paths"],
     builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net"],
   },
   testing: {

@@ -1,8 +1,9 @@
 // Receives one file and believes nothing: order, size, each chunk's checksum and the whole file's are checked (decision D15).
-import { crc32 } from "node:zlib";
+
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { SlicedMessage } from "#grpc/sliced.ts";
+import { crc32 } from "#os/crc32.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { type DownloadResponseSchema, FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { ClientError } from "./client-error.ts";

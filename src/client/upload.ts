@@ -1,9 +1,10 @@
 // Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
+
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { crc32 } from "node:zlib";
 import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
 import type { SlicedUpload } from "#grpc/client.ts";
+import { crc32 } from "#os/crc32.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
 import {
   FileServer,

@@ -1,4 +1,5 @@
 // Compares chunk lists, chunk rows and chunk files with one another, and on request every stored byte with its checksum.
+
 import {
   closeSync,
   existsSync,
@@ -11,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { crc32 } from "node:zlib";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
 import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree-path.ts";
 import {

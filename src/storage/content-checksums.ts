@@ -1,7 +1,8 @@
 // Checksums of content as it arrives: each byte is read once for its message, block, chunk and file.
-import { crc32 } from "node:zlib";
+
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { BLOCK_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
 
 /** CRC-32 of a chunk and of each of its blocks. */
 export interface ChunkChecksums {

@@ -1,9 +1,9 @@
 // The changes of content: finished uploads, ranged writes, staged chunks, damage, and the slices in which removed trees go.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { crc32 } from "node:zlib";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, PURGE_SLICE_ROWS } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type Ledger, noLongerThere, ROOT_STRIDE } from "./ledger.ts";

@@ -1,10 +1,10 @@
 // The changes of the namespace: make, move and remove, each with the sizes of every directory above it.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { crc32 } from "node:zlib";
 import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_DEPTH_MAX, INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
+import { crc32 } from "#os/crc32.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";

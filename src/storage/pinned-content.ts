@@ -1,10 +1,11 @@
 // Reads one version of a file block by block; what does not match its checksum is never given out.
+
 import { read } from "node:fs";
 import { promisify } from "node:util";
-import { crc32 } from "node:zlib";
 import { crc32Combine, crc32OfZeros } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
