@@ -8,6 +8,11 @@ const GRACE_MS = 3_000;
 /** Time for one task or one start; a benchmark that hangs must say where. */
 const TASK_TIMEOUT_MS = 120_000;
 
+/** Programs that stand for a command of Grove get the settings with which the launcher starts it. */
+const AS_STARTED: Readonly<Record<string, readonly string[]>> = {
+  "file-client": ["--max-semi-space-size=2"],
+};
+
 const EXIT_WITH_PARENT = new URL("../src/devcluster/exit-with-parent.ts", import.meta.url).href;
 
 /** What a task may take and answer. */
@@ -27,7 +32,7 @@ export function startProgram(name: string, env: Readonly<Record<string, string>>
   const child = fork(fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url)), [], {
     // The table owns stdout: whatever a program prints goes to stderr.
     stdio: ["ignore", 2, 2, "ipc"],
-    execArgv: profileFlags(name),
+    execArgv: [...(AS_STARTED[name] ?? []), ...profileFlags(name)],
     env: { ...process.env, ...env },
   });
   child.on("error", () => undefined);

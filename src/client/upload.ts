@@ -2,7 +2,7 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
 import type { SlicedUpload } from "#grpc/client.ts";
 import { crc32 } from "#os/crc32.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
@@ -139,17 +139,17 @@ export async function uploadChunks(
   let sentBytes = 0;
   try {
     for await (const data of chunks) {
-      const chunk = { offset: BigInt(offset), crc32: crc32(data) };
-      const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, data.length);
-      if (begun !== true) await begun;
-      for (let at = 0; at < data.length; at += SEND_BYTES) {
-        const slice = data.subarray(at, at + SEND_BYTES);
-        const written = upload.writer.slice(slice);
+      for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
+        const piece = data.subarray(at, at + MESSAGE_BYTES);
+        const chunk = { offset: BigInt(offset), crc32: crc32(piece) };
+        const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, piece.length);
+        if (begun !== true) await begun;
+        const written = upload.writer.slice(piece);
         if (written !== true) await written;
-        sentBytes += slice.length;
-        onBytes(slice.length);
+        offset += piece.length;
+        sentBytes += piece.length;
+        onBytes(piece.length);
       }
-      offset += data.length;
     }
     return await upload.finish();
   } catch (error) {
@@ -159,8 +159,11 @@ export async function uploadChunks(
   }
 }
 
-/** Bytes that are handed over at a time: as many as the room grpc takes without cutting them up. */
-const SEND_BYTES = 262_144;
+/**
+ * Bytes of one message: a block as the server stores and checks it, and as many as the room grpc takes without cutting them up. A message's
+ * checksum goes before it: over a whole chunk it would leave the server idle meanwhile, and the bytes would be out of the cache again.
+ */
+const MESSAGE_BYTES = BLOCK_BYTES;
 
 async function begin(server: Server, target: UploadTarget): Promise<Upload> {
   const upload = await server.channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", server.stream);

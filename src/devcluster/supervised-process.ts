@@ -136,7 +136,7 @@ export class SupervisedProcess {
   /** Starts it and waits until it serves ("serving"), ends, or has said nothing for too long ("silent", and it is ended). */
   async #spawnAndWait(): Promise<string> {
     const { args, env } = this.plan;
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, [...process.execArgv, ...args], {
       env: { ...env },
       // A process group of its own, so that Ctrl-C in the terminal reaches us alone; a channel, so that it notices our end.
       detached: true,
