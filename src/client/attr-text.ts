@@ -20,6 +20,7 @@ export function attrJson(attr: Attr): Record<string, unknown> {
     size: attr.size,
     mtime: timeText(attr.mtimeMs),
     mtime_ms: attr.mtimeMs,
+    ctime: timeText(attr.ctimeMs),
     ctime_ms: attr.ctimeMs,
     owner: attr.owner,
     root: attr.root,
@@ -43,7 +44,7 @@ export function crcText(attr: Attr): string {
 }
 
 /** A time as RFC 3339 in UTC; empty for one that no calendar has. */
-export function timeText(ms: bigint): string {
+function timeText(ms: bigint): string {
   const date = new Date(Number(ms));
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }

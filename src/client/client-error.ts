@@ -1,4 +1,5 @@
 // Failures that happen in the client itself, beside the refusals of a server, with a closed list of codes.
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 
 /** Every way in which the client itself fails. */
 export const CLIENT_ERROR_CODES = [
@@ -12,6 +13,7 @@ export const CLIENT_ERROR_CODES = [
   "LOCAL_DENIED",
   "SERVER_BROKEN",
   "SERVER_DENIED",
+  "SERVER_LIMIT",
 ] as const;
 
 /** One way in which the client itself fails. */
@@ -38,6 +40,38 @@ export class ClientError extends Error {
     this.todo = options.todo;
     this.metadata = options.metadata ?? {};
   }
+}
+
+/** A server's refusal for which the command knows better than the refusal itself what to do. */
+export class HintedRefusal extends GroveError {
+  readonly todo: string;
+
+  constructor(refusal: GroveError, todo: string) {
+    super(refusal.code, refusal.message, { metadata: refusal.metadata, cause: refusal });
+    this.todo = todo;
+  }
+}
+
+/** Codes that a server uses of itself, and this program of what happens here. */
+const EITHER_SIDE: readonly ErrorCode[] = [
+  "STORAGE_FAILED",
+  "STORE_UNAVAILABLE",
+  "OVERLOADED",
+  "STARTING",
+  "CORRUPT",
+];
+const CAUSES_MAX = 8;
+
+/** True when such a failure came from no server: a disk, a lock or a process of this machine. */
+export function isLocalFailure(error: unknown): error is GroveError {
+  if (!isGroveError(error, ...EITHER_SIDE)) return false;
+  let cause: unknown = error;
+  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
+    // By name, since the room grpc is loaded only where something is called.
+    if (cause.name === "StatusError") return false;
+    ({ cause } = cause);
+  }
+  return true;
 }
 
 /** True for a ClientError with one of the given codes (any code when none is given). */

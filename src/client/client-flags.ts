@@ -14,7 +14,7 @@ export function withClientFlags(command: Command, examples: readonly (readonly [
   return command
     .option(
       "--json",
-      'print JSON for programs; errors as {"error":{code,message,metadata}} on standard error',
+      'print JSON for programs; errors as {"error":{code,reason,message,hint,metadata}} on standard error',
     )
     .option(
       "--metaserver <host:port,…>",

@@ -74,6 +74,9 @@ const PATH_CODES: readonly ErrorCode[] = [
   "CORRUPT",
 ];
 
+/** Their texts are fixed to the letter (spec 7), so that the path stands beside them only. */
+const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "DISK_RESERVE"];
+
 /** What a cluster is made from. */
 export interface ClusterDeps extends LinkDeps {
   readonly router: Router;
@@ -145,9 +148,10 @@ export class Cluster {
     try {
       return await this.run(place.root, patience, operation);
     } catch (error) {
-      if (!isGroveError(error, ...PATH_CODES)) throw error;
+      if (!isGroveError(error, ...PATH_CODES, ...SPACE_CODES)) throw error;
       const path = formatRemotePath(place);
-      const message = error.message.includes(path) ? error.message : `${path}: ${error.message}`;
+      const isNamed = SPACE_CODES.includes(error.code) || error.message.includes(path);
+      const message = isNamed ? error.message : `${path}: ${error.message}`;
       throw new GroveError(error.code, message, { metadata: { ...error.metadata, path }, cause: error });
     }
   }

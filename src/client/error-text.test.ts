@@ -36,31 +36,87 @@ test("no refusal and no failure ends with 0", () => {
 
 test("every refusal says in one sentence what happened and in another what to do (D1)", () => {
   for (const code of ERROR_CODES) {
-    const { what, todo } = explain(new GroveError(code, "the server said so"));
+    const cause = Object.assign(new Error("x"), { name: "StatusError" });
+    const { what, todo } = explain(new GroveError(code, "the server said so", { cause }));
     assert.match(what, /^[A-Z].*\.$/s, code);
     assert.match(todo, /^['A-Z]/, code);
   }
 });
 
-test("a quota refusal names the numbers behind it (D1)", () => {
-  const gib = 2n ** 30n;
-  const { what, todo } = explain(
-    new GroveError("QUOTA_EXCEEDED", "storage quota exceeded", {
-      metadata: {
-        quota: String(16n * gib),
-        used: String(16n * gib - 100n * 2n ** 20n),
-        requested: String(300n * 2n ** 20n),
-        trash_bytes: String(4n * gib),
-        root_owner: "alice@example.com",
-      },
+const GIB = 2n ** 30n;
+const MIB = 2n ** 20n;
+const quotaRefusal = (metadata: Record<string, bigint | string>): GroveError =>
+  new GroveError("QUOTA_EXCEEDED", QUOTA_EXCEEDED_TEXT, {
+    metadata: Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, String(value)])),
+  });
+
+test("a quota refusal names what fills the quota, what is missing, and what would make room (D1)", () => {
+  const metadata = {
+    quota: 16n * GIB,
+    used: 16n * GIB - 100n * MIB,
+    requested: 300n * MIB,
+    trash_bytes: 4n * GIB,
+    root_owner: "alice@example.com",
+  };
+  const own = explain(quotaRefusal(metadata));
+  assert.equal(
+    own.what,
+    "The quota of alice@example.com is 16 GiB, 11.9 GiB in files, 4 GiB in trash; this needs 200 MiB more: " +
+      "storage quota exceeded.",
+  );
+  assert.equal(own.todo, "'grove trash empty' would free 4 GiB.");
+  const small = explain(quotaRefusal({ ...metadata, trash_bytes: 100n * MIB }));
+  assert.match(small.todo, /^'grove trash empty' would free 100 MiB, which is not enough: /);
+  const busy = explain(quotaRefusal({ ...metadata, reserved: 100n * MIB, staging_bytes: 1n * GIB }));
+  assert.match(
+    busy.what,
+    /10\.9 GiB in files, 4 GiB in trash, 1 GiB in unfinished uploads, 100 MiB promised/,
+  );
+  assert.match(busy.what, /needs 300 MiB more/);
+});
+
+test("an empty file at the quota needs nothing and is told so; no trash, no advice to empty it", () => {
+  const { what, todo } = explain(quotaRefusal({ quota: GIB, used: GIB, requested: 0n, trash_bytes: 0n }));
+  assert.equal(what, "The quota is 1 GiB, 1 GiB in files; nothing of it is left: storage quota exceeded.");
+  assert.match(todo, /^Delete what is not needed/);
+});
+
+test("who writes into another user's root is not told to empty a trash that is not theirs", () => {
+  const { todo } = explain(
+    quotaRefusal({
+      quota: GIB,
+      used: GIB,
+      requested: 1n,
+      trash_bytes: GIB,
+      root_owner: "alice@example.com",
+      path: "alice@example.com:/docs/a",
     }),
   );
   assert.equal(
-    what,
-    "The quota of alice@example.com is 16 GiB, 15.9 GiB are used, 4 GiB of them in the trash; " +
-      "this needs 300 MiB, which is 200 MiB more than is left: storage quota exceeded.",
+    todo,
+    "Ask alice@example.com to delete something, or to empty the trash, which would free 1 GiB.",
   );
-  assert.match(todo, /^Empty the trash, which frees 4 GiB/);
+});
+
+test("a rate limit says how long to wait", () => {
+  const limited = (retry_after_ms: string) =>
+    explain(new GroveError("RATE_LIMITED", "too many", { metadata: { retry_after_ms } })).todo;
+  assert.equal(limited("41200"), "Wait 42 s and try again.");
+  for (const wrong of ["", "x", "-1", "1e99"]) assert.equal(limited(wrong), "Wait a minute and try again.");
+});
+
+test("a disk of this machine that fails is neither a server's nor the network's fault (D24)", () => {
+  const here = new GroveError("STORAGE_FAILED", "flushing /x to stable storage failed");
+  assert.equal(exitCodeOf(here), 1);
+  assert.match(explain(here).what, /^Flushing \/x/);
+  assert.equal(errorJson(here).error.reason, null);
+  const status = Object.assign(new Error("x"), { name: "StatusError" });
+  const there = new GroveError("STORAGE_FAILED", "x", {
+    cause: new GroveError("STORAGE_FAILED", "x", { cause: status }),
+  });
+  assert.equal(exitCodeOf(there), 7);
+  assert.match(explain(there).what, /^The server's disk has failed/);
+  assert.equal(errorJson(there).error.reason, "STORAGE_FAILED");
 });
 
 test("the texts that the specification fixes reach people to the letter, also its small first letter (spec 7)", () => {
@@ -76,6 +132,7 @@ test("the texts that the specification fixes reach people to the letter, also it
     const error = new GroveError(code, text, { metadata });
     assert.ok(explain(error).what.includes(text), code);
     assert.ok(errorJson(error).error.message.includes(text), code);
+    assert.equal(errorJson(error).error.hint, explain(error).todo);
   }
 });
 
@@ -96,6 +153,8 @@ test("errors for programs carry code, message and metadata (D24)", () => {
   const error = new GroveError("NO_SUCH_PATH", "/x: no such file or directory", { metadata: { path: "/x" } });
   const { error: json } = errorJson(error);
   assert.equal(json.code, "NO_SUCH_PATH");
+  assert.equal(json.reason, "NO_SUCH_PATH");
+  assert.match(json.hint, /grove ls/);
   assert.deepEqual(json.metadata, { path: "/x" });
   assert.match(json.message, /^\/x: no such file/);
 });

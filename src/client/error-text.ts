@@ -1,7 +1,7 @@
 // What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
-import { formatBytes } from "#base/bytes.ts";
-import { type ErrorCode, type ErrorMetadata, GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
-import { ClientError, type ClientErrorCode } from "./client-error.ts";
+import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import { ClientError, type ClientErrorCode, HintedRefusal, isLocalFailure } from "./client-error.ts";
+import { explainQuota } from "./quota-text.ts";
 
 /** The two sentences of a refusal. */
 export interface Explanation {
@@ -57,12 +57,19 @@ const fixed =
   (what: string, todo: string): Explain =>
   () => ({ what, todo });
 
+/** How long a server wants to be left alone, in words. */
+const afterWait: Explain = ({ message, metadata }) => {
+  const waitMs = Number(metadata["retry_after_ms"]);
+  const wait = waitMs > 0 && waitMs < 86_400_000 ? `${Math.ceil(waitMs / 1_000)} s` : "a minute";
+  return { what: sentence(message), todo: `Wait ${wait} and try again.` };
+};
+
 const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   QUOTA_EXCEEDED: explainQuota,
   DISK_RESERVE: quoted(
-    "The server's disk is full: delete something there, or ask the administrator for room.",
+    "The disk is full for everybody on that server: deleting works (grove rm, grove trash empty), or ask the administrator for room.",
   ),
-  RATE_LIMITED: told("Wait a minute and try again."),
+  RATE_LIMITED: afterWait,
   SESSION_MISSING: fixed("You are not signed in.", SIGN_IN),
   SESSION_UNKNOWN: fixed("The server does not know your session; it has probably been restarted.", SIGN_IN),
   SESSION_IDLE: fixed("Your session ended because it was not used for a while.", SIGN_IN),
@@ -133,6 +140,7 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   LOCAL_DENIED: "Check the permissions of the file and of its folder.",
   SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
   SERVER_DENIED: "Ask an administrator of the cluster.",
+  SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
 };
 
 /** Where the share is that would have to end instead. */
@@ -145,51 +153,10 @@ function explainSharedAbove({ message, metadata }: Refusal): Explanation {
   return { what: sentence(message), todo };
 }
 
-/** The numbers behind it, as far as they are there, and at the end the text that the specification's section 7 fixes. */
-function explainQuota({ metadata }: Refusal): Explanation {
-  const { quota, used, requested, trash } = quotaNumbers(metadata);
-  const owner = metadata["root_owner"];
-  const whose = owner === undefined || owner === "" ? "The quota" : `The quota of ${owner}`;
-  if (quota === undefined || used === undefined) {
-    return {
-      what: `The server refused this: ${QUOTA_EXCEEDED_TEXT}.`,
-      todo: "See 'grove quota', and delete what is not needed.",
-    };
-  }
-  const trashText = trash === undefined || trash === 0n ? "" : `, ${formatBytes(trash)} of them in the trash`;
-  const state = `${whose} is ${formatBytes(quota)}, ${formatBytes(used)} are used${trashText}`;
-  const free = quota > used ? quota - used : 0n;
-  const needed =
-    requested === undefined || requested <= free
-      ? ""
-      : `; this needs ${formatBytes(requested)}, which is ${formatBytes(requested - free)} more than is left`;
-  return {
-    what: `${state}${needed}: ${QUOTA_EXCEEDED_TEXT}.`,
-    todo:
-      trash === undefined || trash === 0n
-        ? "Delete what is not needed ('grove rm'), or ask an administrator for a larger quota."
-        : `Empty the trash, which frees ${formatBytes(trash)}, or ask an administrator for a larger quota.`,
-  };
-}
-
-/** The quota numbers of D1's metadata, by either of the names they travel under. */
-function quotaNumbers(
-  metadata: ErrorMetadata,
-): Record<"quota" | "used" | "requested" | "trash", bigint | undefined> {
-  const read = (...names: readonly string[]): bigint | undefined => {
-    const text = names.map((name) => metadata[name]).find((value) => value !== undefined);
-    return text !== undefined && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
-  };
-  return {
-    quota: read("quota_bytes", "quota"),
-    used: read("used_bytes", "used"),
-    requested: read("requested_bytes", "requested"),
-    trash: read("trash_bytes", "trash"),
-  };
-}
-
 /** The two sentences for any error (decision D1). */
 export function explain(error: unknown): Explanation {
+  if (error instanceof HintedRefusal) return { ...EXPLAIN_REFUSAL[error.code](error), todo: error.todo };
+  if (isLocalFailure(error)) return { what: sentence(error.message), todo: "" };
   if (error instanceof GroveError) return EXPLAIN_REFUSAL[error.code](error);
   if (error instanceof ClientError) {
     return { what: sentence(error.message), todo: error.todo ?? EXPLAIN_CLIENT_ERROR[error.code] };
@@ -199,13 +166,30 @@ export function explain(error: unknown): Explanation {
 }
 
 /** An error as `--json` prints it on standard error (decision D24). */
-export function errorJson(error: unknown): {
-  error: { code: string; message: string; metadata: ErrorMetadata };
-} {
-  const { what, todo } = explain(error);
-  const message = todo === "" ? what : `${what} ${todo}`;
-  if (error instanceof GroveError || error instanceof ClientError) {
-    return { error: { code: error.code, message, metadata: error.metadata } };
+export interface ErrorJson {
+  readonly error: {
+    /** One of our codes: a server's reason, or how the client itself failed. */
+    readonly code: string;
+    /** The reason that a server gave (decision D1); null for a failure that no server gave a reason for. */
+    readonly reason: ErrorCode | null;
+    /** What happened. */
+    readonly message: string;
+    /** What to do; empty when there is nothing to be done. */
+    readonly hint: string;
+    /** The numbers and names behind it. */
+    readonly metadata: ErrorMetadata;
+  };
+}
+
+/** An error as `--json` prints it on standard error (decision D24). */
+export function errorJson(error: unknown): ErrorJson {
+  const { what: message, todo: hint } = explain(error);
+  if (error instanceof GroveError) {
+    const { code, metadata } = error;
+    return { error: { code, reason: isLocalFailure(error) ? null : code, message, hint, metadata } };
   }
-  return { error: { code: "INTERNAL", message, metadata: {} } };
+  if (error instanceof ClientError) {
+    return { error: { code: error.code, reason: null, message, hint, metadata: error.metadata } };
+  }
+  return { error: { code: "INTERNAL", reason: null, message, hint, metadata: {} } };
 }

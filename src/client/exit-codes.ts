@@ -1,6 +1,6 @@
 // The exit code of every refusal and failure (decision D24), as exhaustive tables: a new code without a row does not compile.
 import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { ClientError, type ClientErrorCode } from "./client-error.ts";
+import { ClientError, type ClientErrorCode, isLocalFailure } from "./client-error.ts";
 
 /** The program's exit codes (decision D24). */
 export const EXIT = {
@@ -77,10 +77,13 @@ export const EXIT_OF_CLIENT_ERROR: Readonly<Record<ClientErrorCode, ExitCode>> =
   LOCAL_DENIED: EXIT.denied,
   SERVER_BROKEN: EXIT.usage,
   SERVER_DENIED: EXIT.denied,
+  SERVER_LIMIT: EXIT.usage,
 };
 
 /** The exit code that an error ends the program with; 1 for what is neither a refusal nor a failure that we know. */
 export function exitCodeOf(error: unknown): ExitCode {
+  // A failed disk of this machine is no trouble with the network.
+  if (isLocalFailure(error)) return EXIT.usage;
   if (error instanceof GroveError) return EXIT_OF_REFUSAL[error.code];
   if (error instanceof ClientError) return EXIT_OF_CLIENT_ERROR[error.code];
   return EXIT.usage;

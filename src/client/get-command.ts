@@ -31,7 +31,7 @@ export function command(host: CommandHost = processHost()): Command {
       )
       .argument("<path...>", "files and folders on the cluster, then where to on this machine")
       .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")
-      .option("-q, --quiet", "no progress"),
+      .option("-q, --quiet", "say nothing unless something fails"),
     [
       ["grove get report.pdf", "into the folder of this machine you are in"],
       ["grove get -r /backup/photos ~/restored", "a folder with all that is in it"],
@@ -60,7 +60,7 @@ async function download(context: ClientContext, words: readonly string[], flags:
     "downloaded",
     flags.quiet === true || context.isJson,
   );
-  const report = new TransferReport(context, display, meter);
+  const report = new TransferReport(context, display, meter, { isQuiet: flags.quiet === true });
   // Also when the program is left in a hurry.
   process.once("exit", removeUnfinishedFiles);
   try {

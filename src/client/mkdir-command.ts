@@ -1,8 +1,10 @@
 // The verb `mkdir`: makes folders.
 import { Command } from "commander";
+import { isGroveError } from "#base/errors.ts";
 import { splitPath } from "#base/names.ts";
 import { attrJson } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
+import { HintedRefusal } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { makeFolder } from "./folders.ts";
@@ -39,6 +41,9 @@ async function make(context: ClientContext, place: RemotePath, withParents: bool
     await makeFolder(cluster, { root: place.root, path: above }, { mayExist: true });
   }
   if (withParents && names.length === 0) return;
-  const attr = await makeFolder(cluster, place, { mayExist: withParents });
+  const attr = await makeFolder(cluster, place, { mayExist: withParents }).catch((error: unknown) => {
+    if (withParents || !isGroveError(error, "NO_SUCH_PATH")) throw error;
+    throw new HintedRefusal(error, "Add -p to make the folders above it too.");
+  });
   if (context.isJson) await context.printJson(attrJson(attr));
 }

@@ -30,7 +30,7 @@ export function command(host: CommandHost = processHost()): Command {
       )
       .argument("<path...>", "files and folders of this machine, then where to on the cluster")
       .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")
-      .option("-q, --quiet", "no progress"),
+      .option("-q, --quiet", "say nothing unless something fails"),
     [
       ["grove put report.pdf", "into the current folder"],
       ["grove put -r photos /backup", "a folder with all that is in it"],
@@ -62,7 +62,7 @@ async function upload(context: ClientContext, words: readonly string[], flags: P
     "uploaded",
     flags.quiet === true || context.isJson,
   );
-  const report = new TransferReport(context, display, meter);
+  const report = new TransferReport(context, display, meter, { isQuiet: flags.quiet === true });
   try {
     const plan = sources.map((source) => placeOf(source, target, isInto));
     await new TreeUpload({ cluster, meter, report, root: target.root }).run(plan);

@@ -6,6 +6,8 @@ import { isGroveError } from "#base/errors.ts";
 import { ErrorInfoSchema } from "#grpc/gen/google/rpc/error_details_pb.ts";
 import { Metadata } from "#grpc/metadata.ts";
 import { Code, StatusError } from "#grpc/status.ts";
+import { isClientError } from "./client-error.ts";
+import { errorJson, explain } from "./error-text.ts";
 import { exitCodeOf } from "./exit-codes.ts";
 import { refusalOf } from "./refusal.ts";
 
@@ -41,7 +43,12 @@ test("and from the trailers, where there are no details or broken ones (D1)", as
 
 test("a message above the limit is never read as quota (D1)", async () => {
   const refusal = await refusalOf(new StatusError(Code.RESOURCE_EXHAUSTED, "message too large"), "n1");
-  assert.ok(isGroveError(refusal, "OVERLOADED"));
+  assert.ok(isClientError(refusal, "SERVER_LIMIT"));
+  const { what, todo } = explain(refusal);
+  assert.match(what, /message too large/);
+  assert.match(todo, /no quota/);
+  assert.equal(errorJson(refusal).error.reason, null);
+  assert.equal(exitCodeOf(refusal), 1);
 });
 
 test("without a reason the status decides the exit code (D24)", async () => {

@@ -8,6 +8,7 @@ import { ClientError } from "./client-error.ts";
 const NUMBER_TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-used-bytes", "used"],
   ["svc-quota-bytes", "quota"],
+  ["svc-free-bytes", "free_bytes"],
   ["svc-usable-bytes", "usable_bytes"],
   ["svc-offset", "offset"],
   ["svc-address", "address"],
@@ -48,7 +49,9 @@ function withoutReason(error: StatusError, peer: string): ClientError | GroveErr
       return new GroveError("NOT_IMPLEMENTED", "this server cannot do that", { cause: error });
     case Code.RESOURCE_EXHAUSTED:
       // Never read as quota (decision D1): a message was too large or there were too many calls.
-      return new GroveError("OVERLOADED", error.message, { cause: error });
+      return new ClientError("SERVER_LIMIT", `the server ${peer} refused the call: ${error.message}`, {
+        cause: error,
+      });
     case Code.NOT_FOUND:
       return new GroveError("NO_SUCH_PATH", error.message, { cause: error });
     default:

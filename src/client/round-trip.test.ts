@@ -210,7 +210,7 @@ test("over the quota: exit code 5, the numbers in the sentence, and the files th
     assert.equal(result.code, 5, result.err);
     assert.match(
       result.err,
-      /too large: The quota of carol@example\.com is 1 MiB, .* are used; this needs 4\.8 MiB/,
+      /too large: The quota of carol@example\.com is 1 MiB, .* in files.*; this needs .* more: storage quota exceeded/,
     );
     assert.equal(await ok(import("./ls-command.ts"), ["/tree"]), "fits\n");
     const quota = JSON.parse(await ok(import("./quota-command.ts"), ["--json"])) as Record<string, unknown>;
@@ -302,4 +302,39 @@ test("an upload outlives kill -9 of the server: it goes on when the server is ba
   await get("/survivor", join(client.folder, "survived"));
   assertSameTree(tree, join(client.folder, "survived"));
   assert.equal(readFileSync(join(client.folder, "survived", "large")).length, 30_000_000);
+});
+
+test("quiet means silent when all goes well, and not when something fails", async () => {
+  const file = join(client.folder, "quiet.txt");
+  writeFileSync(file, "x");
+  const fine = await run(import("./put-command.ts"), ["-q", file, "/"]);
+  assert.deepEqual([fine.code, fine.out, fine.err], [0, "", ""]);
+  const told = await run(import("./put-command.ts"), [file, "/"]);
+  assert.match(told.err, /uploaded 1 file/);
+  assert.notEqual((await run(import("./put-command.ts"), ["-q", join(client.folder, "none"), "/"])).err, "");
+});
+
+test("a folder whose parents are missing is refused with the flag that makes them", async () => {
+  const refused = await run(import("./mkdir-command.ts"), ["/no/such/parent"]);
+  assert.equal(refused.code, 3);
+  assert.match(refused.err, /Add -p to make the folders above it too\./);
+  const json = await run(import("./mkdir-command.ts"), ["/no/such/parent", "--json"]);
+  const { error } = JSON.parse(json.err) as { error: Record<string, unknown> };
+  assert.deepEqual(
+    [error["code"], error["reason"], error["hint"]],
+    ["NO_SUCH_PATH", "NO_SUCH_PATH", "Add -p to make the folders above it too."],
+  );
+});
+
+test("times are local with their zone for people, RFC 3339 in UTC for programs", async () => {
+  await ok(import("./mkdir-command.ts"), ["/timed"]);
+  assert.match(
+    await ok(import("./stat-command.ts"), ["/timed"]),
+    /modified {5}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d\n/,
+  );
+  const json = JSON.parse(await ok(import("./stat-command.ts"), ["/timed", "--json"])) as Record<
+    string,
+    string
+  >;
+  for (const time of [json["mtime"], json["ctime"]]) assert.match(time ?? "", /^\d{4}-.*T.*Z$/);
 });

@@ -2,10 +2,11 @@
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
-import { attrJson, crcText, kindName, timeText } from "./attr-text.ts";
+import { attrJson, crcText, kindName } from "./attr-text.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { attrOf, isFolder } from "./listing.ts";
+import { localTimeWithZone } from "./local-time.ts";
 
 /** Makes the parser of `grove stat`. */
 export function command(host: CommandHost = processHost()): Command {
@@ -37,8 +38,8 @@ function rows(attr: Attr): string[] {
     ...(isFolder(attr)
       ? ([["entries", String(attr.childCount)]] as [string, string][])
       : ([["crc32", crcText(attr)]] as [string, string][])),
-    ["modified", timeText(attr.mtimeMs)],
-    ["changed", timeText(attr.ctimeMs)],
+    ["modified", localTimeWithZone(attr.mtimeMs)],
+    ["changed", localTimeWithZone(attr.ctimeMs)],
     ["owner", attr.owner],
     ["made by", attr.createdBy],
     ["shared with", attr.shared.length === 0 ? "nobody" : attr.shared.join(", ")],

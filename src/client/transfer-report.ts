@@ -39,6 +39,7 @@ export class TransferReport {
   readonly #context: ClientContext;
   readonly #display: ProgressDisplay;
   readonly #meter: ProgressMeter;
+  readonly #isQuiet: boolean;
   readonly #failed: { path: string; error: unknown }[] = [];
   readonly #skipped: { path: string; why: string }[] = [];
   #failedCount = 0;
@@ -46,8 +47,15 @@ export class TransferReport {
   #exitCode: number = EXIT.ok;
   folders = 0;
 
-  constructor(context: ClientContext, display: ProgressDisplay, meter: ProgressMeter) {
+  /** isQuiet: what went well is not summed up. */
+  constructor(
+    context: ClientContext,
+    display: ProgressDisplay,
+    meter: ProgressMeter,
+    options: { readonly isQuiet: boolean },
+  ) {
     this.#context = context;
+    this.#isQuiet = options.isQuiet;
     this.#display = display;
     this.#meter = meter;
   }
@@ -94,6 +102,7 @@ export class TransferReport {
       });
       return this.#exitCode;
     }
+    if (this.#isQuiet && this.#failedCount + this.#skippedCount === 0) return this.#exitCode;
     const rate = elapsedMs > 0 ? (doneBytes / elapsedMs) * 1_000 : 0;
     const time =
       elapsedMs < 10_000 ? `${(elapsedMs / 1_000).toFixed(1)} s` : formatSeconds(elapsedMs / 1_000);

@@ -59,6 +59,7 @@ test("a refusal names the numbers behind it (D1)", () => {
         quota: "100",
         requested: "50",
         trash_bytes: "30",
+        staging_bytes: "0",
         root_owner: "a@b.c",
       });
       return true;

@@ -41,6 +41,7 @@ interface Account {
   readonly owner: string;
   usedBytes: bigint;
   trashBytes: number;
+  stagingBytes: number;
   reservedBytes: bigint;
   holdings: number;
 }
@@ -83,6 +84,7 @@ export class QuotaLedger {
         owner: root.owner,
         usedBytes: BigInt(liveBytes + trashBytes + stagingBytes),
         trashBytes,
+        stagingBytes,
         reservedBytes: 0n,
         holdings: 0,
       };
@@ -198,6 +200,7 @@ export class Holding {
         requested: String(bytes),
         usable_bytes: String(usableBytes(disk)),
         free_bytes: String(disk.freeBytes),
+        reserve_bytes: String(disk.reserveBytes),
       },
     });
   }
@@ -210,6 +213,7 @@ export class Holding {
         quota: String(quotaBytes),
         requested: String(requestedBytes),
         trash_bytes: String(this.#account.trashBytes),
+        staging_bytes: String(this.#account.stagingBytes),
         root_owner: this.#account.owner,
       },
     });
