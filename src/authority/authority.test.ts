@@ -10,7 +10,8 @@ import { type TestContext, test } from "node:test";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { AUTHORITY_LIFETIME_MS, loadOrCreateAuthority, NODE_CERTIFICATE_LIFETIME_MS } from "./authority.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
+import { AUTHORITY_LIFETIME_MS, loadOrCreateAuthority } from "./authority.ts";
 import { ensureNodeCertificate, RENEW_BEFORE_MS } from "./node-certificate-files.ts";
 
 const isBadArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");

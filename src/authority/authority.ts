@@ -1,34 +1,30 @@
 // The cluster's own certificate authority: one folder with a key that never leaves it (D20).
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
-import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
-import {
-  exportPrivateKey,
-  importPrivateKey,
-  makeAuthorityCertificate,
-  makeKeyPair,
-  makeLeafCertificate,
-  type Signer,
-} from "./certificate-maker.ts";
+import { createPrivateFile, readPrivateFile, writePrivateFile } from "#os/private-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import type { KeyPair, Signer } from "./certificate-maker.ts";
+import { IssuedCertificates } from "./issued-certificates.ts";
 
 const DAY_MS = 86_400_000;
 /** Life of the authority's own certificate. */
 export const AUTHORITY_LIFETIME_MS: number = 3_650 * DAY_MS;
-/** Life of a node's certificate (D20). */
-export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * DAY_MS;
-/** Certificates begin this long ago, so that a host whose clock is behind takes them too. */
+/** Certificates begin this long ago, so that a host whose clock is behind takes them too; short-lived ones a tenth of their life. */
 const BACKDATE_MS = 3_600_000;
 
 /** File of the authority's certificate, which everybody may read. */
 export const AUTHORITY_CERTIFICATE_FILE = "ca.crt";
 /** File of the authority's key, mode 0600. */
 export const AUTHORITY_KEY_FILE = "ca.key";
+/** File of the serial numbers that no longer count. */
+export const REVOKED_FILE = "revoked";
 
 /** Whom a node certificate is for. */
 export interface NodeCertificateRequest {
@@ -49,109 +45,175 @@ export interface IssuedCertificate {
 
 /** An authority that is ready to sign. */
 export interface Authority {
+  readonly folder: string;
   readonly certificatePem: string;
   /** Path of the certificate, for `-tls_ca`. */
   readonly certificatePath: string;
   /** SHA-256 of the certificate in hex, for people and join tokens to compare. */
   readonly fingerprint: string;
   readonly notAfterWallMs: number;
+  /** Every certificate that it has signed and that has not long ended. */
+  readonly issued: IssuedCertificates;
   /**
    * Makes a key and a certificate for it: 90 days, never beyond the authority's own end, for servers and clients alike (D20). Throws
    * BAD_ARGUMENT for a bad id, name or address.
    */
   issueNodeCertificate(request: NodeCertificateRequest): Promise<IssuedCertificate>;
+  /** The same for a public key (SPKI, DER) whose private half stays where it is. Throws BAD_ARGUMENT for a weak key too. */
+  signNodeCertificate(publicKey: Uint8Array, request: NodeCertificateRequest): Promise<string>;
 }
 
 /** What an authority works with. */
 export interface AuthorityDeps {
   readonly clock: Pick<Clock, "wallMs">;
+  /** Life of the certificates that it signs in milliseconds; default 90 days. */
+  readonly lifetimeMs?: number;
+}
+
+/** Makes an authority (ECDSA P-256, 10 years) in a folder that has none. Throws BAD_ARGUMENT when there is anything of one: it is never overwritten. */
+export async function createAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
+  makePrivateFolder(folder);
+  const { certificatePath, keyPath } = pathsIn(folder);
+  for (const path of [certificatePath, keyPath]) {
+    if ((await readIfThere(path)) === undefined) continue;
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${path} is there already: an authority is never overwritten, because every certificate of the cluster hangs on it`,
+    );
+  }
+  const { exportPrivateKey, makeKeyPair } = await import("./certificate-maker.ts");
+  const keys = await makeKeyPair();
+  // Exclusive, so that of two at once one fails.
+  await createPrivateFile(keyPath, await exportPrivateKey(keys.privateKey));
+  await writeAuthorityCertificate(certificatePath, keys, deps);
+  return openAuthority(folder, deps);
 }
 
 /**
- * Opens the authority in a folder, making both (ECDSA P-256, 10 years) when there is none. Throws BAD_ARGUMENT when the key is
- * missing, can be read by others or does not belong to the certificate, or when the certificate has expired.
+ * Opens the authority in a folder. Throws BAD_ARGUMENT when there is none, when the key is missing, can be read by others or does not
+ * belong to the certificate, and when the certificate has expired.
  */
-export async function loadOrCreateAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const certificatePath = join(folder, AUTHORITY_CERTIFICATE_FILE);
-  const keyPath = join(folder, AUTHORITY_KEY_FILE);
-  const certificatePem =
-    (await readIfThere(certificatePath)) ?? (await create(certificatePath, keyPath, deps));
+export async function openAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
+  const { certificatePath, keyPath } = pathsIn(folder);
+  const certificatePem = await readIfThere(certificatePath);
+  if (certificatePem === undefined) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `there is no authority in ${folder}: make one with 'grove ca init -ca_dir ${folder}'`,
+    );
+  }
   const keyPem = await readPrivateFile(keyPath);
   if (keyPem === undefined) {
     throw new GroveError("BAD_ARGUMENT", `${certificatePath} has no key beside it: ${keyPath} is missing`);
   }
-  return open({ certificatePath, certificatePem, keyPath, keyPem }, deps);
+  return open(folder, { certificatePem, keyPem }, deps);
 }
 
-interface AuthorityFiles {
-  readonly certificatePath: string;
-  readonly certificatePem: string;
-  readonly keyPath: string;
-  readonly keyPem: string;
+/** Opens the authority in a folder, or makes it; one whose making was cut short before it had a certificate is made anew. */
+export async function loadOrCreateAuthority(folder: string, deps: AuthorityDeps): Promise<Authority> {
+  makePrivateFolder(folder);
+  const { certificatePath, keyPath } = pathsIn(folder);
+  if ((await readIfThere(certificatePath)) === undefined) {
+    const { exportPrivateKey, makeKeyPair } = await import("./certificate-maker.ts");
+    const keys = await makeKeyPair();
+    await writePrivateFile(keyPath, await exportPrivateKey(keys.privateKey));
+    await writeAuthorityCertificate(certificatePath, keys, deps);
+  }
+  return openAuthority(folder, deps);
 }
 
-async function open(files: AuthorityFiles, deps: AuthorityDeps): Promise<Authority> {
-  const { certificatePath, certificatePem } = files;
+function pathsIn(folder: string): { readonly certificatePath: string; readonly keyPath: string } {
+  return {
+    certificatePath: join(folder, AUTHORITY_CERTIFICATE_FILE),
+    keyPath: join(folder, AUTHORITY_KEY_FILE),
+  };
+}
+
+function open(
+  folder: string,
+  pems: { readonly certificatePem: string; readonly keyPem: string },
+  deps: AuthorityDeps,
+): Authority {
+  const { certificatePem, keyPem } = pems;
+  const { certificatePath, keyPath } = pathsIn(folder);
   const certificate = new X509Certificate(certificatePem);
   const notAfterWallMs = certificate.validToDate.getTime();
-  const publicKey = createPublicKey(createPrivateKey(files.keyPem));
-  if (!publicKey.equals(certificate.publicKey)) {
-    throw new GroveError("BAD_ARGUMENT", `${files.keyPath} is not the key of ${certificatePath}`);
+  if (!createPublicKey(createPrivateKey(keyPem)).equals(certificate.publicKey)) {
+    throw new GroveError("BAD_ARGUMENT", `${keyPath} is not the key of ${certificatePath}`);
   }
   if (notAfterWallMs <= deps.clock.wallMs()) {
     throw new GroveError("BAD_ARGUMENT", `the cluster's authority ${certificatePath} has expired`);
   }
-  const signer: Signer = { certificatePem, privateKey: await importPrivateKey(files.keyPem) };
+  const issued = new IssuedCertificates(join(folder, "issued"));
+  const signNodeCertificate = async (
+    publicKey: Uint8Array,
+    request: NodeCertificateRequest,
+  ): Promise<string> => {
+    const { importPrivateKey } = await import("./certificate-maker.ts");
+    const signer: Signer = { certificatePem, privateKey: await importPrivateKey(keyPem) };
+    const signed = await sign({ signer, authorityEndsMs: notAfterWallMs, publicKey, request }, deps);
+    await issued.add(signed, deps.clock.wallMs());
+    return signed;
+  };
   return {
+    folder,
     certificatePem,
     certificatePath,
     fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
     notAfterWallMs,
-    issueNodeCertificate: (request) => issue(signer, notAfterWallMs, request, deps),
+    issued,
+    signNodeCertificate,
+    async issueNodeCertificate(request) {
+      const { exportPrivateKey, exportPublicKey, makeKeyPair } = await import("./certificate-maker.ts");
+      const keys = await makeKeyPair();
+      const signed = await signNodeCertificate(await exportPublicKey(keys.publicKey), request);
+      return {
+        certificatePem: signed,
+        keyPem: await exportPrivateKey(keys.privateKey),
+        notAfterWallMs: new X509Certificate(signed).validToDate.getTime(),
+      };
+    },
   };
 }
 
-/** The key goes first: a folder with a key alone is one where the start was cut short, and both are made anew. */
-async function create(certificatePath: string, keyPath: string, deps: AuthorityDeps): Promise<string> {
-  const keys = await makeKeyPair();
-  await writePrivateFile(keyPath, await exportPrivateKey(keys.privateKey));
+async function writeAuthorityCertificate(path: string, keys: KeyPair, deps: AuthorityDeps): Promise<void> {
+  const { makeAuthorityCertificate } = await import("./certificate-maker.ts");
   const nowMs = deps.clock.wallMs();
   const certificatePem = await makeAuthorityCertificate(keys, "Grove cluster authority", {
     notBefore: new Date(nowMs - BACKDATE_MS),
     notAfter: new Date(nowMs + AUTHORITY_LIFETIME_MS),
   });
-  await writeFileAtomic(certificatePath, certificatePem, { mode: 0o644 });
-  return certificatePem;
+  await writeFileAtomic(path, certificatePem, { mode: 0o644 });
 }
 
-async function issue(
-  signer: Signer,
-  authorityEndsMs: number,
-  request: NodeCertificateRequest,
-  deps: AuthorityDeps,
-): Promise<IssuedCertificate> {
-  const id = checkedNodeId(request.id);
-  const names = request.names ?? [];
-  const addresses = request.addresses ?? [];
+interface Order {
+  readonly signer: Signer;
+  readonly authorityEndsMs: number;
+  readonly publicKey: Uint8Array;
+  readonly request: NodeCertificateRequest;
+}
+
+async function sign(order: Order, deps: AuthorityDeps): Promise<string> {
+  const id = checkedNodeId(order.request.id);
+  const names = order.request.names ?? [];
+  const addresses = order.request.addresses ?? [];
   for (const name of names) checkName(name);
   for (const address of addresses) {
     if (isIP(address) === 0) throw new GroveError("BAD_ARGUMENT", "a certificate's address is an IP address");
   }
-  const keys = await makeKeyPair();
+  checkKey(order.publicKey);
+  const { makeLeafCertificate } = await import("./certificate-maker.ts");
   const nowMs = deps.clock.wallMs();
-  const notAfter = new Date(Math.min(nowMs + NODE_CERTIFICATE_LIFETIME_MS, authorityEndsMs));
+  const lifetimeMs = deps.lifetimeMs ?? NODE_CERTIFICATE_LIFETIME_MS;
   const dnsNames = [...new Set([`${id}.cluster.local`, ...names])];
-  const certificatePem = await makeLeafCertificate(
-    signer,
-    { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey: keys.publicKey },
-    { notBefore: new Date(nowMs - BACKDATE_MS), notAfter },
+  return makeLeafCertificate(
+    order.signer,
+    { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey: order.publicKey },
+    {
+      notBefore: new Date(nowMs - Math.min(BACKDATE_MS, lifetimeMs / 10)),
+      notAfter: new Date(Math.min(nowMs + lifetimeMs, order.authorityEndsMs)),
+    },
   );
-  return {
-    certificatePem,
-    keyPem: await exportPrivateKey(keys.privateKey),
-    notAfterWallMs: new X509Certificate(certificatePem).validToDate.getTime(),
-  };
 }
 
 /** Another node's name in a certificate would let it speak for that node; wildcards would let it speak for all. */
@@ -161,6 +223,30 @@ function checkName(name: string): void {
   if (!isName.test(name)) throw new GroveError("BAD_ARGUMENT", "a certificate's name is a DNS name");
   if (/(?:^|\.)cluster\.local$/i.test(name)) {
     throw new GroveError("BAD_ARGUMENT", "names below cluster.local belong to the node ids");
+  }
+  if (isIP(name) !== 0) {
+    throw new GroveError("BAD_ARGUMENT", "a certificate's name is a DNS name, and this is an address");
+  }
+}
+
+/** Throws BAD_ARGUMENT for a key that could be computed from its public half, or that TLS would not take. */
+function checkKey(publicKey: Uint8Array): void {
+  const refuse = (): never => {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "a certificate's key is ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 to 8192 bits",
+    );
+  };
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey), format: "der", type: "spki" });
+    const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+    const isGood =
+      key.asymmetricKeyType === "ed25519" ||
+      (key.asymmetricKeyType === "ec" && ["prime256v1", "secp384r1"].includes(namedCurve)) ||
+      (key.asymmetricKeyType === "rsa" && modulusLength >= 2_048 && modulusLength <= 8_192);
+    if (!isGood) refuse();
+  } catch {
+    refuse();
   }
 }
 

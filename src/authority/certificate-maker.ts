@@ -9,6 +9,8 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   PemConverter,
+  Pkcs10CertificateRequest,
+  Pkcs10CertificateRequestGenerator,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509Certificate,
@@ -38,7 +40,8 @@ export interface Subject {
   readonly commonName: string;
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
-  readonly publicKey: webcrypto.CryptoKey;
+  /** The public key as SPKI in DER; whoever holds its private half is not our affair here. */
+  readonly publicKey: Uint8Array;
 }
 
 /** Makes an ECDSA P-256 key pair. */
@@ -54,6 +57,16 @@ export async function exportPrivateKey(privateKey: webcrypto.CryptoKey): Promise
 /** Reads what exportPrivateKey wrote; rejects when it is no P-256 key. */
 export async function importPrivateKey(pem: string): Promise<webcrypto.CryptoKey> {
   return webcrypto.subtle.importKey("pkcs8", PemConverter.decodeFirst(pem), KEY_ALGORITHM, true, ["sign"]);
+}
+
+/** Makes a pair of a private key in PEM and its public half (SPKI, DER); rejects when it is no P-256 key. */
+export async function importKeyPair(privatePem: string, publicKey: Uint8Array): Promise<KeyPair> {
+  return {
+    privateKey: await importPrivateKey(privatePem),
+    publicKey: await webcrypto.subtle.importKey("spki", exactBytes(publicKey), KEY_ALGORITHM, true, [
+      "verify",
+    ]),
+  };
 }
 
 /** Makes the certificate of an authority that signs others directly, and no further authorities. */
@@ -90,7 +103,7 @@ export async function makeLeafCertificate(
     issuer: issuer.subjectName,
     ...validity,
     signingAlgorithm: SIGNING_ALGORITHM,
-    publicKey: subject.publicKey,
+    publicKey: exactBytes(subject.publicKey),
     signingKey: signer.privateKey,
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
@@ -101,10 +114,48 @@ export async function makeLeafCertificate(
         ...subject.ipAddresses.map((value) => ({ type: "ip", value }) as const),
       ]),
       await AuthorityKeyIdentifierExtension.create(issuer.publicKey),
-      await SubjectKeyIdentifierExtension.create(subject.publicKey),
+      await SubjectKeyIdentifierExtension.create(exactBytes(subject.publicKey)),
     ],
   });
   return `${certificate.toString("pem")}\n`;
+}
+
+/** The public half as SPKI in DER. */
+export async function exportPublicKey(publicKey: webcrypto.CryptoKey): Promise<Uint8Array> {
+  return new Uint8Array(await webcrypto.subtle.exportKey("spki", publicKey));
+}
+
+/** Makes a certificate request (PKCS #10, PEM): the public key and the proof that its private half is at hand. */
+export async function makeCertificateRequest(keys: KeyPair, commonName: string): Promise<string> {
+  const request = await Pkcs10CertificateRequestGenerator.create({
+    name: [{ CN: [commonName] }],
+    keys,
+    signingAlgorithm: SIGNING_ALGORITHM,
+  });
+  return `${request.toString("pem")}\n`;
+}
+
+/** The public key (SPKI, DER) of a certificate request; rejects when it is none, or when its signature is not by that key. */
+export async function readCertificateRequest(pem: string): Promise<Uint8Array> {
+  const request = new Pkcs10CertificateRequest(pem);
+  if (!(await request.verify())) throw new Error("the request is not signed by the key that it holds");
+  return new Uint8Array(request.publicKey.rawData);
+}
+
+/** The DNS names and addresses of a certificate, read from its structure and not from a text. */
+export function alternativeNames(certificate: string | Uint8Array): {
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+} {
+  const parsed = new X509Certificate(typeof certificate === "string" ? certificate : exactBytes(certificate));
+  const names = parsed.getExtension(SubjectAlternativeNameExtension)?.names.items ?? [];
+  const of = (type: string): string[] => names.filter((name) => name.type === type).map(({ value }) => value);
+  return { dnsNames: of("dns"), ipAddresses: of("ip") };
+}
+
+/** The library reads the whole buffer behind a view, so a view of a larger one is copied. */
+function exactBytes(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
 }
 
 /** 127 random bits, positive, as RFC 5280 wants them. */

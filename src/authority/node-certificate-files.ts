@@ -1,11 +1,13 @@
 // Keeps a node's certificate and key in a folder, and makes new ones when they are missing, old or for other names.
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
-import { type Authority, NODE_CERTIFICATE_LIFETIME_MS, type NodeCertificateRequest } from "./authority.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import type { Authority, NodeCertificateRequest } from "./authority.ts";
 
 /** A certificate with less time than this left is renewed. */
 export const RENEW_BEFORE_MS: number = NODE_CERTIFICATE_LIFETIME_MS / 3;
@@ -31,7 +33,7 @@ export async function ensureNodeCertificate(
     keyPath: join(folder, `${request.id}.key`),
   };
   if (await isGood(authority, files, request, clock)) return files;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makePrivateFolder(folder);
   const issued = await authority.issueNodeCertificate(request);
   await writePrivateFile(files.keyPath, issued.keyPem);
   await writeFileAtomic(files.certificatePath, issued.certificatePem, { mode: 0o644 });

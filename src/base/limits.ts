@@ -250,3 +250,29 @@ export const DRIFT_ROOTS_PER_TURN = 100;
 export const GRANTS_PER_INODE = 256;
 /** Shares of one root together: what a move may have to rename and a node has to tell the MetaServer in one go. */
 export const GRANTS_PER_ROOT = 2_048;
+/** Life of a node's certificate unless the operator says otherwise (decision D20): 90 days. */
+export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * 86_400_000;
+/** Days before a certificate's end from which servers warn of it (failure B-11). */
+export const CERTIFICATE_WARNING_DAYS = 14;
+/** How often servers look whether their certificate files or the list of revoked ones have changed. */
+export const CERTIFICATE_CHECK_INTERVAL_MS = 5_000;
+/** Certificates that the authority remembers; 1,000 nodes that renew every 60 days need far fewer. */
+export const ISSUED_CERTIFICATES_MAX = 100_000;
+/** How long the authority remembers a certificate after its end. */
+export const ISSUED_KEPT_AFTER_END_MS: number = 30 * 86_400_000;
+/** Serial numbers on the list of revoked certificates. */
+export const REVOKED_CERTIFICATES_MAX = 100_000;
+/** Join tokens that may wait to be used. */
+export const JOIN_TOKENS_MAX = 1_000;
+/** Default life of a join token: one hour (decision D20). */
+export const JOIN_TOKEN_LIFETIME_MS = 3_600_000;
+/** Longest life of a join token: a week. */
+export const JOIN_TOKEN_LIFETIME_MAX_MS: number = 7 * 86_400_000;
+/** Wrong join tokens per address and minute; more are answered RATE_LIMITED. */
+export const JOIN_FAILURES_PER_MINUTE_PER_ADDRESS = 5;
+/** Wrong join tokens per minute from everywhere. */
+export const JOIN_FAILURES_PER_MINUTE = 60;
+/** Renewals of one node's certificate per hour. */
+export const RENEWALS_PER_HOUR_PER_NODE = 60;
+/** DNS names and addresses that a node may ask for in its certificate, each. */
+export const CERTIFICATE_NAMES_MAX = 16;

@@ -149,6 +149,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#metaserver/command.ts"),
       },
       {
+        name: "node",
+        summary: "Bring a new machine into the cluster",
+        load: () => import("#metaserver/node-command.ts"),
+      },
+      {
+        name: "ca",
+        summary: "Make and keep the cluster's own certificate authority",
+        load: () => import("#metaserver/ca-command.ts"),
+      },
+      {
         name: "fsck",
         summary: "Recount and verify the data of a stopped storage node",
         load: () => import("#fileserver/fsck-command.ts"),

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
-import { writeFileAtomic } from "#os/atomic-file.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 
 const FILE = "cluster_id";
@@ -11,6 +11,7 @@ const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 /** Reads the folder's cluster id, empty for a folder that has joined none. Throws CORRUPT when the file holds something else. */
 export async function openClusterMemory(dataFolder: string): Promise<ClusterMemory> {
   const path = join(dataFolder, FILE);
+  await removeLeftovers(path);
   let clusterId = "";
   try {
     clusterId = (await readFile(path, "utf8")).trim();

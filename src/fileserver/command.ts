@@ -1,6 +1,8 @@
 // `grove fileserver`: reads flags and environment, starts a storage node, and stops it on a signal.
 import { hostname } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
+import { joinedTlsPaths, readJoinedNode } from "#authority/joined-node.ts";
+import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { GroveError } from "#base/errors.ts";
 import {
@@ -23,7 +25,6 @@ import { createLogger } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { isLoopbackAddress } from "./quota-operations.ts";
-import { readPem, readTlsMaterial } from "./tls-material.ts";
 
 interface Flags {
   readonly data: string;
@@ -52,7 +53,10 @@ Examples:
   A node alone on this machine, with mock sign-in, to try things out:
     grove fileserver -mock -data ./node1
 
-  A node of a cluster:
+  A node that has joined a cluster ('grove node join'):
+    grove fileserver -data /srv/grove
+
+  A node of a cluster, with certificates of its own:
     grove fileserver -data /srv/grove -id n1 -listen :50051 -advertise n1.example.net:50051 \\
       -metaserver meta.example.net:50050 -tls_cert n1.pem -tls_key n1.key -tls_ca cluster-ca.pem
 
@@ -96,7 +100,10 @@ export function command(): Command {
       `free space that no write may consume (default: ${DISK_RESERVE_BYTES}, 20 GiB)`,
       parseReserve,
     )
-    .option("--tls-cert <file>", "certificate of this node, PEM")
+    .option(
+      "--tls-cert <file>",
+      "certificate of this node, PEM (these three: what 'grove node join' put into the data folder)",
+    )
     .option("--tls-key <file>", "its private key, PEM")
     .option("--tls-ca <file>", "certificate of the cluster's authority, PEM")
     .option(
@@ -147,7 +154,17 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
           `grove fileserver ${options.id}: serves ${options.dataFolder} on ${formatHostPort({ host, port: node.grpcPort })}, ` +
             `metrics on http://${formatHostPort({ host, port: node.metricsPort })}/metrics${identity.mock ? ", MOCK sign-in" : ""}\n`,
         );
-        return { stop: () => node.stop() };
+        const onHangup = (): void => {
+          log.info("reload");
+          void node.reloadCertificate();
+        };
+        process.on("SIGHUP", onHangup);
+        return {
+          async stop() {
+            process.off("SIGHUP", onHangup);
+            await node.stop();
+          },
+        };
       },
       { onEvent: (event, detail) => log.info(event, { detail }) },
     );
@@ -161,21 +178,26 @@ async function optionsOf(
   identity: IdentitySettings,
   metricsToken: string | undefined,
 ): Promise<FileServerOptions> {
-  const tls = await readTlsMaterial(flags);
+  const joined = await readJoinedNode(flags.data);
+  const tlsPaths = tlsPathsOf(flags) ?? (joined === undefined ? undefined : joinedTlsPaths(flags.data));
+  const tls = tlsPaths === undefined ? undefined : { paths: tlsPaths };
   const listen = flags.listen ?? {
     host: tls === undefined || identity.mock ? "127.0.0.1" : "0.0.0.0",
     port: FILESERVER_PORT,
   };
   requireSafe(listen, { hasTls: tls !== undefined, isMock: identity.mock, isAllowed: flags.insecure });
-  const id = checkedNodeId(flags.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node");
+  const id = checkedNodeId(flags.id ?? joined?.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node");
   return {
     dataFolder: flags.data,
     id,
     name: flags.name ?? id,
     listen,
     metricsPort: metricsPortOf(listen.port),
-    advertise: flags.advertise ?? (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
-    metaservers: flags.metaserver ?? [],
+    advertise:
+      flags.advertise ??
+      joined?.advertise ??
+      (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
+    metaservers: flags.metaserver ?? joined?.metaservers ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
     tls,
     reflection: flags.reflection,

@@ -1,4 +1,5 @@
 // The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
+import type { TlsMaterial } from "#authority/tls-material.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { HealthService } from "#grpc/health.ts";
@@ -11,7 +12,6 @@ import type { FileService } from "./file-service.ts";
 import { mapError } from "./map-error.ts";
 import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
 import type { ServingState } from "./serving-state.ts";
-import type { TlsMaterial } from "./tls-material.ts";
 
 /** What the front is made from. */
 export interface GrpcFrontDeps {

@@ -1,6 +1,6 @@
 // The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
@@ -126,6 +126,13 @@ export class MetaLink {
     }
   }
 
+  /** Asks for a new certificate by the one that the connection shows (D20), as PEM. */
+  async renewCertificate(): Promise<string> {
+    const { client, node } = this.#deps;
+    const answer = await client.renewCertificate({ nodeId: node.id }, { timeoutMs: CALL_TIMEOUT_MS });
+    return answer.certificate;
+  }
+
   async #beat(): Promise<void> {
     this.#beating = this.#beating.then(() => this.#exchange());
     await this.#beating;
@@ -194,6 +201,7 @@ export class MetaLink {
       },
       { timeoutMs: CALL_TIMEOUT_MS },
     );
+    requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
     this.#epoch = answer.epoch;
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
@@ -209,7 +217,17 @@ export class MetaLink {
 }
 
 function reasonOf(error: unknown): ErrorCode | undefined {
+  if (isGroveError(error)) return error.code;
   return error instanceof StatusError ? errorCodeOf(error.metadata.get(REASON_TRAILER)) : undefined;
+}
+
+/** A data folder stays in its cluster whatever a MetaServer answers (D19). */
+function requireSameCluster(own: string, answered: string): void {
+  if (own === "" || answered === own) return;
+  throw new GroveError(
+    "CLUSTER_MISMATCH",
+    `this data folder belongs to the cluster ${own}, and the metaserver is of ${answered}`,
+  );
 }
 
 /** What a new user is told when the MetaServer gave no answer, or one that is the node's affair and not the user's. */

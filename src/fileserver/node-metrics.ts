@@ -1,5 +1,4 @@
 // Gathers what the /metrics document needs from the node's parts (spec 2.7, D12), without a scan of any table.
-import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { ACTIVE_USER_WINDOW_MS } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
@@ -21,20 +20,16 @@ export interface NodeMetricsDeps {
   readonly clock: Clock;
   readonly dataFolder: string;
   readonly reserveBytes: bigint;
-  /** PEM of the node's certificate; undefined without TLS. */
-  readonly certificate: string | undefined;
+  /** Whole days until the node's certificate ends; null without TLS. */
+  readonly certDaysLeft: () => number | null;
   readonly connections: () => number;
   readonly quotaDriftBytes: () => number;
   readonly clockSkewMs: () => number | null;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Makes the function that /metrics calls. */
 export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<FileserverMetrics> {
   const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
-  const certificateEndMs =
-    deps.certificate === undefined ? undefined : Date.parse(new X509Certificate(deps.certificate).validTo);
   return async () => {
     const host = await gauges.read();
     return deps.telemetry.document({
@@ -46,8 +41,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<FileserverMetr
       reserveBytes: deps.reserveBytes,
       quotaDriftBytes: deps.quotaDriftBytes(),
       version: VERSION,
-      certDaysLeft:
-        certificateEndMs === undefined ? null : Math.floor((certificateEndMs - deps.clock.wallMs()) / DAY_MS),
+      certDaysLeft: deps.certDaysLeft(),
       clockSkewMs: deps.clockSkewMs(),
       storageFailed: deps.storage.failure !== undefined,
     });

@@ -28,9 +28,9 @@ import { createFileService, type FileService, type ServiceLimits } from "./file-
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
 import { startMetricsListener } from "./metrics-listener.ts";
+import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { nodeMetrics } from "./node-metrics.ts";
 import { ServingState } from "./serving-state.ts";
-import type { TlsMaterial } from "./tls-material.ts";
 
 /** Everything that is set from outside. */
 export interface FileServerOptions {
@@ -46,7 +46,7 @@ export interface FileServerOptions {
   /** host:port of each MetaServer; none for a node that stands alone. */
   readonly metaservers: readonly string[];
   readonly reserveBytes: bigint;
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsSource | undefined;
   readonly reflection: boolean;
   readonly passwordPath: boolean;
   readonly identity: IdentitySettings;
@@ -74,6 +74,8 @@ export interface RunningFileServer {
   readonly storage: Storage;
   readonly telemetry: NodeTelemetry;
   readonly state: ServingState;
+  /** Reads the certificate files again now; unusable ones change nothing. */
+  reloadCertificate(): Promise<void>;
   /** Refuses new calls, lets running ones finish for graceMs, closes everything. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -129,8 +131,9 @@ async function assemble(
   const drift = new DriftWatch({ ...opened, owners: () => service.usage.owners() });
   closers.push(() => drift.stop());
 
+  const certificate = await openCertificate(options, opened, () => link, closers);
   const grpc = createGrpcFront({
-    tls: options.tls,
+    tls: certificate?.material,
     reflection: options.reflection,
     service,
     sessions,
@@ -145,6 +148,7 @@ async function assemble(
     );
   });
   closers.push(() => grpc.server.close());
+  certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
   storage.onFailure((reason) => {
     log.error("storage_failed", { reason });
     grpc.health.setServing(FileServer.typeName, false);
@@ -156,7 +160,7 @@ async function assemble(
         service,
         dataFolder: options.dataFolder,
         reserveBytes: options.reserveBytes,
-        certificate: options.tls?.cert,
+        certDaysLeft: () => certificate?.daysLeft ?? null,
         connections: () => grpc.server.connectionCount(),
         quotaDriftBytes: () => drift.driftBytes,
         clockSkewMs: () => link?.clockSkewMs ?? null,
@@ -173,7 +177,7 @@ async function assemble(
   );
   closers.push(() => metrics.close());
   if (options.metaservers.length > 0) {
-    link = await startLink(options, { ...opened, service, bound }, closers);
+    link = await startLink(options, { ...opened, service, bound, certificate }, closers);
   }
   state.serve();
   const stop = async (graceMs = DRAIN_MS): Promise<void> => {
@@ -182,7 +186,17 @@ async function assemble(
     await grpc.server.drain(graceMs);
     for (const close of closers.toReversed()) await close();
   };
-  return { grpcPort: bound.port, metricsPort: metrics.port, service, storage, telemetry, state, stop };
+  const reloadCertificate = async (): Promise<void> => certificate?.reload();
+  return {
+    grpcPort: bound.port,
+    metricsPort: metrics.port,
+    service,
+    storage,
+    telemetry,
+    state,
+    reloadCertificate,
+    stop,
+  };
 }
 
 async function openParts(
@@ -261,20 +275,45 @@ function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLin
   return link.claimRoot(username);
 }
 
+/** The node's certificate; its renewal goes over the link to the MetaServer. */
+async function openCertificate(
+  options: FileServerOptions,
+  opened: Opened,
+  link: () => MetaLink | undefined,
+  closers: Closers,
+): Promise<NodeCertificate | undefined> {
+  if (options.tls === undefined) return undefined;
+  const renew = async (): Promise<string> => {
+    const open = link();
+    if (open === undefined) throw new Error("the link to the metaserver is not there yet");
+    return open.renewCertificate();
+  };
+  const certificate = await NodeCertificate.open(options.tls, {
+    clock: opened.clock,
+    log: opened.log,
+    random: Math.random,
+    renew: options.metaservers.length === 0 ? undefined : renew,
+  });
+  closers.push(() => certificate.close());
+  return certificate;
+}
+
 interface LinkParts extends Opened {
+  readonly certificate: NodeCertificate | undefined;
   readonly service: FileService;
   readonly bound: { readonly host: string; readonly port: number };
 }
 
 async function startLink(options: FileServerOptions, parts: LinkParts, closers: Closers): Promise<MetaLink> {
-  const { bound, storage, service, state, clock, random, log } = parts;
+  const { bound, storage, service, state, certificate, clock, random, log } = parts;
   const channel = new GrpcChannel({
     addresses: options.metaservers,
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    ...(certificate === undefined ? {} : { tls: certificate.material }),
     backoff: { maxMs: LINK_BACKOFF_MAX_MS },
     clock,
   });
   closers.push(() => channel.close());
+  certificate?.onChange((tls) => channel.updateTls(tls));
   const link = new MetaLink({
     client: createClient(MetaServer, channel),
     node: {

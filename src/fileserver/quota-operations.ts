@@ -5,13 +5,13 @@ import { canonicalUsername } from "#base/names.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { Peer } from "#grpc/handler.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
+import type { RateLimiter } from "#identity/rate-limiter.ts";
 import { decide, decideQuotaView } from "#policy/decide.ts";
 import type { GetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { Access } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 
 /** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
 export const PASSWORD_HASH_HEADER = "x-admin-password-hash";

@@ -4,6 +4,7 @@ import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { VERSION } from "#base/version.ts";
+import type { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type {
   EndSessionRequest,
@@ -13,7 +14,6 @@ import type {
 } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
 import type { Caller } from "./caller.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 import type { RootKeeper } from "./root-keeper.ts";
 
 /** What the operations are made from. */

@@ -6,6 +6,8 @@ import type { Metadata } from "./metadata.ts";
 export interface PeerCertificate {
   /** True only when the chain verified against the server's `ca`; a handler decides what follows from false. */
   readonly authorized: boolean;
+  /** The TLS layer's code for why it did not verify, such as CERT_HAS_EXPIRED; undefined when it did. */
+  readonly problem: string | undefined;
   /** As node:tls prints it; parse entry by entry, never by splitting on commas. */
   readonly subjectAltName: string | undefined;
   readonly fingerprint256: string;

@@ -93,7 +93,7 @@ export class GrpcChannel {
   readonly #backoff: Backoff;
   readonly #random: () => number;
   readonly #core: ChannelCore;
-  readonly #transportDeps: TransportDeps;
+  #transportDeps: TransportDeps;
   readonly #waiters = new Set<CallWaiter>();
   readonly #transports = new Set<Transport>();
   #current: Transport | undefined;
@@ -135,6 +135,22 @@ export class GrpcChannel {
 
   get state(): ChannelState {
     return this.#state;
+  }
+
+  /**
+   * Uses new certificates from now on: the next call makes a new connection, calls in progress finish on the old one. What waits for a
+   * connection is tried with the new ones at once.
+   */
+  updateTls(tls: ChannelTls): void {
+    if (this.#transportDeps.tls === undefined) throw new TypeError("the channel was made without TLS");
+    this.#transportDeps = { ...this.#transportDeps, tls };
+    this.#current?.retire();
+    if (this.#state !== "transient-failure") return;
+    this.#cancelBackoff?.();
+    this.#failures = 0;
+    this.#state = "idle";
+    this.#holdProcess();
+    if (this.#waiters.size > 0) void this.#connect();
   }
 
   /** Ends the channel: calls in progress and calls that wait fail, and nothing of it keeps the process alive. */
@@ -224,12 +240,18 @@ export class GrpcChannel {
   async #connect(): Promise<void> {
     this.#state = "connecting";
     for (const address of this.#addresses) {
+      const deps = this.#transportDeps;
       try {
-        const transport = await Transport.connect(address, this.#transportDeps, (giveUp) => {
+        const transport = await Transport.connect(address, deps, (giveUp) => {
           this.#giveUpConnecting = giveUp;
         });
         this.#giveUpConnecting = undefined;
         if (this.isShutDown) return transport.destroy();
+        // New certificates came meanwhile.
+        if (deps !== this.#transportDeps) {
+          transport.destroy();
+          return await this.#connect();
+        }
         this.#transports.add(transport);
         if (!transport.isUsable) continue;
         return this.#connected(transport);

@@ -19,6 +19,7 @@ const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
   if (certificate.raw === undefined || Object.keys(certificate.subject ?? {}).length === 0) return undefined;
   return {
     authorized: socket.authorized,
+    problem: socket.authorized ? undefined : String(socket.authorizationError),
     subjectAltName: certificate.subjectaltname,
     fingerprint256: certificate.fingerprint256,
     raw: certificate.raw,

@@ -50,9 +50,9 @@ export class Transport {
     this.address = address;
     this.#session = session;
     this.#deps = deps;
-    session.on("goaway", () => this.#retire());
+    session.on("goaway", () => this.retire());
     session.on("close", () => {
-      this.#retire();
+      this.retire();
       deps.onClosed(this);
     });
     this.#startKeepalive();
@@ -135,11 +135,12 @@ export class Transport {
 
   /** Closes at once; calls in progress fail. */
   destroy(): void {
-    this.#retire();
+    this.retire();
     this.#session.destroy(undefined, constants.NGHTTP2_CANCEL);
   }
 
-  #retire(): void {
+  /** Takes no more calls; those in progress finish, then it closes. */
+  retire(): void {
     if (!this.#isUsable) return;
     this.#isUsable = false;
     this.#stopKeepalive?.();

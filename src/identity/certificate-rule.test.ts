@@ -55,7 +55,7 @@ async function makeAuthority(name: string): Promise<Authority> {
 let cluster: Authority;
 let other: Authority;
 let server: Server;
-let seen: { certificate: Uint8Array | undefined; authorized: boolean } | undefined;
+let seen: { certificate: Uint8Array | undefined; authorized: boolean; problem?: string } | undefined;
 
 async function make(recipe: Recipe): Promise<Made> {
   const keys = await makeKeys();
@@ -86,7 +86,8 @@ before(async () => {
   const options = { key: own.key, cert: own.pem, ca: cluster.certificate.toString("pem") };
   server = createServer({ ...options, requestCert: true, rejectUnauthorized: false }, (socket) => {
     const raw = socket.getPeerCertificate().raw as Uint8Array | undefined;
-    seen = { certificate: raw, authorized: socket.authorized };
+    const problem = socket.authorizationError as unknown;
+    seen = { certificate: raw, authorized: socket.authorized, problem: String(problem) };
     socket.end("seen");
   });
   server.listen(0, "127.0.0.1");
@@ -184,7 +185,7 @@ const REFUSED: readonly [string, Recipe][] = [
 test(`${REFUSED.length} other kinds of certificates are refused, and none at all (spec 5.6, C-07)`, {
   timeout: 30_000,
 }, async () => {
-  assert.deepEqual(await show(undefined), { allowed: false, reason: "no client certificate" });
+  assert.deepEqual(await show(undefined), { allowed: false, reason: "is missing" });
   for (const [what, recipe] of REFUSED) {
     const verdict = await show(await make(recipe));
     assert.equal(verdict.allowed, false, what);
@@ -203,11 +204,11 @@ test("names alone never allow: without the TLS layer's word, or outside its date
   // A connection may outlive its certificate.
   assert.equal(
     judgeCertificate({ certificate: der, authorized: true }, nowMs + 2 * DAY_MS).reason,
-    "expired",
+    "has expired",
   );
   assert.equal(
     judgeCertificate({ certificate: der, authorized: true }, nowMs - 2 * DAY_MS).reason,
-    "not yet valid",
+    "is not yet valid",
   );
   for (const usages of [[SERVER_USAGE], ["1.3.6.1.5.5.7.3.4"]]) {
     const wrong = await make({ sans: dns("n1.cluster.local"), usages });

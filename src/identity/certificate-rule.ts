@@ -7,6 +7,8 @@ export interface PeerCertificate {
   readonly certificate: Uint8Array | X509Certificate | undefined;
   /** `socket.authorized`: the chain leads to the cluster's authority and is in date. */
   readonly authorized: boolean;
+  /** Why not, as the TLS layer codes it (`socket.authorizationError`); for the reason only. */
+  readonly problem?: string | undefined;
 }
 
 /** What the rule says of a certificate. */
@@ -16,13 +18,19 @@ export interface CertificateVerdict {
   readonly nodeId?: string;
   /** SHA-256 of the public key (SPKI) in hex, to know a key again (decision D20). */
   readonly keyFingerprint?: string;
-  /** Why not, in words for a log. */
+  /** Why not, as the end of a sentence that begins with "the certificate". */
   readonly reason?: string;
 }
 
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USAGE = "2.5.29.37.0";
 const NODE_NAME = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)\.cluster\.local$/;
+/** What the TLS layer's codes mean; any other is about the authority. */
+const UNVERIFIED: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "has expired",
+  CERT_NOT_YET_VALID: "is not yet valid",
+  INVALID_PURPOSE: "is not for clients",
+};
 const OTHER_NAMES: readonly string[] = ["fileserver", "localhost"];
 
 /**
@@ -35,19 +43,20 @@ export function judgeCertificate(peer: PeerCertificate, nowWallMs: number): Cert
     peer.certificate === undefined ||
     (peer.certificate instanceof Uint8Array && peer.certificate.length === 0)
   ) {
-    return refused("no client certificate");
+    return refused("is missing");
   }
   // Without this the chain was not verified, and nothing in the certificate means anything.
-  if (!peer.authorized) return refused("not verified: another authority, not in date, or not for clients");
+  if (!peer.authorized)
+    return refused(UNVERIFIED[peer.problem ?? ""] ?? "was not signed by this cluster's authority");
   let certificate: X509Certificate;
   try {
     certificate =
       peer.certificate instanceof X509Certificate ? peer.certificate : new X509Certificate(peer.certificate);
   } catch {
-    return refused("cannot be parsed");
+    return refused("cannot be read");
   }
-  if (nowWallMs < certificate.validFromDate.getTime()) return refused("not yet valid");
-  if (nowWallMs > certificate.validToDate.getTime()) return refused("expired");
+  if (nowWallMs < certificate.validFromDate.getTime()) return refused("is not yet valid");
+  if (nowWallMs > certificate.validToDate.getTime()) return refused("has expired");
   if (certificate.ca) return refused("is an authority's certificate");
   // Node's name for the extended key usages; undefined when there is no such extension.
   const usages = certificate.keyUsage as readonly string[] | undefined;

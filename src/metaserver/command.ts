@@ -1,22 +1,22 @@
 // The command `grove metaserver`: reads flags and environment, builds the real parts, runs until a signal.
-
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT } from "#base/limits.ts";
-import { errorText, type Logger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { VERSION } from "#base/version.ts";
 import { openDirectory } from "#directory/open-directory.ts";
-import type { ListenAddress, ServerTls } from "#grpc/server.ts";
+import type { ListenAddress } from "#grpc/server.ts";
 import { type IdentitySettings, readIdentitySettings, requireServable } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 
@@ -28,6 +28,10 @@ interface MetaServerFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
+  readonly caDir?: string;
+  readonly certDays: number;
+  readonly revoked?: string;
+  readonly id: string;
   readonly mock?: boolean;
   readonly idpCa?: string;
   readonly reflection?: boolean;
@@ -38,6 +42,7 @@ interface MetaServerFlags {
 
 const EXAMPLES = `
 Examples:
+  grove metaserver -data /var/lib/grove/metaserver -ca_dir /etc/grove/ca -advertise meta.example.net:50050
   grove metaserver -data /var/lib/grove/metaserver -tls_cert m.crt -tls_key m.key -tls_ca ca.crt
   grove metaserver -mock -listen 127.0.0.1:50050      a trial without certificates; accepts mock tokens
 
@@ -57,6 +62,16 @@ export function command(): Command {
     .option("--tls-cert <file>", "certificate of this server, PEM")
     .option("--tls-key <file>", "key of that certificate, PEM")
     .option("--tls-ca <file>", "authority of the cluster, whose certificates FileServers show, PEM")
+    .option(
+      "--ca-dir <folder>",
+      "the cluster's authority ('grove ca init'): signs for nodes that join, renews, and issues this server's own certificate",
+    )
+    .option("--cert-days <days>", "life of the certificates that it signs", parseDays, 90)
+    .option(
+      "--revoked <file>",
+      "serial numbers of certificates that no longer count (default: revoked in -ca_dir)",
+    )
+    .option("--id <id>", "name of this server in the certificate that it issues itself", "metaserver")
     .option("--mock", "accept mock tokens and FileServers without certificates; for trials only")
     .option(
       "--idp-ca <file>",
@@ -87,12 +102,17 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const settings = readIdentitySettings(process.env);
   const mock = flags.mock === true || settings.mock;
   requireServable({ ...settings, mock });
-  const tls = await readTls(flags);
-  const listen = listenAddress(flags, tls !== undefined && !mock);
-  warnOfGaps(settings, { mock, hasTls: tls !== undefined }, log);
+  const hasTls = [flags.caDir, flags.tlsCert, flags.tlsKey, flags.tlsCa].some((flag) => flag !== undefined);
+  const listen = listenAddress(flags, hasTls && !mock);
+  warnOfGaps(settings, { mock, hasTls }, log);
   const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
   makePrivateFolder(folder);
+  const certificates = await openCertificates(
+    { ...flags, listen: flags.listen, advertise: flags.advertise },
+    folder,
+    { clock: systemClock, log, random: Math.random },
+  );
   const clusterIdFile = await openClusterIdFile(folder);
   const directory = await openDirectory(flags.meta ?? `sqlite:${folder}/metadata.db`, { clock: systemClock });
   try {
@@ -110,19 +130,45 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       clock: systemClock,
       log,
       listen,
-      tls,
+      tls: certificates.served(),
+      certificates,
       mock,
       reflection: flags.reflection === true,
     });
+    const stopReloading = reloadOnHangup(certificates, log);
     const address = formatHostPort(server.address);
     log.info("serving", { version: VERSION, address, advertised: flags.advertise ?? address, mock });
     // A store that has failed for good recovers by a restart, which is whoever started us's affair.
     const ended = directory.failed.then((error) => Promise.reject(error));
-    return { stop: () => server.stop(), ended };
+    return {
+      ended,
+      async stop() {
+        stopReloading();
+        await server.stop();
+        await certificates.close();
+      },
+    };
   } catch (error) {
     await directory.close();
+    await certificates.close();
     throw error;
   }
+}
+
+/** SIGHUP reads the certificate files again; returns how to stop listening for it. */
+function reloadOnHangup(certificates: MetaCertificates, log: Logger): () => void {
+  const onHangup = (): void => {
+    log.info("reload");
+    void certificates.keeper?.reload();
+  };
+  process.on("SIGHUP", onHangup);
+  return () => process.off("SIGHUP", onHangup);
+}
+
+function parseDays(text: string): number {
+  const days = Number(text);
+  if (days > 0 && days <= 825) return days;
+  throw new InvalidArgumentError("write a number of days above 0, at most 825.");
 }
 
 /** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */
@@ -136,26 +182,6 @@ function listenAddress(flags: MetaServerFlags, isSafe: boolean): ListenAddress {
     "without TLS, or in mock mode, whoever is on the way can be anybody: give -tls_cert, -tls_key and -tls_ca, " +
       "listen on 127.0.0.1, or add -insecure to allow it all the same",
   );
-}
-
-async function readTls(
-  flags: MetaServerFlags,
-): Promise<Omit<ServerTls, "requestClientCertificate"> | undefined> {
-  const { tlsCert, tlsKey, tlsCa } = flags;
-  if (tlsCert === undefined && tlsKey === undefined && tlsCa === undefined) return undefined;
-  if (tlsCert === undefined || tlsKey === undefined || tlsCa === undefined) {
-    throw new GroveError("BAD_ARGUMENT", "TLS needs all three of -tls_cert, -tls_key and -tls_ca");
-  }
-  const [cert, key, ca] = await Promise.all([tlsCert, tlsKey, tlsCa].map(readPem));
-  return cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca };
-}
-
-async function readPem(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (cause) {
-    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}: ${errorText(cause)}`, { cause });
-  }
 }
 
 /** A MetaServer has no listener for security events: they stand in its log, a fatal one as an error (spec 5.7). */

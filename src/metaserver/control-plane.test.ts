@@ -3,15 +3,16 @@ import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type Authority, loadOrCreateAuthority, NODE_CERTIFICATE_LIFETIME_MS } from "#authority/authority.ts";
+import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import {
   exportPrivateKey,
+  exportPublicKey,
   importPrivateKey,
   makeKeyPair,
   makeLeafCertificate,
 } from "#authority/certificate-maker.ts";
 import { ManualClock, systemClock } from "#base/clock.ts";
-import { NODE_LEASE_MS } from "#base/limits.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -63,7 +64,7 @@ async function startCluster(t: TestContext): Promise<Cluster> {
       const privateKey = await importPrivateKey(await readFile(join(folder, "ca", "ca.key"), "utf8"));
       const cert = await makeLeafCertificate(
         { certificatePem: authority.certificatePem, privateKey },
-        { commonName: "test", dnsNames, ipAddresses: [], publicKey: keys.publicKey },
+        { commonName: "test", dnsNames, ipAddresses: [], publicKey: await exportPublicKey(keys.publicKey) },
         { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) },
       );
       return { ca: authority.certificatePem, cert, key: await exportPrivateKey(keys.privateKey) };

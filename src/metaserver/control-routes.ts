@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -42,6 +43,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         clusterId: lease.clusterId,
         heartbeatSeconds: HEARTBEAT_INTERVAL_MS / 1_000,
         epoch: BigInt(lease.epoch),
+        serverVersion: VERSION,
       };
     },
 

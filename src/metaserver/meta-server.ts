@@ -12,7 +12,9 @@ import { addReflection } from "#grpc/reflection.ts";
 import { GrpcServer, type ListenAddress, type ServerTls } from "#grpc/server.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { MetaCertificates } from "./certificates.ts";
 import { controlRoutes } from "./control-routes.ts";
+import { enrolmentRoutes } from "./enrolment-routes.ts";
 import { mapError } from "./map-error.ts";
 import { userRoutes } from "./user-routes.ts";
 
@@ -26,6 +28,8 @@ export interface MetaServerDeps {
   readonly listen: ListenAddress;
   /** Certificates; the client's is asked for, not required, so that users come over the same port (spec 5.6). */
   readonly tls?: Omit<ServerTls, "requestClientCertificate"> | undefined;
+  /** Keeps them fresh and signs others'; undefined for certificates that never change. */
+  readonly certificates?: MetaCertificates | undefined;
   /** Mock mode: control calls need no certificate (spec 5.6, 5.7). */
   readonly mock: boolean;
   readonly reflection: boolean;
@@ -41,7 +45,7 @@ export interface RunningMetaServer {
 
 /** Listens and answers `grpc.health.v1` for the service and for the whole. */
 export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMetaServer> {
-  const { directory, log, tls } = deps;
+  const { directory, log, tls, certificates } = deps;
   const server = new GrpcServer({
     ...(tls === undefined ? {} : { tls: { ...tls, requestClientCertificate: true } }),
     clock: deps.clock,
@@ -53,7 +57,20 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
         error: errorText(error),
       }),
   });
-  server.addService(MetaServer, { ...userRoutes(deps), ...controlRoutes(deps) });
+  certificates?.onChange((material) => server.updateTls({ ...material, requestClientCertificate: true }));
+  const speakerDeps = {
+    ...deps,
+    isRevoked: (serial: string) => certificates?.revocations?.isRevoked(serial) === true,
+  };
+  server.addService(MetaServer, {
+    ...userRoutes(deps),
+    ...controlRoutes(speakerDeps),
+    ...enrolmentRoutes({
+      ...speakerDeps,
+      authority: certificates?.authority,
+      isOwnName: (name) => certificates?.isOwnName(name) ?? false,
+    }),
+  });
   const health = new HealthService();
   health.addTo(server);
   health.setServing(MetaServer.typeName, true);

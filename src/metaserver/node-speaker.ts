@@ -1,4 +1,5 @@
 // Who may speak in a control call, and for which node (spec 5.6, D19, D20).
+import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
@@ -13,6 +14,17 @@ export interface NodeSpeakerDeps {
   readonly mock: boolean;
   readonly clock: Clock;
   readonly log: Logger;
+  /** True for the serial number (hex) of a certificate that the operator has revoked; undefined where there is no list. */
+  readonly isRevoked?: ((serial: string) => boolean) | undefined;
+}
+
+/** A certificate that may make control calls. */
+export interface NodeCertificate {
+  /** The node that it names; undefined for one that names none. */
+  readonly nodeId: string | undefined;
+  readonly keyFingerprint: string;
+  /** DER. */
+  readonly raw: Uint8Array;
 }
 
 /**
@@ -41,20 +53,27 @@ export function speakerFor(fsId: string, context: CallContext, deps: NodeSpeaker
   return { kind: "named", keyFingerprint };
 }
 
-function verdictOf(
-  context: CallContext,
-  deps: NodeSpeakerDeps,
-): { readonly nodeId: string | undefined; readonly keyFingerprint: string } {
-  const shown = context.peer.certificate;
-  const { allowed, nodeId, keyFingerprint, reason } = judgeCertificate(
-    { certificate: shown?.raw, authorized: shown?.authorized === true },
-    deps.clock.wallMs(),
-  );
-  if (!allowed || keyFingerprint === undefined) refuse(context, deps, reason ?? "is not allowed");
-  return { nodeId, keyFingerprint };
+/** The certificate of the caller, outside mock mode and in it. Throws CLIENT_CERT_REQUIRED when it may make no control calls. */
+export function requireCertificate(context: CallContext, deps: NodeSpeakerDeps): NodeCertificate {
+  return verdictOf(context, deps);
 }
 
-/** The caller learns that its certificate will not do; why is for the operator's log, since it may be an attacker who asks. */
+function verdictOf(context: CallContext, deps: NodeSpeakerDeps): NodeCertificate {
+  const shown = context.peer.certificate;
+  const { allowed, nodeId, keyFingerprint, reason } = judgeCertificate(
+    { certificate: shown?.raw, authorized: shown?.authorized === true, problem: shown?.problem },
+    deps.clock.wallMs(),
+  );
+  if (!allowed || keyFingerprint === undefined || shown === undefined) {
+    refuse(context, deps, reason ?? "is not allowed");
+  }
+  if (deps.isRevoked?.(new X509Certificate(shown.raw).serialNumber) === true) {
+    refuse(context, deps, "has been revoked");
+  }
+  return { nodeId, keyFingerprint, raw: shown.raw };
+}
+
+/** Tells the caller why, since the operator of a node looks into the node's log; it says nothing that the certificate does not. */
 function refuse(context: CallContext, deps: NodeSpeakerDeps, reason: string): never {
   deps.log.warn("control_call_refused", {
     method: context.method.name,
@@ -63,6 +82,7 @@ function refuse(context: CallContext, deps: NodeSpeakerDeps, reason: string): ne
   });
   throw new GroveError(
     "CLIENT_CERT_REQUIRED",
-    "a cluster control call needs a client certificate of this cluster that may speak for this node",
+    `a cluster control call needs a client certificate of this cluster that may speak for this node; the one shown ${reason}`,
+    { metadata: { certificate: reason } },
   );
 }

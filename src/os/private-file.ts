@@ -41,6 +41,18 @@ export async function writePrivateFile(path: string, content: string | Uint8Arra
   await writeFileAtomic(path, content, { mode: 0o600 });
 }
 
+/** Makes a file with mode 0600 that must not be there yet; resolves when it is on stable storage. Rejects with EEXIST. */
+export async function createPrivateFile(path: string, content: string | Uint8Array): Promise<void> {
+  const handle = await open(path, "wx", 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await syncDirectory(dirname(path));
+}
+
 /** Removes a file for good; one that is not there is no error. */
 export async function removePrivateFile(path: string): Promise<void> {
   try {

@@ -20,6 +20,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/(:\/\/[^/\s:@]*):[^@\s/]+@/g, `$1:${REDACTED}@`],
   // Tokens and hashes by their shape.
   [/sst_[A-Za-z0-9_-]{6,}/g, `sst_${REDACTED}`],
+  [/gjt_[0-9A-Za-z._-]{6,}/g, `gjt_${REDACTED}`],
   [/mock-jwt\.[^\s"',]*/gi, `mock-jwt.${REDACTED}`],
   [/(?:ey[JA]|ew[o0])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*/g, "[redacted jwt]"],
   [/\$argon2(?:id?|d)\$[^\s"']+/g, "[redacted argon2]"],

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiEQoPR2V0Um9vdHNSZXF1ZXN0IjEKEEdldFJvb3RzUmVzcG9uc2USHQoFcm9vdHMYASADKAsyDi5ncm92ZS52MS5Sb290IlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKSAgoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBQg8KDV9kaXNrX3Jlc2VydmVKBAgEEAUiYAoIUm9vdEluZm8SDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgEEiMKBmdyYW50cxgEIAMoCzITLmdyb3ZlLnYxLlJvb3RHcmFudCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIloKGlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSGQoRaGVhcnRiZWF0X3NlY29uZHMYAiABKA0SDQoFZXBvY2gYAyABKAQifAoQSGVhcnRiZWF0UmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIVCg1yb290c192ZXJzaW9uGAMgASgEEhEKCWRpc2tfZnJlZRgEIAEoBBIQCghkcmFpbmluZxgFIAEoCBIOCgZub3dfbXMYBiABKAMiRQoRSGVhcnRiZWF0UmVzcG9uc2USDQoFa25vd24YASABKAgSEQoJc2VuZF9mdWxsGAIgASgIEg4KBm5vd19tcxgDIAEoAyJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlIkIKEENsYWltUm9vdFJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFZnNfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQiRAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJMpEECgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiEQoPR2V0Um9vdHNSZXF1ZXN0IjEKEEdldFJvb3RzUmVzcG9uc2USHQoFcm9vdHMYASADKAsyDi5ncm92ZS52MS5Sb290IlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKSAgoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBQg8KDV9kaXNrX3Jlc2VydmVKBAgEEAUiYAoIUm9vdEluZm8SDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgEEiMKBmdyYW50cxgEIAMoCzITLmdyb3ZlLnYxLlJvb3RHcmFudCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJInIKGlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSGQoRaGVhcnRiZWF0X3NlY29uZHMYAiABKA0SDQoFZXBvY2gYAyABKAQSFgoOc2VydmVyX3ZlcnNpb24YBCABKAkifAoQSGVhcnRiZWF0UmVxdWVzdBINCgVmc19pZBgBIAEoCRINCgVlcG9jaBgCIAEoBBIVCg1yb290c192ZXJzaW9uGAMgASgEEhEKCWRpc2tfZnJlZRgEIAEoBBIQCghkcmFpbmluZxgFIAEoCBIOCgZub3dfbXMYBiABKAMiRQoRSGVhcnRiZWF0UmVzcG9uc2USDQoFa25vd24YASABKAgSEQoJc2VuZF9mdWxsGAIgASgIEg4KBm5vd19tcxgDIAEoAyJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlIkIKEENsYWltUm9vdFJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFZnNfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQiRAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJIoEBCg9Kb2luTm9kZVJlcXVlc3QSDQoFdG9rZW4YASABKAkSDwoHbm9kZV9pZBgCIAEoCRIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAMgASgJEg0KBW5hbWVzGAQgAygJEhEKCWFkZHJlc3NlcxgFIAMoCRIPCgd2ZXJzaW9uGAYgASgJIlAKEEpvaW5Ob2RlUmVzcG9uc2USDwoHbm9kZV9pZBgBIAEoCRITCgtjZXJ0aWZpY2F0ZRgCIAEoCRIWCg5zZXJ2ZXJfdmVyc2lvbhgDIAEoCSIqChdSZW5ld0NlcnRpZmljYXRlUmVxdWVzdBIPCgdub2RlX2lkGAEgASgJIi8KGFJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZRITCgtjZXJ0aWZpY2F0ZRgBIAEoCTKvBQoKTWV0YVNlcnZlchJBCghHZXRSb290cxIZLmdyb3ZlLnYxLkdldFJvb3RzUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFJvb3RzUmVzcG9uc2USQQoITmF2aWdhdGUSGS5ncm92ZS52MS5OYXZpZ2F0ZVJlcXVlc3QaGi5ncm92ZS52MS5OYXZpZ2F0ZVJlc3BvbnNlEl8KElJlZ2lzdGVyRmlsZVNlcnZlchIjLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlcXVlc3QaJC5ncm92ZS52MS5SZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRJECglIZWFydGJlYXQSGi5ncm92ZS52MS5IZWFydGJlYXRSZXF1ZXN0GhsuZ3JvdmUudjEuSGVhcnRiZWF0UmVzcG9uc2USRAoJUm9vdFNoYXJlEhouZ3JvdmUudjEuUm9vdFNoYXJlUmVxdWVzdBobLmdyb3ZlLnYxLlJvb3RTaGFyZVJlc3BvbnNlEkoKC1Jvb3RVbnNoYXJlEhwuZ3JvdmUudjEuUm9vdFVuc2hhcmVSZXF1ZXN0Gh0uZ3JvdmUudjEuUm9vdFVuc2hhcmVSZXNwb25zZRJECglDbGFpbVJvb3QSGi5ncm92ZS52MS5DbGFpbVJvb3RSZXF1ZXN0GhsuZ3JvdmUudjEuQ2xhaW1Sb290UmVzcG9uc2USQQoISm9pbk5vZGUSGS5ncm92ZS52MS5Kb2luTm9kZVJlcXVlc3QaGi5ncm92ZS52MS5Kb2luTm9kZVJlc3BvbnNlElkKEFJlbmV3Q2VydGlmaWNhdGUSIS5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBoiLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -296,6 +296,13 @@ export type RegisterFileServerResponse = Message<"grove.v1.RegisterFileServerRes
    * @generated from field: uint64 epoch = 3;
    */
   epoch: bigint;
+
+  /**
+   * Software version of the MetaServer; empty from one older than this field.
+   *
+   * @generated from field: string server_version = 4;
+   */
+  serverVersion: string;
 };
 
 /**
@@ -541,6 +548,119 @@ export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE_
   messageDesc(file_grove_v1_meta_server, 16);
 
 /**
+ * @generated from message grove.v1.JoinNodeRequest
+ */
+export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
+  /**
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * @generated from field: string node_id = 2;
+   */
+  nodeId: string;
+
+  /**
+   * PKCS #10 in PEM. Only its key counts: what it says of names is not read.
+   *
+   * @generated from field: string certificate_request = 3;
+   */
+  certificateRequest: string;
+
+  /**
+   * Under which clients will reach the node.
+   *
+   * @generated from field: repeated string names = 4;
+   */
+  names: string[];
+
+  /**
+   * @generated from field: repeated string addresses = 5;
+   */
+  addresses: string[];
+
+  /**
+   * Software version of the node.
+   *
+   * @generated from field: string version = 6;
+   */
+  version: string;
+};
+
+/**
+ * Describes the message grove.v1.JoinNodeRequest.
+ * Use `create(JoinNodeRequestSchema)` to create a new message.
+ */
+export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 17);
+
+/**
+ * @generated from message grove.v1.JoinNodeResponse
+ */
+export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
+  /**
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * PEM.
+   *
+   * @generated from field: string certificate = 2;
+   */
+  certificate: string;
+
+  /**
+   * @generated from field: string server_version = 3;
+   */
+  serverVersion: string;
+};
+
+/**
+ * Describes the message grove.v1.JoinNodeResponse.
+ * Use `create(JoinNodeResponseSchema)` to create a new message.
+ */
+export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 18);
+
+/**
+ * @generated from message grove.v1.RenewCertificateRequest
+ */
+export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"> & {
+  /**
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+};
+
+/**
+ * Describes the message grove.v1.RenewCertificateRequest.
+ * Use `create(RenewCertificateRequestSchema)` to create a new message.
+ */
+export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 19);
+
+/**
+ * @generated from message grove.v1.RenewCertificateResponse
+ */
+export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateResponse"> & {
+  /**
+   * PEM.
+   *
+   * @generated from field: string certificate = 1;
+   */
+  certificate: string;
+};
+
+/**
+ * Describes the message grove.v1.RenewCertificateResponse.
+ * Use `create(RenewCertificateResponseSchema)` to create a new message.
+ */
+export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 20);
+
+/**
  * @generated from service grove.v1.MetaServer
  */
 export const MetaServer: GenService<{
@@ -605,6 +725,26 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof ClaimRootRequestSchema;
     output: typeof ClaimRootResponseSchema;
+  },
+  /**
+   * Signs the first certificate of a new node, which shows a one-time token instead of a certificate.
+   *
+   * @generated from rpc grove.v1.MetaServer.JoinNode
+   */
+  joinNode: {
+    methodKind: "unary";
+    input: typeof JoinNodeRequestSchema;
+    output: typeof JoinNodeResponseSchema;
+  },
+  /**
+   * Signs the caller's certificate again: the same key, id, names and addresses, and a new end.
+   *
+   * @generated from rpc grove.v1.MetaServer.RenewCertificate
+   */
+  renewCertificate: {
+    methodKind: "unary";
+    input: typeof RenewCertificateRequestSchema;
+    output: typeof RenewCertificateResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_grove_v1_meta_server, 0);

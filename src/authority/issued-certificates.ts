@@ -1,0 +1,102 @@
+// Remembers what the authority has signed: a file for each certificate, so that processes beside each other need no lock.
+import { X509Certificate } from "node:crypto";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { GroveError } from "#base/errors.ts";
+import { ISSUED_CERTIFICATES_MAX, ISSUED_KEPT_AFTER_END_MS } from "#base/limits.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+
+const FILE = /^[0-9a-f]{1,40}\.crt$/;
+
+/** A certificate that the authority has signed. */
+export interface IssuedRecord {
+  /** Lower-case hex without leading zeros. */
+  readonly serial: string;
+  /** The node's id: the certificate's common name. */
+  readonly id: string;
+  readonly notBeforeWallMs: number;
+  readonly notAfterWallMs: number;
+  readonly certificatePem: string;
+}
+
+/** The folder of signed certificates. */
+export class IssuedCertificates {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Adds one; those that ended more than 30 days ago are forgotten. Throws OVERLOADED beyond 100,000. */
+  async add(certificatePem: string, nowWallMs: number): Promise<void> {
+    makePrivateFolder(this.#folder);
+    const names = await this.#names();
+    if (names.length >= ISSUED_CERTIFICATES_MAX) {
+      await this.#forgetEnded(nowWallMs);
+      if ((await this.#names()).length >= ISSUED_CERTIFICATES_MAX) {
+        throw new GroveError(
+          "OVERLOADED",
+          `the authority has ${ISSUED_CERTIFICATES_MAX} certificates that still count`,
+        );
+      }
+    }
+    const serial = normalSerial(new X509Certificate(certificatePem).serialNumber);
+    await writeFileAtomic(join(this.#folder, `${serial}.crt`), certificatePem, { mode: 0o600 });
+  }
+
+  /** All of them, by id and then the newest first; those that ended more than 30 days ago are forgotten on the way. */
+  async list(nowWallMs: number): Promise<IssuedRecord[]> {
+    await this.#forgetEnded(nowWallMs);
+    const records: IssuedRecord[] = [];
+    for (const name of await this.#names()) {
+      const record = await this.#read(name);
+      if (record !== undefined) records.push(record);
+    }
+    return records.sort((a, b) =>
+      a.id === b.id ? b.notAfterWallMs - a.notAfterWallMs : a.id < b.id ? -1 : 1,
+    );
+  }
+
+  async #forgetEnded(nowWallMs: number): Promise<void> {
+    for (const name of await this.#names()) {
+      const record = await this.#read(name);
+      if (record !== undefined && record.notAfterWallMs < nowWallMs - ISSUED_KEPT_AFTER_END_MS) {
+        await rm(join(this.#folder, name), { force: true });
+      }
+    }
+  }
+
+  async #names(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    });
+    return names.filter((name) => FILE.test(name));
+  }
+
+  async #read(name: string): Promise<IssuedRecord | undefined> {
+    try {
+      const certificatePem = await readFile(join(this.#folder, name), "utf8");
+      const certificate = new X509Certificate(certificatePem);
+      return {
+        serial: normalSerial(certificate.serialNumber),
+        id: /^CN=([a-z0-9-]{1,63})$/.exec(certificate.subject)?.[1] ?? certificate.subject,
+        notBeforeWallMs: certificate.validFromDate.getTime(),
+        notAfterWallMs: certificate.validToDate.getTime(),
+        certificatePem,
+      };
+    } catch {
+      // Removed meanwhile, or put there by somebody else: it is none of ours.
+      return undefined;
+    }
+  }
+}
+
+/** A serial number as lists compare it: lower-case hex without leading zeros. */
+export function normalSerial(serial: string): string {
+  return serial
+    .toLowerCase()
+    .replaceAll(":", "")
+    .replace(/^0+(?=.)/, "");
+}

@@ -1,0 +1,148 @@
+// One-time tokens with which a new node asks for its first certificate (D20): made here, stored hashed, used once.
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
+import { checkedNodeId } from "#base/node-id.ts";
+import { createPrivateFile } from "#os/private-file.ts";
+
+const FORM = /^gjt_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.([0-9a-f]{64})(?:\.([a-z0-9-]{1,63}))?$/;
+const FILE = /^([0-9a-f]{16})\.(json|used)$/;
+/** Characters of the longest token. */
+const TOKEN_MAX_LENGTH = 256;
+const NO_HASH = Buffer.alloc(32);
+
+/** A token apart. */
+export interface JoinToken {
+  /** Which token it is; no secret. */
+  readonly selector: string;
+  readonly secret: string;
+  /** SHA-256 of the authority's certificate in hex, by which the node knows the server. */
+  readonly fingerprint: string;
+  /** The only node that it is for; undefined when the node chooses. */
+  readonly id: string | undefined;
+}
+
+/** What the store knows of a token. */
+interface StoredToken {
+  readonly schema: 1;
+  readonly secret_sha256: string;
+  readonly id: string | null;
+  readonly ends_unix_ms: number;
+}
+
+/** Takes a token apart. Throws BAD_ARGUMENT, without a word of it. */
+export function parseJoinToken(text: string): JoinToken {
+  const match = text.length > TOKEN_MAX_LENGTH ? null : FORM.exec(text.trim());
+  const [, selector, secret, fingerprint, id] = match ?? [];
+  if (selector === undefined || secret === undefined || fingerprint === undefined) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "that is no join token: 'grove node token' on the MetaServer's host makes one",
+    );
+  }
+  return { selector, secret, fingerprint, id };
+}
+
+/** The tokens of an authority, in a folder of its own beside the key. */
+export class JoinTokens {
+  readonly #folder: string;
+  readonly #clock: Pick<Clock, "wallMs">;
+
+  constructor(authorityFolder: string, clock: Pick<Clock, "wallMs">) {
+    this.#folder = join(authorityFolder, "tokens");
+    this.#clock = clock;
+  }
+
+  /** Makes one that is good for lifetimeMs (at most a week), for one node id where it is given. Only its hash is kept. */
+  async make(order: {
+    readonly fingerprint: string;
+    readonly id: string | undefined;
+    readonly lifetimeMs: number;
+  }): Promise<string> {
+    if (!(order.lifetimeMs > 0 && order.lifetimeMs <= JOIN_TOKEN_LIFETIME_MAX_MS)) {
+      throw new GroveError("BAD_ARGUMENT", "a join token lives for at most a week");
+    }
+    const id = order.id === undefined ? undefined : checkedNodeId(order.id);
+    makePrivateFolder(this.#folder);
+    await this.#forgetEnded();
+    if ((await this.#files()).length >= JOIN_TOKENS_MAX) {
+      throw new GroveError("OVERLOADED", `${JOIN_TOKENS_MAX} join tokens wait to be used already`);
+    }
+    const selector = randomBytes(8).toString("hex");
+    const secret = randomBytes(32).toString("base64url");
+    const stored: StoredToken = {
+      schema: 1,
+      secret_sha256: hashOf(secret).toString("hex"),
+      id: id ?? null,
+      ends_unix_ms: Math.trunc(this.#clock.wallMs() + order.lifetimeMs),
+    };
+    await createPrivateFile(join(this.#folder, `${selector}.json`), `${JSON.stringify(stored)}\n`);
+    return `gjt_${selector}.${secret}.${order.fingerprint}${id === undefined ? "" : `.${id}`}`;
+  }
+
+  /**
+   * Proves that a token is ours, in time and not used, and tells the node id that it is for. It stays good until `use`. Throws
+   * TOKEN_REJECTED with the same words whatever is wrong; the comparison takes the same time for every secret.
+   */
+  async check(token: Pick<JoinToken, "selector" | "secret">): Promise<string | undefined> {
+    const stored = await this.#read(token.selector);
+    const expected = stored === undefined ? NO_HASH : Buffer.from(stored.secret_sha256, "hex");
+    const isEqual = timingSafeEqual(hashOf(token.secret), expected);
+    if (stored === undefined || !isEqual || stored.ends_unix_ms <= this.#clock.wallMs()) throw rejected();
+    return stored.id ?? undefined;
+  }
+
+  /** Uses a token up. Of several at once one resolves and the others throw TOKEN_REJECTED, in this process and beside it. */
+  async use(token: Pick<JoinToken, "selector">): Promise<void> {
+    const path = join(this.#folder, `${token.selector}.json`);
+    const used = join(this.#folder, `${token.selector}.used`);
+    try {
+      // A name goes from one place to another once.
+      await rename(path, used);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") throw rejected();
+      throw cause;
+    }
+    await rm(used, { force: true });
+  }
+
+  async #read(selector: string): Promise<StoredToken | undefined> {
+    try {
+      const stored = JSON.parse(
+        await readFile(join(this.#folder, `${selector}.json`), "utf8"),
+      ) as Partial<StoredToken>;
+      const { secret_sha256: hash, id = null, ends_unix_ms: endsMs, schema } = stored;
+      if (schema !== 1 || typeof endsMs !== "number" || typeof hash !== "string") return undefined;
+      if (!/^[0-9a-f]{64}$/.test(hash) || (id !== null && typeof id !== "string")) return undefined;
+      return { schema, secret_sha256: hash, id, ends_unix_ms: endsMs };
+    } catch {
+      // Unknown, used, or damaged: all the same to whoever shows it.
+      return undefined;
+    }
+  }
+
+  async #forgetEnded(): Promise<void> {
+    for (const name of await this.#files()) {
+      const [, selector = "", kind] = FILE.exec(name) ?? [];
+      const stored = kind === "json" ? await this.#read(selector) : undefined;
+      if (stored === undefined || stored.ends_unix_ms <= this.#clock.wallMs()) {
+        await rm(join(this.#folder, name), { force: true });
+      }
+    }
+  }
+
+  async #files(): Promise<string[]> {
+    return (await readdir(this.#folder)).filter((name) => FILE.test(name));
+  }
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
+}
+
+function rejected(): GroveError {
+  return new GroveError("TOKEN_REJECTED", "the join token is unknown, used already, or has expired");
+}

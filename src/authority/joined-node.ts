@@ -1,0 +1,66 @@
+// What `grove node join` leaves in a node's data folder, so that `grove fileserver -data` needs no further flags.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GroveError } from "#base/errors.ts";
+import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import type { TlsPaths } from "./tls-material.ts";
+
+const FILE = "node.json";
+
+/** A node as it joined. */
+export interface JoinedNode {
+  readonly id: string;
+  /** host:port of each MetaServer. */
+  readonly metaservers: readonly string[];
+  /** host:port that clients are sent to; undefined when it was not said. */
+  readonly advertise: string | undefined;
+}
+
+/** Where the node's certificate, key and authority lie in its data folder. */
+export function joinedTlsPaths(dataFolder: string): TlsPaths {
+  const folder = join(dataFolder, "tls");
+  return { cert: join(folder, "node.crt"), key: join(folder, "node.key"), ca: join(folder, "ca.crt") };
+}
+
+/** Reads it; undefined for a folder that did not join. Throws BAD_ARGUMENT when the file cannot be understood. */
+export async function readJoinedNode(dataFolder: string): Promise<JoinedNode | undefined> {
+  const path = join(dataFolder, FILE);
+  const content = await readFile(path, "utf8").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (content === undefined) return undefined;
+  try {
+    const { schema, id, metaservers, advertise } = JSON.parse(content) as Record<string, unknown>;
+    if (schema !== 1) throw new Error(`schema ${String(schema)} is not known to this Grove`);
+    if (!Array.isArray(metaservers)) throw new Error("metaservers is no list");
+    return {
+      id: checkedNodeId(text(id)),
+      metaservers: metaservers.map((item) => formatHostPort(parseHostPort(text(item)))),
+      advertise: advertise === null ? undefined : checkedFileServerAddress(text(advertise)),
+    };
+  } catch (cause) {
+    throw new GroveError("BAD_ARGUMENT", `${path} cannot be understood; 'grove node join' writes it anew`, {
+      cause,
+    });
+  }
+}
+
+function text(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new Error("a text is missing");
+}
+
+/** Writes it. */
+export async function writeJoinedNode(dataFolder: string, node: JoinedNode): Promise<void> {
+  const path = join(dataFolder, FILE);
+  await removeLeftovers(path);
+  const document = {
+    schema: 1,
+    id: node.id,
+    metaservers: node.metaservers,
+    advertise: node.advertise ?? null,
+  };
+  await writeFileAtomic(path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
+}

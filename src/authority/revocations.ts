@@ -1,0 +1,87 @@
+// The list of certificates that no longer count although their time has not come: serial numbers in a text file.
+import { readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS, REVOKED_CERTIFICATES_MAX } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import { normalSerial } from "./issued-certificates.ts";
+
+const SERIAL = /^(?:0x)?[0-9a-f]{1,40}$/i;
+
+/** Reads the list: a serial number a line, with anything behind a blank for people. Throws BAD_ARGUMENT naming the line that is none. */
+export async function readRevoked(path: string): Promise<ReadonlySet<string>> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
+  });
+  const revoked = new Set<string>();
+  for (const [index, line] of text.split("\n").entries()) {
+    const [word = ""] = line.trim().split(/\s/, 1);
+    if (word === "" || word.startsWith("#")) continue;
+    if (!SERIAL.test(word)) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${path}, line ${index + 1}: a certificate's serial number is hexadecimal`,
+      );
+    }
+    revoked.add(normalSerial(word.replace(/^0x/i, "")));
+  }
+  if (revoked.size > REVOKED_CERTIFICATES_MAX) {
+    throw new GroveError("BAD_ARGUMENT", `${path} lists more than ${REVOKED_CERTIFICATES_MAX} certificates`);
+  }
+  return revoked;
+}
+
+/** Adds a serial number to the list, with words for people behind it. */
+export async function revoke(path: string, serial: string, note: string): Promise<void> {
+  makePrivateFolder(dirname(path));
+  await removeLeftovers(path);
+  const before = await readFile(path, "utf8").catch(
+    () => "# Serial numbers of certificates that no longer count.\n",
+  );
+  await writeFileAtomic(path, `${before}${before.endsWith("\n") ? "" : "\n"}${serial} ${note}\n`, {
+    mode: 0o644,
+  });
+}
+
+/** A list that follows its file. */
+export interface Revocations {
+  /** True for a serial number in hex that is on the list. */
+  isRevoked(serial: string): boolean;
+  close(): void;
+}
+
+/** Reads the list and looks every five seconds whether it has changed. A file that cannot be read leaves the list as it was. */
+export async function openRevocations(
+  path: string,
+  deps: { readonly clock: Clock; readonly log: Logger },
+): Promise<Revocations> {
+  let revoked = await readRevoked(path);
+  let seen = await stampOf(path);
+  let isChecking = false;
+  const check = async (): Promise<void> => {
+    if (isChecking) return;
+    isChecking = true;
+    try {
+      const stamp = await stampOf(path);
+      if (stamp === seen) return;
+      seen = stamp;
+      revoked = await readRevoked(path);
+      deps.log.info("revocations_read", { count: revoked.size });
+    } catch (error) {
+      deps.log.error("revocations_unreadable", { error: errorText(error) });
+    } finally {
+      isChecking = false;
+    }
+  };
+  const cancel = deps.clock.every(CERTIFICATE_CHECK_INTERVAL_MS, () => void check());
+  return { isRevoked: (serial) => revoked.has(normalSerial(serial)), close: cancel };
+}
+
+async function stampOf(path: string): Promise<string> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats === undefined ? "none" : `${stats.mtimeMs}|${stats.size}|${stats.ino}`;
+}

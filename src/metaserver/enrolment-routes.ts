@@ -1,0 +1,201 @@
+// How nodes come by certificates: the first one by a one-time token, each next one by the one before (D20).
+import { createPublicKey, X509Certificate } from "node:crypto";
+import type { Authority, NodeCertificateRequest } from "#authority/authority.ts";
+import { JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
+import { signAgain } from "#authority/sign-again.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import {
+  CERTIFICATE_NAMES_MAX,
+  JOIN_FAILURES_PER_MINUTE,
+  JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
+  RENEWALS_PER_HOUR_PER_NODE,
+} from "#base/limits.ts";
+import { checkedNodeId } from "#base/node-id.ts";
+import { VERSION } from "#base/version.ts";
+import type { ServiceHandlers } from "#grpc/handler.ts";
+import { RateLimiter } from "#identity/rate-limiter.ts";
+import type { JoinNodeRequest, MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
+
+/** What the routes are made from. */
+export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
+  /** The cluster's authority; undefined on a MetaServer without -ca_dir, which signs nothing. */
+  readonly authority: Authority | undefined;
+  /** True for a DNS name or address under which this MetaServer is reached, which no other node gets unasked. */
+  readonly isOwnName: (name: string) => boolean;
+}
+
+/** The handlers of joining and renewing. */
+export type EnrolmentRoutes = Pick<ServiceHandlers<typeof MetaServer>, "joinNode" | "renewCertificate">;
+
+const EVERYWHERE = "";
+
+/** Makes the handlers. */
+export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
+  const { authority, clock, log } = deps;
+  const failures = new FailureGate(deps);
+  const renewals = new RateLimiter(clock, { count: RENEWALS_PER_HOUR_PER_NODE, windowMs: 3_600_000 });
+  const tokens = authority === undefined ? undefined : new JoinTokens(authority.folder, clock);
+  return {
+    async joinNode(request, context) {
+      if (authority === undefined || tokens === undefined) throw signsNothing();
+      if (!context.peer.encrypted) {
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          "a node joins over TLS only: its token would be read on the way",
+        );
+      }
+      const { address } = context.peer;
+      failures.check(address);
+      const { token, granted } = await failures.watch(address, async () => {
+        const shown = parseJoinToken(request.token);
+        return { token: shown, granted: await tokens.check(shown) };
+      });
+      const order = await checkedOrder(request, granted, deps, authority);
+      await tokens.use(token);
+      const certificate = await authority.signNodeCertificate(order.publicKey, order.request);
+      log.warn("node_joined", {
+        node: order.request.id,
+        peer: address,
+        names: order.request.names?.join(" "),
+      });
+      return { nodeId: order.request.id, certificate, serverVersion: VERSION };
+    },
+
+    async renewCertificate(request, context) {
+      const { nodeId, raw } = requireCertificate(context, deps);
+      if (authority === undefined) throw signsNothing();
+      if (nodeId === undefined || (request.nodeId !== "" && request.nodeId !== nodeId)) {
+        throw new GroveError(
+          "CLIENT_CERT_REQUIRED",
+          "only a certificate that names one node can be renewed, and for that node",
+        );
+      }
+      const waitMs = renewals.take(nodeId);
+      if (waitMs > 0) throw tooMany("this certificate is renewed too often", waitMs);
+      const certificate = await signAgain(authority, raw);
+      log.info("certificate_renewed", { node: nodeId, peer: context.peer.address });
+      return { certificate };
+    },
+  };
+}
+
+/** Checks everything before the token is used up, so that a slip of the operator does not cost it. */
+async function checkedOrder(
+  request: JoinNodeRequest,
+  grantedId: string | undefined,
+  deps: EnrolmentRoutesDeps,
+  authority: Authority,
+): Promise<{ readonly publicKey: Uint8Array; readonly request: NodeCertificateRequest }> {
+  const id = checkedNodeId(request.nodeId === "" ? (grantedId ?? "") : request.nodeId);
+  if (grantedId !== undefined && grantedId !== id) {
+    throw new GroveError("BAD_ARGUMENT", `this token is for another node id than ${id}`);
+  }
+  const { names, addresses } = request;
+  if (names.length > CERTIFICATE_NAMES_MAX || addresses.length > CERTIFICATE_NAMES_MAX) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `a certificate has at most ${CERTIFICATE_NAMES_MAX} names and as many addresses`,
+    );
+  }
+  if (names.some((name) => name.toLowerCase() === "fileserver")) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "the name 'fileserver' would let the certificate speak for no node in particular",
+    );
+  }
+  const own =
+    grantedId === undefined ? [...names, ...addresses].find((name) => deps.isOwnName(name)) : undefined;
+  if (own !== undefined) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${own} is where this MetaServer is reached: a node on the same machine needs a token for its id (grove node token -id ${id})`,
+    );
+  }
+  const publicKey = await requestedKey(request.certificateRequest);
+  if (grantedId === undefined) await requireFreeId(id, publicKey, deps, authority);
+  return { publicKey, request: { id, names, addresses } };
+}
+
+async function requestedKey(pem: string): Promise<Uint8Array> {
+  try {
+    const { readCertificateRequest } = await import("#authority/certificate-maker.ts");
+    return await readCertificateRequest(pem);
+  } catch (cause) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "certificate_request is no PKCS #10 request that its own key has signed",
+      { cause },
+    );
+  }
+}
+
+/** A token that names no id must not bring a second holder for one that is taken. */
+async function requireFreeId(
+  id: string,
+  publicKey: Uint8Array,
+  deps: EnrolmentRoutesDeps,
+  authority: Authority,
+): Promise<void> {
+  const nowMs = deps.clock.wallMs();
+  const key = createPublicKey({ key: Buffer.from(publicKey), format: "der", type: "spki" });
+  for (const record of await authority.issued.list(nowMs)) {
+    if (record.id !== id || record.notAfterWallMs < nowMs || deps.isRevoked?.(record.serial) === true)
+      continue;
+    if (new X509Certificate(record.certificatePem).publicKey.equals(key)) continue;
+    throw new GroveError(
+      "NODE_ID_HELD",
+      `${id} has a certificate already: choose another id, or make a token for this one (grove node token -id ${id})`,
+      { metadata: { fs_id: id } },
+    );
+  }
+}
+
+/** Slows down whoever guesses tokens: by address, and everybody together. */
+class FailureGate {
+  readonly #perAddress: RateLimiter;
+  readonly #all: RateLimiter;
+  readonly #deps: NodeSpeakerDeps;
+
+  constructor(deps: NodeSpeakerDeps) {
+    const windowMs = 60_000;
+    this.#deps = deps;
+    this.#perAddress = new RateLimiter(deps.clock, { count: JOIN_FAILURES_PER_MINUTE_PER_ADDRESS, windowMs });
+    this.#all = new RateLimiter(deps.clock, { count: JOIN_FAILURES_PER_MINUTE, windowMs });
+  }
+
+  /** Throws RATE_LIMITED, before any token is looked at. */
+  check(address: string): void {
+    const waitMs = Math.max(this.#perAddress.waitMs(address), this.#all.waitMs(EVERYWHERE));
+    if (waitMs > 0) throw tooMany("too many join tokens were wrong", waitMs);
+  }
+
+  /** Counts what is refused. Counted before the work, so that many at once get no more attempts than one after another. */
+  async watch<T>(address: string, work: () => Promise<T>): Promise<T> {
+    this.#perAddress.take(address);
+    this.#all.take(EVERYWHERE);
+    try {
+      const result = await work();
+      this.#perAddress.giveBack(address);
+      this.#all.giveBack(EVERYWHERE);
+      return result;
+    } catch (error) {
+      const reason = isGroveError(error) ? error.code : "INTERNAL";
+      this.#deps.log.warn("join_refused", { peer: address, reason });
+      throw error;
+    }
+  }
+}
+
+function tooMany(what: string, waitMs: number): GroveError {
+  return new GroveError("RATE_LIMITED", `${what}: try again in a minute`, {
+    metadata: { retry_after_ms: String(waitMs) },
+  });
+}
+
+function signsNothing(): GroveError {
+  return new GroveError(
+    "NOT_IMPLEMENTED",
+    "this MetaServer has no authority at hand (-ca_dir), so it signs no certificates",
+  );
+}

@@ -1,0 +1,180 @@
+// `grove node`: brings new machines into the cluster, with one-time tokens instead of keys that are copied by hand (D20).
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import { openAuthority } from "#authority/authority.ts";
+import { JoinTokens } from "#authority/join-tokens.ts";
+import { systemClock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { CERTIFICATE_NAMES_MAX, JOIN_TOKEN_LIFETIME_MS, METASERVER_PORT } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { joinCluster } from "./join-cluster.ts";
+import { readTokenText } from "./token-input.ts";
+
+interface TokenFlags {
+  readonly caDir: string;
+  readonly id?: string;
+  readonly ttl: number;
+  readonly json: boolean;
+}
+
+interface JoinFlags {
+  readonly metaserver: string[];
+  readonly data: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly id?: string;
+  readonly advertise?: string;
+  readonly host: readonly string[];
+  readonly again: boolean;
+  readonly json: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  On the MetaServer's host:
+    grove node token -ca_dir /etc/grove/ca -id n1 > n1.token
+
+  On the new machine, with the token on standard input:
+    grove node join -metaserver meta.example.net:50050 -data /srv/grove -advertise n1.example.net:50051 < n1.token
+    grove fileserver -data /srv/grove
+
+The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
+right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
+
+/** The parser of `grove node`. */
+export function command(): Command {
+  const root = new Command("node")
+    .summary("Bring a machine into the cluster")
+    .description("Brings a new machine into the cluster.")
+    .addHelpText("after", EXAMPLES);
+  root
+    .command("token")
+    .description(
+      "Make a one-time token for a node that is to join; runs on the host that has the authority's folder.",
+    )
+    .option("--ca-dir <folder>", "the authority's folder", "grove-ca")
+    .option(
+      "--id <id>",
+      "the only node that it is for (default: the node chooses an id that is free)",
+      checkedId,
+    )
+    .option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most", parseTtl, JOIN_TOKEN_LIFETIME_MS)
+    .option("--json", "print JSON", false)
+    .action(makeToken);
+  root
+    .command("join")
+    .description(
+      "Get this machine's first certificate with a token, and remember the cluster in the data folder.",
+    )
+    .requiredOption(
+      "--metaserver <host:port,...>",
+      "the MetaServers; the first one that answers signs",
+      parseList,
+    )
+    .requiredOption("--data <folder>", "the node's data folder; made when missing")
+    .option("--token-file <file>", "file with the token (default: standard input)")
+    .option(
+      "--token <token>",
+      "the token itself; other users of this machine can see it, so better use a file",
+    )
+    .option("--id <id>", "the node's id (default: the token's, else this machine's name)", checkedId)
+    .option(
+      "--advertise <host:port>",
+      "address that clients will be sent to; its host goes into the certificate",
+      parseAdvertise,
+    )
+    .option("--host <name>", "further DNS name or address for the certificate; may be repeated", collect, [])
+    .option("--again", "join again although this folder has a certificate that is still good", false)
+    .option("--json", "print JSON", false)
+    .action(join);
+  return root;
+}
+
+async function makeToken(flags: TokenFlags): Promise<void> {
+  const authority = await openAuthority(resolve(flags.caDir), { clock: systemClock });
+  const tokens = new JoinTokens(authority.folder, systemClock);
+  const ends = new Date(systemClock.wallMs() + flags.ttl).toISOString();
+  const token = await tokens.make({
+    fingerprint: authority.fingerprint,
+    id: flags.id,
+    lifetimeMs: flags.ttl,
+  });
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ token, id: flags.id ?? null, ends }, null, 2)}\n`);
+    return;
+  }
+  // The token alone on standard output, so that it goes into a file or a pipe as it is.
+  process.stdout.write(`${token}\n`);
+  process.stderr.write(
+    `good once, until ${ends}${flags.id === undefined ? "" : `, for ${flags.id}`}. On the new machine: grove node join -metaserver HOST:PORT -data FOLDER\n`,
+  );
+}
+
+async function join(flags: JoinFlags): Promise<void> {
+  const token = await readTokenText(flags);
+  const joined = await joinCluster({
+    dataFolder: resolve(flags.data),
+    metaservers: flags.metaserver,
+    token,
+    id: flags.id,
+    fallbackId: hostname().split(".", 1)[0]?.toLowerCase() ?? "",
+    advertise: flags.advertise,
+    hosts: flags.host,
+    again: flags.again,
+    clock: systemClock,
+  });
+  const ends = new Date(joined.endsWallMs).toISOString();
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ id: joined.id, ...joined.paths, ends }, null, 2)}\n`);
+    return;
+  }
+  process.stdout.write(
+    `${joined.id} has joined: its certificate is good until ${ends.slice(0, 10)} and is renewed by itself.\n` +
+      `Start it: grove fileserver -data ${flags.data}${flags.advertise === undefined ? " -advertise HOST:PORT" : ""}\n`,
+  );
+}
+
+function checkedId(text: string): string {
+  return checked(() => checkedNodeId(text));
+}
+
+function parseAdvertise(text: string): string {
+  return checked(() => checkedFileServerAddress(text));
+}
+
+function parseList(text: string): string[] {
+  return checked(() =>
+    text.split(",").map((item) => {
+      const address = item.trim();
+      return formatHostPort(
+        parseHostPort(/^[^:]+$/.test(address) ? `${address}:${METASERVER_PORT}` : address),
+      );
+    }),
+  );
+}
+
+function parseTtl(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+  const ttlMs = Number(count) * (unitsMs[unit] ?? 0);
+  if (ttlMs > 0 && ttlMs <= 7 * 86_400_000) return ttlMs;
+  throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  if (before.length >= CERTIFICATE_NAMES_MAX)
+    throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);
+  return [...before, value];
+}
+
+/** What is wrong with a value, the way the parser of the command line tells it. */
+function checked<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof GroveError) throw new InvalidArgumentError(`${errorText(error)}.`);
+    throw error;
+  }
+}
