@@ -7,6 +7,7 @@ import { GroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { createPrivateFile } from "#os/private-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
 
 const FORM = /^gjt_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.([0-9a-f]{64})(?:\.([a-z0-9-]{1,63}))?$/;
 const FILE = /^([0-9a-f]{16})\.(json|used)$/;
