@@ -112,6 +112,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [],
     builtins: [...FILES, "node:child_process", "node:http"],
   },
+  audit: {
+    floor: 2,
+    holds: "the audit log: one line per act, each with the hash of the line before",
+    imports: ["base", "os"],
+    packages: [],
+    builtins: FILES,
+  },
   directory: {
     floor: 2,
     holds: "the shared metadata store behind one interface",
@@ -137,6 +144,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "identity",
       "policy",
       "telemetry",
+      "audit",
       "authority",
     ],
     packages: ["@bufbuild/protobuf", "commander", "lru-cache", "zod"],

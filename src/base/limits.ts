@@ -210,6 +210,22 @@ export const TRASH_PURGE_BATCH = 64;
 export const TRASH_PAGE_BYTES = 1_000_000;
 /** Former shares of one item of the trash that are listed; the rest is counted out. */
 export const TRASH_FORMER_SHARES_LISTED = 100;
+/** One file of the audit log; the next line begins another. */
+export const AUDIT_FILE_MAX_BYTES = 16_777_216;
+/** Files of the audit log that are kept; the oldest goes first. */
+export const AUDIT_FILES_KEPT = 16;
+/** Audit lines that may wait for the disk; more are dropped and counted in the next line that can be written. */
+export const AUDIT_PENDING_BYTES = 16_777_216;
+/** Audit lines are flushed together at most this often. */
+export const AUDIT_FLUSH_INTERVAL_MS = 200;
+/** The newest audit lines, kept in memory for whoever follows the log. */
+export const AUDIT_RECENT_LINES = 1_000;
+/** Lines of one answer about the audit log. */
+export const AUDIT_PAGE_LINES = 1_000;
+/** Bytes of one answer about the audit log, and of what is read of a file at a time. */
+export const AUDIT_PAGE_BYTES = 1_048_576;
+/** Characters of one text in an audit line: a username and the longest path fit. */
+export const AUDIT_TEXT_MAX_LENGTH = 4_400;
 /** How long what is in the trash is kept by default (decision D14): 30 days. */
 export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
 /** The trash is never purged for space before this age (decision D14): 24 hours. */

@@ -163,6 +163,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         summary: "Recount and verify the data of a stopped storage node",
         load: () => import("#fileserver/fsck-command.ts"),
       },
+      {
+        name: "audit",
+        summary: "Check that the audit log of a process is whole",
+        load: () => import("#fileserver/audit-command.ts"),
+      },
     ],
   },
   {

@@ -17,7 +17,7 @@ const OTHER_VERBS: Readonly<Record<string, Verb>> = {
 };
 
 /** Commands that run servers: their names are completed, their options are not. */
-const SERVER_COMMANDS = ["up", "fileserver", "metaserver", "fsck"] as const;
+const SERVER_COMMANDS = ["up", "fileserver", "metaserver", "fsck", "audit"] as const;
 
 /** Makes the parser of `grove completion`. */
 export function command(host: CommandHost = processHost()): Command {

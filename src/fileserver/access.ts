@@ -8,7 +8,7 @@ import { type Inode, type Resolution, StaleAccessError, type Storage } from "#st
 
 /** What the policy step needs. */
 export interface AccessDeps {
-  readonly storage: Pick<Storage, "root" | "resolve">;
+  readonly storage: Pick<Storage, "root" | "resolve" | "sharedWith">;
   /** SVC_ADMIN_EMAIL (spec 5.5). */
   readonly adminUsername: string | undefined;
   /** Where the root of a user lives who has none here, if that is known (D19). */
@@ -77,14 +77,23 @@ export class Access {
     return reached.names.length;
   }
 
-  /** True while the caller may still do what was allowed, asked again when shares or moves have changed anything since (D13). */
+  /**
+   * True while the caller may still do what was allowed, asked again when shares, moves or the trash have changed anything since (D13): at
+   * the inode that was reached, wherever it lies now.
+   */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     if (reached.isOwner) return true;
     const now = this.#deps.storage.root(reached.owner);
     if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
-    const resolution = this.#resolve(reached.owner, reached.names);
-    if (resolution === undefined) return false;
-    const target = { owner: reached.owner, shared: resolution.shared };
+    if (now === undefined) return false;
+    const { storage } = this.#deps;
+    let shared = storage.sharedWith(reached.last.id);
+    // What was to be replaced may be gone meanwhile: then the place that it was in decides.
+    if (permission === "write" && reached.last.parentId !== undefined) {
+      shared ??= storage.sharedWith(reached.last.parentId);
+    }
+    if (shared === undefined) return false;
+    const target = { owner: reached.owner, shared };
     return decide(caller, permission, target, this.#deps.adminUsername).allowed;
   }
 

@@ -1,6 +1,6 @@
 // Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
 import type { Claim, QuotaLedger } from "#quota/ledger.ts";
-import type { ChangeContext, Usage } from "#storage/storage.ts";
+import type { ChangeContext, RootRecord, Usage } from "#storage/storage.ts";
 import type { Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";
@@ -28,11 +28,21 @@ export class Changes {
     claim: Claim | undefined,
     command: (context: ChangeContext) => Promise<T>,
   ): Promise<T> {
-    const { root } = reached.resolution;
-    const done = await this.#ledger.change({ owner: root.owner, usage: root.usage }, claim, () =>
-      command(contextOf(caller, reached)),
-    );
-    this.#usage.record(root.owner, done.usage);
+    return this.#run(reached.resolution.root, claim, () => command(contextOf(caller, reached)));
+  }
+
+  /** Runs and enters a change that the node itself makes, of a root that was read in this turn. */
+  runFor<T extends Outcome>(root: RootRecord, command: () => Promise<T>): Promise<T> {
+    return this.#run(root, undefined, command);
+  }
+
+  async #run<T extends Outcome>(
+    { owner, usage }: RootRecord,
+    claim: Claim | undefined,
+    command: () => Promise<T>,
+  ): Promise<T> {
+    const done = await this.#ledger.change({ owner, usage }, claim, command);
+    this.#usage.record(owner, done.usage);
     return done;
   }
 }

@@ -4,12 +4,15 @@ import { Command, InvalidArgumentError } from "commander";
 import { joinedTlsPaths, readJoinedNode } from "#authority/joined-node.ts";
 import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
+import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import {
   DISK_RESERVE_BYTES,
   FILESERVER_PORT,
   REGISTER_PER_MINUTE_PER_ADDRESS,
   STREAMS_PER_USER,
+  TRASH_MIN_AGE_MS,
+  TRASH_RETENTION_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import {
@@ -34,6 +37,7 @@ interface Flags {
   readonly advertise?: string;
   readonly metaserver?: string[];
   readonly reserve?: bigint;
+  readonly trashRetention?: number;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
@@ -99,6 +103,11 @@ export function command(): Command {
       "--reserve <bytes>",
       `free space that no write may consume (default: ${DISK_RESERVE_BYTES}, 20 GiB)`,
       parseReserve,
+    )
+    .option(
+      "--trash-retention <span>",
+      "how long the trash is kept, such as 7d, at least 1d; 0 keeps it until space is needed (default: 30d)",
+      parseRetention,
     )
     .option(
       "--tls-cert <file>",
@@ -199,6 +208,7 @@ async function optionsOf(
       (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
     metaservers: flags.metaserver ?? joined?.metaservers ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
+    trashRetentionMs: flags.trashRetention ?? TRASH_RETENTION_MS,
     tls,
     reflection: flags.reflection,
     passwordPath: flags.passwordPath,
@@ -282,6 +292,14 @@ function parseReserve(text: string): bigint {
   const bytes = parseBytes(text);
   if (bytes === undefined) throw new InvalidArgumentError('write bytes, or "20GiB".');
   return bytes;
+}
+
+function parseRetention(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || (ms !== 0 && ms < TRASH_MIN_AGE_MS)) {
+    throw new InvalidArgumentError('write a span of at least a day, such as "30d", or 0.');
+  }
+  return ms;
 }
 
 function parseCount(text: string): number {

@@ -1,4 +1,5 @@
 // The FileServer's operations, put together: policy, quota, storage, telemetry, in that order, once.
+import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import {
   ADMIN_HASH_FAILURE_WINDOW_MS,
@@ -30,6 +31,8 @@ import { RootUsage } from "./root-usage.ts";
 import type { ServingState } from "./serving-state.ts";
 import { SessionOperations } from "./session-operations.ts";
 import { StreamSlots } from "./stream-slots.ts";
+import { TrashKeeper } from "./trash-keeper.ts";
+import { TrashOperations } from "./trash-operations.ts";
 import { type UploadDeps, UploadWatch } from "./upload.ts";
 
 /** Bounds that an operator may move (D17). */
@@ -58,6 +61,9 @@ export interface FileServiceDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly onSecurityEvent: SecurityEventSink;
+  readonly audit: AuditSink;
+  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
+  readonly trashRetentionMs: number;
   readonly onRootMade?: (owner: string) => void;
   readonly limits?: Partial<ServiceLimits>;
 }
@@ -66,6 +72,7 @@ export interface FileServiceDeps {
 export interface FileService {
   readonly namespace: NamespaceOperations;
   readonly content: ContentOperations;
+  readonly trash: TrashOperations;
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
   readonly uploads: UploadDeps;
@@ -74,8 +81,9 @@ export interface FileService {
   readonly state: ServingState;
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
+  readonly trashKeeper: TrashKeeper;
   /** Ends what runs by the clock. */
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** Puts the operations together over what the process has opened. */
@@ -109,9 +117,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const changes = new Changes({ ledger, usage });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
+  const keeper = keeperOver(deps, { changes, usage });
+  const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {
-    namespace: new NamespaceOperations({ storage, access, changes, meter, clock }),
+    namespace: new NamespaceOperations(names),
+    trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     ...accountOperations(deps, { access, roots, limits }),
     uploads: {
@@ -131,11 +142,31 @@ export function createFileService(deps: FileServiceDeps): FileService {
     state: deps.state,
     usage,
     ledger,
-    stop() {
+    trashKeeper: keeper,
+    async stop() {
       stalls.stop();
       watch.stop();
+      await keeper.stop();
     },
   };
+}
+
+function keeperOver(
+  deps: FileServiceDeps,
+  parts: { readonly changes: Changes; readonly usage: RootUsage },
+): TrashKeeper {
+  const { storage, clock, log, audit, freeBytes, reserveBytes, trashRetentionMs } = deps;
+  return new TrashKeeper({
+    ...parts,
+    storage,
+    clock,
+    log,
+    audit,
+    freeBytes,
+    reserveBytes,
+    retentionMs: trashRetentionMs,
+    quotaBytes: (owner) => deps.quotas.quotaBytes(owner),
+  });
 }
 
 interface AccountParts {
@@ -161,6 +192,7 @@ function accountOperations(
         count: limits.registerPerMinutePerAddress,
         windowMs: 60_000,
       }),
+      audit: deps.audit,
       log,
     }),
     quotas: new QuotaOperations({
@@ -174,6 +206,7 @@ function accountOperations(
         windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
       }),
       onSecurityEvent,
+      audit: deps.audit,
       log,
     }),
   };

@@ -1,5 +1,6 @@
-// The node's plain HTTP listener: /metrics, /health, /ready, /security-events (spec 4.4, D12, D22, T8).
+// The node's plain HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AuditPage } from "#audit/audit-log.ts";
 import { GroveError } from "#base/errors.ts";
 import { METRICS_CONNECTIONS_MAX, METRICS_PORT_OFFSET, METRICS_REQUEST_TIMEOUT_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -11,6 +12,8 @@ import type { SecurityEvent } from "#telemetry/security-events.ts";
 export interface MetricsListenerDeps {
   readonly metrics: () => Promise<FileserverMetrics>;
   readonly securityEvents: () => readonly SecurityEvent[];
+  /** Lines of the audit log behind a number (D24). */
+  readonly audit: (after: number, limit: number) => Promise<AuditPage>;
   /** Why the node is not ready; empty when it is. */
   readonly notReady: () => readonly string[];
   /** SVC_METRICS_TOKEN: what tells of users is sent only with it (T8). Undefined: everything is sent. */
@@ -83,15 +86,44 @@ async function answer(
       const isReady = reasons.length === 0;
       return sendJson(response, isReady ? 200 : 503, JSON.stringify({ ready: isReady, reasons }));
     }
+    case "/audit":
+      if (!mayKnowUsers(deps, request)) return refuseUnknown(response);
+      return sendAudit(deps, request, response);
     case "/security-events":
-      if (!mayKnowUsers(deps, request)) {
-        response.setHeader("www-authenticate", "Bearer");
-        return sendJson(response, 401, '{"error":"a bearer token is needed"}');
-      }
+      if (!mayKnowUsers(deps, request)) return refuseUnknown(response);
       return sendJson(response, 200, JSON.stringify({ events: deps.securityEvents() }));
     default:
       return sendJson(response, 404, '{"error":"no such path"}');
   }
+}
+
+function refuseUnknown(response: ServerResponse): void {
+  response.setHeader("www-authenticate", "Bearer");
+  sendJson(response, 401, '{"error":"a bearer token is needed"}');
+}
+
+/** `?after=` the number of the last line that is known, `&limit=` up to 1,000. The lines stand in the answer as they were written. */
+async function sendAudit(
+  deps: MetricsListenerDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const query = new URL(request.url ?? "", "http://node").searchParams;
+  const [after, limit] = [wholeNumber(query.get("after") ?? "0"), wholeNumber(query.get("limit") ?? "1000")];
+  if (after === undefined || limit === undefined || limit < 1) {
+    return sendJson(response, 400, '{"error":"after and limit are whole numbers, limit from 1 up"}');
+  }
+  const { lines, nextAfter, headSeq } = await deps.audit(after, limit);
+  const entries = lines.join(",\n");
+  return sendJson(
+    response,
+    200,
+    `{"entries":[${entries}],"next_after":${nextAfter},"head_seq":${headSeq},"complete":${nextAfter >= headSeq}}`,
+  );
+}
+
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 function pathOf(request: IncomingMessage): string {

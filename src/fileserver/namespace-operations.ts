@@ -1,4 +1,5 @@
 // Files and directories by name: look, list, make, move, remove. Each is policy, quota, storage, telemetry, in that order.
+import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
@@ -34,6 +35,7 @@ export interface NamespaceDeps {
   readonly changes: Changes;
   readonly meter: OperationMeter;
   readonly clock: Clock;
+  readonly audit: AuditSink;
 }
 
 const ENTRIES_FIELD = ListDirResponseSchema.field.entries.number;
@@ -124,15 +126,22 @@ export class NamespaceOperations {
     request: Place & { readonly recursive: boolean },
   ): Promise<{ freedBytes: number; inodeCount: number }> {
     return this.#deps.meter.later("write", () =>
-      retryWhenStale(() => {
+      retryWhenStale(async () => {
         const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "delete");
         const inode = existing(reached);
         if (inode.parentId === undefined) {
           throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
         }
-        return this.#deps.changes.run(caller, reached, undefined, (context) =>
+        const removal = await this.#deps.changes.run(caller, reached, undefined, (context) =>
           this.#deps.storage.remove({ ...context, inodeId: inode.id, recursive: request.recursive }),
         );
+        this.#deps.audit({
+          act: "file.delete",
+          actor: caller.identity.username,
+          subject: `${reached.owner}:${joinPath(reached.names)}`,
+          detail: { bytes: removal.freedBytes, inodes: removal.inodeCount },
+        });
+        return removal;
       }),
     );
   }

@@ -1,9 +1,10 @@
 // Builds a FileServer from its settings, opens what it needs in order, and takes it down in reverse.
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
+import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
+import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
@@ -54,6 +55,8 @@ export interface FileServerOptions {
   readonly idpCa?: string | undefined;
   /** SVC_METRICS_TOKEN (T8). */
   readonly metricsToken: string | undefined;
+  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
+  readonly trashRetentionMs?: number;
   readonly limits?: Partial<ServiceLimits>;
 }
 
@@ -111,6 +114,7 @@ interface Opened {
   readonly telemetry: NodeTelemetry;
   readonly securityEvents: SecurityEvents;
   readonly onSecurityEvent: SecurityEventSink;
+  readonly auditLog: AuditLog;
   readonly state: ServingState;
   readonly diskSpace: () => DiskSpace;
   readonly clock: Clock;
@@ -166,6 +170,7 @@ async function assemble(
         clockSkewMs: () => link?.clockSkewMs ?? null,
       }),
       securityEvents: () => opened.securityEvents.list(),
+      audit: (after, limit) => opened.auditLog.read(after, limit),
       notReady: () => [
         ...state.reasons(),
         ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
@@ -206,9 +211,12 @@ async function openParts(
 ): Promise<Opened> {
   const { log, clock = systemClock, random = systemRandom } = world;
   const securityEvents = new SecurityEvents({ clock, random });
-  const onSecurityEvent = securityEventSink(securityEvents, log);
   const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
   closers.push(() => storage.close());
+  // The data folder is this process's own from here on.
+  const auditLog = await AuditLog.open({ dataFolder: options.dataFolder, clock, log });
+  closers.push(() => auditLog.close());
+  const onSecurityEvent = securityEventSink(securityEvents, auditLog, log);
   const sessions = new SessionTable({ clock, random, onSecurityEvent });
   closers.push(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
   return {
@@ -222,6 +230,7 @@ async function openParts(
     telemetry: new NodeTelemetry({ clock }),
     securityEvents,
     onSecurityEvent,
+    auditLog,
     state: new ServingState(),
     diskSpace: world.diskSpace ?? oncePerTurn(() => diskSpaceOf(options.dataFolder)),
     clock,
@@ -245,6 +254,8 @@ function serviceOver(
     adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
     reserveBytes: options.reserveBytes,
+    audit: (act) => opened.auditLog.append(act),
+    trashRetentionMs: options.trashRetentionMs ?? TRASH_RETENTION_MS,
     onRootMade: (owner) => {
       log.info("root_made", { user: owner });
       link()?.beatSoon();
@@ -342,9 +353,23 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   return link;
 }
 
-function securityEventSink(events: SecurityEvents, log: Logger): SecurityEventSink {
+function securityEventSink(events: SecurityEvents, auditLog: AuditLog, log: Logger): SecurityEventSink {
   return (facts) => {
     const event = events.record(facts);
+    // A flood of one attempt counts up one event: it gets a line when it begins, and at every tenfold.
+    if (event.count === (facts.count ?? 1) || /^10+$/.test(String(event.count))) {
+      auditLog.append({
+        act: "security",
+        actor: event.username ?? "unknown",
+        subject: event.type,
+        detail: {
+          fatal: event.fatal,
+          ip_bound: event.ip_bound ?? undefined,
+          ip_seen: event.ip_seen ?? undefined,
+          count: event.count,
+        },
+      });
+    }
     log[event.fatal ? "error" : "warn"]("security_event", {
       id: event.id,
       type: event.type,

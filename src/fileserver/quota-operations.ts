@@ -1,4 +1,5 @@
 // GetQuota and SetQuota: who may see a quota, and the two ways to be allowed to change one (spec 5.5, D13, T9).
+import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -26,6 +27,7 @@ export interface QuotaDeps {
   readonly adminPassword: AdminPassword | undefined;
   readonly passwordFailures: RateLimiter;
   readonly onSecurityEvent: SecurityEventSink;
+  readonly audit: AuditSink;
   readonly log: Logger;
 }
 
@@ -88,7 +90,7 @@ export class QuotaOperations {
     } catch {
       return refused("a username is an e-mail address");
     }
-    const { storage, quotas, log } = this.#deps;
+    const { storage, quotas, audit, log } = this.#deps;
     if (storage.root(username) === undefined) return refused("no such user on this fileserver");
     const before = quotas.quotaOf(username);
     await quotas.set(username, request.quotaBytes);
@@ -98,6 +100,16 @@ export class QuotaOperations {
       previous_bytes: before.bytes,
       by: right.by,
       address: credential.peer.address,
+    });
+    audit({
+      act: "quota.set",
+      actor: right.by === "password" ? "administrator" : right.by,
+      subject: username,
+      detail: {
+        quota_bytes: quotas.quotaBytes(username),
+        previous_bytes: before.bytes,
+        address: credential.peer.address,
+      },
     });
     return { success: true, error: "" };
   }

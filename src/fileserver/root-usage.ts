@@ -14,6 +14,11 @@ export class RootUsage {
     return this.#byOwner.size;
   }
 
+  /** What a root holds; undefined when it is not on this node. */
+  of(owner: string): Usage | undefined {
+    return this.#byOwner.get(owner);
+  }
+
   /** Takes note of a root's usage after a change. */
   record(owner: string, usage: Usage): void {
     this.#byOwner.set(owner, usage);

@@ -40,7 +40,7 @@ const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
 
 /** The handlers; methods without one answer UNIMPLEMENTED. */
 export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
-  const { namespace, content, sessions, quotas } = service;
+  const { namespace, content, trash, sessions, quotas } = service;
   return {
     registerClient: (request, context) =>
       sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
@@ -66,6 +66,17 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
         ...request,
         onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
       }),
+
+    trashFile: (request, context) => trash.trashFile(currentCaller(context), request),
+    showTrash: (request, context) => trash.showTrash(currentCaller(context), request),
+    restoreFile: async (request, context) =>
+      encoded(
+        await trash.restoreFile(currentCaller(context), {
+          ...request,
+          onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
+        }),
+      ),
+    purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
     uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
       "chunk.data",

@@ -1,4 +1,5 @@
 // RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
+import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
@@ -24,6 +25,7 @@ export interface SessionDeps {
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
   readonly roots: RootKeeper;
   readonly registrations: RateLimiter;
+  readonly audit: AuditSink;
   readonly log: Logger;
 }
 
@@ -65,6 +67,12 @@ export class SessionOperations {
       deviceName: request.deviceName,
     });
     const { session } = created;
+    this.#deps.audit({
+      act: "session.open",
+      actor: identity.username,
+      subject: identity.username,
+      detail: { session: session.id, address: session.address, device: request.deviceName },
+    });
     log.info("session_opened", { user: identity.username, session: session.id, address: session.address });
     return {
       sessionToken: created.token,

@@ -130,7 +130,7 @@ export class TrashBin {
     weight: Pick<Weight, "bytes" | "inodes">,
     change: ChangeFields,
   ): Omit<TrashItem, "formerShares"> {
-    const names = chain.map(({ name }) => name).reverse();
+    const names = chain.map(({ name }) => name).toReversed();
     const originalPath = `${names.join("/")}/${row.name}`;
     const id = trashIdOf(change.nowMs, inodeIdText(row.id));
     const by = change.by === change.owner ? null : change.by;
@@ -162,7 +162,7 @@ export class TrashBin {
     const names: string[] = [];
     let at = id;
     for (let level = 0; level < CHAIN_MAX; level++) {
-      if (at === itemId) return names.reverse();
+      if (at === itemId) return names.toReversed();
       const entry = this.#ledger.directory(at) ?? this.#inodes.byId(at);
       if (entry === undefined || entry.parentId === null) return undefined;
       names.push(entry.name);

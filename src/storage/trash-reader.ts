@@ -129,7 +129,7 @@ export class TrashReader {
       names.push(row.name);
       at = row.parentId;
     }
-    return names.reverse();
+    return names.toReversed();
   }
 
   #isDirectory(directoryId: InodeId, names: readonly string[]): boolean {

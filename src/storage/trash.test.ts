@@ -259,11 +259,10 @@ test("what somebody else replaces goes to the owner's trash, what the owner repl
   await replace(OWNER, Buffer.from("by the owner"));
   const { items } = list(storage);
   assert.deepEqual(
-    items.map(({ originalPath, sizeBytes, trashedBy }) => [originalPath, sizeBytes, trashedBy]).toSorted(),
-    [
-      ["/f", 4_000_100, SHAREE],
-      ["/f", 5, SHAREE],
-    ],
+    items
+      .map(({ originalPath, sizeBytes, trashedBy }) => `${originalPath} ${sizeBytes} ${trashedBy}`)
+      .toSorted(),
+    [`/f 4000100 ${SHAREE}`, `/f 5 ${SHAREE}`],
   );
   for (const [size, bytes] of [
     [5, Buffer.from("small")],

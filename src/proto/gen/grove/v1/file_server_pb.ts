@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/file_server.proto.
  */
 export const file_grove_v1_file_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIj0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIl4KEFdyaXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIQCghpZl9tYXRjaBgEIAEoCRIMCgRkYXRhGAUgASgMImMKDVVwbG9hZFJlcXVlc3QSKAoGaGVhZGVyGAEgASgLMhYuZ3JvdmUudjEuVXBsb2FkSGVhZGVySAASIAoFY2h1bmsYAiABKAsyDy5ncm92ZS52MS5DaHVua0gAQgYKBHBhcnQiwQEKDFVwbG9hZEhlYWRlchIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBISCgpzaXplX2tub3duGAQgASgIEhEKCXVwbG9hZF9pZBgFIAEoCRIVCg1yZXN1bWVfb2Zmc2V0GAYgASgEEiUKCW9uX2V4aXN0cxgHIAEoDjISLmdyb3ZlLnYxLk9uRXhpc3RzEhAKCGlmX21hdGNoGAggASgJEhAKCG10aW1lX21zGAkgASgDIkMKBUNodW5rEg4KBm9mZnNldBgBIAEoBBISCgVjcmMzMhgCIAEoB0gAiAEBEgwKBGRhdGEYAyABKAxCCAoGX2NyYzMyIoEBCg5VcGxvYWRSZXNwb25zZRIcCgRhdHRyGAEgASgLMg4uZ3JvdmUudjEuQXR0chIVCg1ieXRlc193cml0dGVuGAIgASgEEhIKCnF1b3RhX3VzZWQYAyABKAQSEwoLcXVvdGFfbGltaXQYBCABKAQSEQoJdXBsb2FkX2lkGAUgASgJIl8KD0Rvd25sb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDgoGb2Zmc2V0GAMgASgEEg4KBmxlbmd0aBgEIAEoBBIQCghpZl9tYXRjaBgFIAEoCSJcChBEb3dubG9hZFJlc3BvbnNlEh4KBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRySAASIAoFY2h1bmsYAiABKAsyDy5ncm92ZS52MS5DaHVua0gAQgYKBHBhcnQiQgoRRGVsZXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhEKCXJlY3Vyc2l2ZRgDIAEoCCI+ChJEZWxldGVGaWxlUmVzcG9uc2USEwoLZnJlZWRfYnl0ZXMYASABKAQSEwoLaW5vZGVfY291bnQYAiABKAQiawoNUmVuYW1lUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0ImkKC0NvcHlSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiLgoQVHJhc2hGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiNgoRVHJhc2hGaWxlUmVzcG9uc2USIQoEaXRlbRgBIAEoCzITLmdyb3ZlLnYxLlRyYXNoSXRlbSLOAQoJVHJhc2hJdGVtEhAKCHRyYXNoX2lkGAEgASgJEhUKDW9yaWdpbmFsX3BhdGgYAiABKAkSHAoEa2luZBgDIAEoDjIOLmdyb3ZlLnYxLktpbmQSDAoEc2l6ZRgEIAEoBBITCgtpbm9kZV9jb3VudBgFIAEoBBIVCg10cmFzaGVkX2F0X21zGAYgASgDEhUKDWV4cGlyZXNfYXRfbXMYByABKAMSEgoKdHJhc2hlZF9ieRgIIAEoCRIVCg1wYXJlbnRfZXhpc3RzGAkgASgIInQKElJlc3RvcmVGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEhAKCHRyYXNoX2lkGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCJHChBTaG93VHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJcGFnZV9zaXplGAIgASgNEhIKCnBhZ2VfdG9rZW4YAyABKAkiUAoRU2hvd1RyYXNoUmVzcG9uc2USIgoFaXRlbXMYASADKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjQKEVB1cmdlVHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdHJhc2hfaWRzGAIgAygJIj8KElB1cmdlVHJhc2hSZXNwb25zZRIUCgxwdXJnZWRfaXRlbXMYASABKAQSEwoLZnJlZWRfYnl0ZXMYAiABKAQiOAoMU2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKDVNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiOgoOVW5zaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPgoPVW5zaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIh8KD0dldFF1b3RhUmVxdWVzdBIMCgRyb290GAEgASgJIosBChBHZXRRdW90YVJlc3BvbnNlEhMKC3F1b3RhX2J5dGVzGAEgASgEEhIKCnVzZWRfYnl0ZXMYAiABKAQSEgoKbGl2ZV9ieXRlcxgDIAEoBBITCgt0cmFzaF9ieXRlcxgEIAEoBBIVCg1zdGFnaW5nX2J5dGVzGAUgASgEEg4KBnNvdXJjZRgGIAEoCSI4Cg9TZXRRdW90YVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSEwoLcXVvdGFfYnl0ZXMYAiABKAQiMgoQU2V0UXVvdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBWVycm9yGAIgASgJIokBChJCZWdpblVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSJQoJb25fZXhpc3RzGAQgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYBSABKAkSEAoIbXRpbWVfbXMYBiABKAMiMwoQR2V0VXBsb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXVwbG9hZF9pZBgCIAEoCSI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiKgoTQWJvcnRVcGxvYWRSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBCJeCgZVcGxvYWQSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBIOCgZvZmZzZXQYBCABKAQSFQoNZXhwaXJlc19hdF9tcxgFIAEoAzKyDQoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkEKCEdldFF1b3RhEhkuZ3JvdmUudjEuR2V0UXVvdGFSZXF1ZXN0GhouZ3JvdmUudjEuR2V0UXVvdGFSZXNwb25zZRJBCghTZXRRdW90YRIZLmdyb3ZlLnYxLlNldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLlNldFF1b3RhUmVzcG9uc2USPQoLQmVnaW5VcGxvYWQSHC5ncm92ZS52MS5CZWdpblVwbG9hZFJlcXVlc3QaEC5ncm92ZS52MS5VcGxvYWQSOQoJR2V0VXBsb2FkEhouZ3JvdmUudjEuR2V0VXBsb2FkUmVxdWVzdBoQLmdyb3ZlLnYxLlVwbG9hZBJKCgtBYm9ydFVwbG9hZBIcLmdyb3ZlLnYxLkFib3J0VXBsb2FkUmVxdWVzdBodLmdyb3ZlLnYxLkFib3J0VXBsb2FkUmVzcG9uc2ViBnByb3RvMw", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIj0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIl4KEFdyaXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIQCghpZl9tYXRjaBgEIAEoCRIMCgRkYXRhGAUgASgMImMKDVVwbG9hZFJlcXVlc3QSKAoGaGVhZGVyGAEgASgLMhYuZ3JvdmUudjEuVXBsb2FkSGVhZGVySAASIAoFY2h1bmsYAiABKAsyDy5ncm92ZS52MS5DaHVua0gAQgYKBHBhcnQiwQEKDFVwbG9hZEhlYWRlchIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBISCgpzaXplX2tub3duGAQgASgIEhEKCXVwbG9hZF9pZBgFIAEoCRIVCg1yZXN1bWVfb2Zmc2V0GAYgASgEEiUKCW9uX2V4aXN0cxgHIAEoDjISLmdyb3ZlLnYxLk9uRXhpc3RzEhAKCGlmX21hdGNoGAggASgJEhAKCG10aW1lX21zGAkgASgDIkMKBUNodW5rEg4KBm9mZnNldBgBIAEoBBISCgVjcmMzMhgCIAEoB0gAiAEBEgwKBGRhdGEYAyABKAxCCAoGX2NyYzMyIoEBCg5VcGxvYWRSZXNwb25zZRIcCgRhdHRyGAEgASgLMg4uZ3JvdmUudjEuQXR0chIVCg1ieXRlc193cml0dGVuGAIgASgEEhIKCnF1b3RhX3VzZWQYAyABKAQSEwoLcXVvdGFfbGltaXQYBCABKAQSEQoJdXBsb2FkX2lkGAUgASgJIl8KD0Rvd25sb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDgoGb2Zmc2V0GAMgASgEEg4KBmxlbmd0aBgEIAEoBBIQCghpZl9tYXRjaBgFIAEoCSJcChBEb3dubG9hZFJlc3BvbnNlEh4KBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRySAASIAoFY2h1bmsYAiABKAsyDy5ncm92ZS52MS5DaHVua0gAQgYKBHBhcnQiQgoRRGVsZXRlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhEKCXJlY3Vyc2l2ZRgDIAEoCCI+ChJEZWxldGVGaWxlUmVzcG9uc2USEwoLZnJlZWRfYnl0ZXMYASABKAQSEwoLaW5vZGVfY291bnQYAiABKAQiawoNUmVuYW1lUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0ImkKC0NvcHlSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiLgoQVHJhc2hGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkiNgoRVHJhc2hGaWxlUmVzcG9uc2USIQoEaXRlbRgBIAEoCzITLmdyb3ZlLnYxLlRyYXNoSXRlbSL8AQoJVHJhc2hJdGVtEhAKCHRyYXNoX2lkGAEgASgJEhUKDW9yaWdpbmFsX3BhdGgYAiABKAkSHAoEa2luZBgDIAEoDjIOLmdyb3ZlLnYxLktpbmQSDAoEc2l6ZRgEIAEoBBITCgtpbm9kZV9jb3VudBgFIAEoBBIVCg10cmFzaGVkX2F0X21zGAYgASgDEhUKDWV4cGlyZXNfYXRfbXMYByABKAMSEgoKdHJhc2hlZF9ieRgIIAEoCRIVCg1wYXJlbnRfZXhpc3RzGAkgASgIEiwKDWZvcm1lcl9zaGFyZXMYCiADKAsyFS5ncm92ZS52MS5Gb3JtZXJTaGFyZSIpCgtGb3JtZXJTaGFyZRIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkidAoSUmVzdG9yZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSEAoIdHJhc2hfaWQYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0InAKEFNob3dUcmFzaFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCRIQCgh0cmFzaF9pZBgEIAEoCRIVCg1vcmlnaW5hbF9wYXRoGAUgASgJIlAKEVNob3dUcmFzaFJlc3BvbnNlEiIKBWl0ZW1zGAEgAygLMhMuZ3JvdmUudjEuVHJhc2hJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJPChFQdXJnZVRyYXNoUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXRyYXNoX2lkcxgCIAMoCRIZChF0cmFzaGVkX2JlZm9yZV9tcxgDIAEoAyI/ChJQdXJnZVRyYXNoUmVzcG9uc2USFAoMcHVyZ2VkX2l0ZW1zGAEgASgEEhMKC2ZyZWVkX2J5dGVzGAIgASgEIjgKDFNoYXJlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCSI8Cg1TaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIjoKDlVuc2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIj4KD1Vuc2hhcmVSZXNwb25zZRIXCg9hZmZlY3RlZF9pbm9kZXMYASABKAQSEgoKcGF5c19xdW90YRgCIAEoCSIfCg9HZXRRdW90YVJlcXVlc3QSDAoEcm9vdBgBIAEoCSKLAQoQR2V0UXVvdGFSZXNwb25zZRITCgtxdW90YV9ieXRlcxgBIAEoBBISCgp1c2VkX2J5dGVzGAIgASgEEhIKCmxpdmVfYnl0ZXMYAyABKAQSEwoLdHJhc2hfYnl0ZXMYBCABKAQSFQoNc3RhZ2luZ19ieXRlcxgFIAEoBBIOCgZzb3VyY2UYBiABKAkiOAoPU2V0UXVvdGFSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJEhMKC3F1b3RhX2J5dGVzGAIgASgEIjIKEFNldFF1b3RhUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBINCgVlcnJvchgCIAEoCSKJAQoSQmVnaW5VcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEiUKCW9uX2V4aXN0cxgEIAEoDjISLmdyb3ZlLnYxLk9uRXhpc3RzEhAKCGlmX21hdGNoGAUgASgJEhAKCG10aW1lX21zGAYgASgDIjMKEEdldFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiNQoSQWJvcnRVcGxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdXBsb2FkX2lkGAIgASgJIioKE0Fib3J0VXBsb2FkUmVzcG9uc2USEwoLZnJlZWRfYnl0ZXMYASABKAQiXgoGVXBsb2FkEhEKCXVwbG9hZF9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSDgoGb2Zmc2V0GAQgASgEEhUKDWV4cGlyZXNfYXRfbXMYBSABKAMysg0KCkZpbGVTZXJ2ZXISUwoOUmVnaXN0ZXJDbGllbnQSHy5ncm92ZS52MS5SZWdpc3RlckNsaWVudFJlcXVlc3QaIC5ncm92ZS52MS5SZWdpc3RlckNsaWVudFJlc3BvbnNlEkcKCkVuZFNlc3Npb24SGy5ncm92ZS52MS5FbmRTZXNzaW9uUmVxdWVzdBocLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXNwb25zZRJNCgxMaXN0U2Vzc2lvbnMSHS5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4uZ3JvdmUudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USOQoKQ3JlYXRlRmlsZRIbLmdyb3ZlLnYxLkNyZWF0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJDCg9DcmVhdGVEaXJlY3RvcnkSIC5ncm92ZS52MS5DcmVhdGVEaXJlY3RvcnlSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chIzCgdHZXRBdHRyEhguZ3JvdmUudjEuR2V0QXR0clJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEj4KB0xpc3REaXISGC5ncm92ZS52MS5MaXN0RGlyUmVxdWVzdBoZLmdyb3ZlLnYxLkxpc3REaXJSZXNwb25zZRI3CglDaGFuZ2VEaXISGi5ncm92ZS52MS5DaGFuZ2VEaXJSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCghSZWFkRmlsZRIZLmdyb3ZlLnYxLlJlYWRGaWxlUmVxdWVzdBoaLmdyb3ZlLnYxLlJlYWRGaWxlUmVzcG9uc2USNwoJV3JpdGVGaWxlEhouZ3JvdmUudjEuV3JpdGVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISQQoKVXBsb2FkRmlsZRIXLmdyb3ZlLnYxLlVwbG9hZFJlcXVlc3QaGC5ncm92ZS52MS5VcGxvYWRSZXNwb25zZSgBEkcKDERvd25sb2FkRmlsZRIZLmdyb3ZlLnYxLkRvd25sb2FkUmVxdWVzdBoaLmdyb3ZlLnYxLkRvd25sb2FkUmVzcG9uc2UwARJHCgpEZWxldGVGaWxlEhsuZ3JvdmUudjEuRGVsZXRlRmlsZVJlcXVlc3QaHC5ncm92ZS52MS5EZWxldGVGaWxlUmVzcG9uc2USMQoGUmVuYW1lEhcuZ3JvdmUudjEuUmVuYW1lUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISLQoEQ29weRIVLmdyb3ZlLnYxLkNvcHlSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJECglUcmFzaEZpbGUSGi5ncm92ZS52MS5UcmFzaEZpbGVSZXF1ZXN0GhsuZ3JvdmUudjEuVHJhc2hGaWxlUmVzcG9uc2USOwoLUmVzdG9yZUZpbGUSHC5ncm92ZS52MS5SZXN0b3JlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVNob3dUcmFzaBIaLmdyb3ZlLnYxLlNob3dUcmFzaFJlcXVlc3QaGy5ncm92ZS52MS5TaG93VHJhc2hSZXNwb25zZRJHCgpQdXJnZVRyYXNoEhsuZ3JvdmUudjEuUHVyZ2VUcmFzaFJlcXVlc3QaHC5ncm92ZS52MS5QdXJnZVRyYXNoUmVzcG9uc2USOAoFU2hhcmUSFi5ncm92ZS52MS5TaGFyZVJlcXVlc3QaFy5ncm92ZS52MS5TaGFyZVJlc3BvbnNlEj4KB1Vuc2hhcmUSGC5ncm92ZS52MS5VbnNoYXJlUmVxdWVzdBoZLmdyb3ZlLnYxLlVuc2hhcmVSZXNwb25zZRJBCghHZXRRdW90YRIZLmdyb3ZlLnYxLkdldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFF1b3RhUmVzcG9uc2USQQoIU2V0UXVvdGESGS5ncm92ZS52MS5TZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5TZXRRdW90YVJlc3BvbnNlEj0KC0JlZ2luVXBsb2FkEhwuZ3JvdmUudjEuQmVnaW5VcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEjkKCUdldFVwbG9hZBIaLmdyb3ZlLnYxLkdldFVwbG9hZFJlcXVlc3QaEC5ncm92ZS52MS5VcGxvYWQSSgoLQWJvcnRVcGxvYWQSHC5ncm92ZS52MS5BYm9ydFVwbG9hZFJlcXVlc3QaHS5ncm92ZS52MS5BYm9ydFVwbG9hZFJlc3BvbnNlYgZwcm90bzM", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.RegisterClientRequest
@@ -916,6 +916,13 @@ export type TrashItem = Message<"grove.v1.TrashItem"> & {
    * @generated from field: bool parent_exists = 9;
    */
   parentExists: boolean;
+
+  /**
+   * Shares that it had when it was trashed, at most 100. They count no more; share again after a restore to have them back.
+   *
+   * @generated from field: repeated grove.v1.FormerShare former_shares = 10;
+   */
+  formerShares: FormerShare[];
 };
 
 /**
@@ -924,6 +931,32 @@ export type TrashItem = Message<"grove.v1.TrashItem"> & {
  */
 export const TrashItemSchema: GenMessage<TrashItem> = /*@__PURE__*/
   messageDesc(file_grove_v1_file_server, 28);
+
+/**
+ * A share that an item of the trash had.
+ *
+ * @generated from message grove.v1.FormerShare
+ */
+export type FormerShare = Message<"grove.v1.FormerShare"> & {
+  /**
+   * Absolute inside the root, as it was before.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message grove.v1.FormerShare.
+ * Use `create(FormerShareSchema)` to create a new message.
+ */
+export const FormerShareSchema: GenMessage<FormerShare> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 29);
 
 /**
  * @generated from message grove.v1.RestoreFileRequest
@@ -957,7 +990,7 @@ export type RestoreFileRequest = Message<"grove.v1.RestoreFileRequest"> & {
  * Use `create(RestoreFileRequestSchema)` to create a new message.
  */
 export const RestoreFileRequestSchema: GenMessage<RestoreFileRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 29);
+  messageDesc(file_grove_v1_file_server, 30);
 
 /**
  * @generated from message grove.v1.ShowTrashRequest
@@ -969,6 +1002,8 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
   root: string;
 
   /**
+   * 1 to 1,000; 0 means 1,000. The newest items come first.
+   *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
@@ -977,6 +1012,20 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Only this item.
+   *
+   * @generated from field: string trash_id = 4;
+   */
+  trashId: string;
+
+  /**
+   * Only what was at this path.
+   *
+   * @generated from field: string original_path = 5;
+   */
+  originalPath: string;
 };
 
 /**
@@ -984,7 +1033,7 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
  * Use `create(ShowTrashRequestSchema)` to create a new message.
  */
 export const ShowTrashRequestSchema: GenMessage<ShowTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 30);
+  messageDesc(file_grove_v1_file_server, 31);
 
 /**
  * @generated from message grove.v1.ShowTrashResponse
@@ -1006,7 +1055,7 @@ export type ShowTrashResponse = Message<"grove.v1.ShowTrashResponse"> & {
  * Use `create(ShowTrashResponseSchema)` to create a new message.
  */
 export const ShowTrashResponseSchema: GenMessage<ShowTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 31);
+  messageDesc(file_grove_v1_file_server, 32);
 
 /**
  * @generated from message grove.v1.PurgeTrashRequest
@@ -1018,11 +1067,18 @@ export type PurgeTrashRequest = Message<"grove.v1.PurgeTrashRequest"> & {
   root: string;
 
   /**
-   * Empty purges everything.
+   * Those that are not there are passed over. Empty purges everything.
    *
    * @generated from field: repeated string trash_ids = 2;
    */
   trashIds: string[];
+
+  /**
+   * Only what was trashed before this time; 0 means any.
+   *
+   * @generated from field: int64 trashed_before_ms = 3;
+   */
+  trashedBeforeMs: bigint;
 };
 
 /**
@@ -1030,7 +1086,7 @@ export type PurgeTrashRequest = Message<"grove.v1.PurgeTrashRequest"> & {
  * Use `create(PurgeTrashRequestSchema)` to create a new message.
  */
 export const PurgeTrashRequestSchema: GenMessage<PurgeTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 32);
+  messageDesc(file_grove_v1_file_server, 33);
 
 /**
  * @generated from message grove.v1.PurgeTrashResponse
@@ -1052,7 +1108,7 @@ export type PurgeTrashResponse = Message<"grove.v1.PurgeTrashResponse"> & {
  * Use `create(PurgeTrashResponseSchema)` to create a new message.
  */
 export const PurgeTrashResponseSchema: GenMessage<PurgeTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 33);
+  messageDesc(file_grove_v1_file_server, 34);
 
 /**
  * @generated from message grove.v1.ShareRequest
@@ -1079,7 +1135,7 @@ export type ShareRequest = Message<"grove.v1.ShareRequest"> & {
  * Use `create(ShareRequestSchema)` to create a new message.
  */
 export const ShareRequestSchema: GenMessage<ShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 34);
+  messageDesc(file_grove_v1_file_server, 35);
 
 /**
  * @generated from message grove.v1.ShareResponse
@@ -1103,7 +1159,7 @@ export type ShareResponse = Message<"grove.v1.ShareResponse"> & {
  * Use `create(ShareResponseSchema)` to create a new message.
  */
 export const ShareResponseSchema: GenMessage<ShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 35);
+  messageDesc(file_grove_v1_file_server, 36);
 
 /**
  * @generated from message grove.v1.UnshareRequest
@@ -1130,7 +1186,7 @@ export type UnshareRequest = Message<"grove.v1.UnshareRequest"> & {
  * Use `create(UnshareRequestSchema)` to create a new message.
  */
 export const UnshareRequestSchema: GenMessage<UnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 36);
+  messageDesc(file_grove_v1_file_server, 37);
 
 /**
  * @generated from message grove.v1.UnshareResponse
@@ -1152,7 +1208,7 @@ export type UnshareResponse = Message<"grove.v1.UnshareResponse"> & {
  * Use `create(UnshareResponseSchema)` to create a new message.
  */
 export const UnshareResponseSchema: GenMessage<UnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 37);
+  messageDesc(file_grove_v1_file_server, 38);
 
 /**
  * @generated from message grove.v1.GetQuotaRequest
@@ -1169,7 +1225,7 @@ export type GetQuotaRequest = Message<"grove.v1.GetQuotaRequest"> & {
  * Use `create(GetQuotaRequestSchema)` to create a new message.
  */
 export const GetQuotaRequestSchema: GenMessage<GetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 38);
+  messageDesc(file_grove_v1_file_server, 39);
 
 /**
  * @generated from message grove.v1.GetQuotaResponse
@@ -1213,7 +1269,7 @@ export type GetQuotaResponse = Message<"grove.v1.GetQuotaResponse"> & {
  * Use `create(GetQuotaResponseSchema)` to create a new message.
  */
 export const GetQuotaResponseSchema: GenMessage<GetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 39);
+  messageDesc(file_grove_v1_file_server, 40);
 
 /**
  * @generated from message grove.v1.SetQuotaRequest
@@ -1237,7 +1293,7 @@ export type SetQuotaRequest = Message<"grove.v1.SetQuotaRequest"> & {
  * Use `create(SetQuotaRequestSchema)` to create a new message.
  */
 export const SetQuotaRequestSchema: GenMessage<SetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 40);
+  messageDesc(file_grove_v1_file_server, 41);
 
 /**
  * @generated from message grove.v1.SetQuotaResponse
@@ -1259,7 +1315,7 @@ export type SetQuotaResponse = Message<"grove.v1.SetQuotaResponse"> & {
  * Use `create(SetQuotaResponseSchema)` to create a new message.
  */
 export const SetQuotaResponseSchema: GenMessage<SetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 41);
+  messageDesc(file_grove_v1_file_server, 42);
 
 /**
  * @generated from message grove.v1.BeginUploadRequest
@@ -1301,7 +1357,7 @@ export type BeginUploadRequest = Message<"grove.v1.BeginUploadRequest"> & {
  * Use `create(BeginUploadRequestSchema)` to create a new message.
  */
 export const BeginUploadRequestSchema: GenMessage<BeginUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 42);
+  messageDesc(file_grove_v1_file_server, 43);
 
 /**
  * @generated from message grove.v1.GetUploadRequest
@@ -1323,7 +1379,7 @@ export type GetUploadRequest = Message<"grove.v1.GetUploadRequest"> & {
  * Use `create(GetUploadRequestSchema)` to create a new message.
  */
 export const GetUploadRequestSchema: GenMessage<GetUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 43);
+  messageDesc(file_grove_v1_file_server, 44);
 
 /**
  * @generated from message grove.v1.AbortUploadRequest
@@ -1345,7 +1401,7 @@ export type AbortUploadRequest = Message<"grove.v1.AbortUploadRequest"> & {
  * Use `create(AbortUploadRequestSchema)` to create a new message.
  */
 export const AbortUploadRequestSchema: GenMessage<AbortUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 44);
+  messageDesc(file_grove_v1_file_server, 45);
 
 /**
  * @generated from message grove.v1.AbortUploadResponse
@@ -1362,7 +1418,7 @@ export type AbortUploadResponse = Message<"grove.v1.AbortUploadResponse"> & {
  * Use `create(AbortUploadResponseSchema)` to create a new message.
  */
 export const AbortUploadResponseSchema: GenMessage<AbortUploadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 45);
+  messageDesc(file_grove_v1_file_server, 46);
 
 /**
  * A resumable upload and how far it has come.
@@ -1403,7 +1459,7 @@ export type Upload = Message<"grove.v1.Upload"> & {
  * Use `create(UploadSchema)` to create a new message.
  */
 export const UploadSchema: GenMessage<Upload> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 46);
+  messageDesc(file_grove_v1_file_server, 47);
 
 /**
  * @generated from service grove.v1.FileServer

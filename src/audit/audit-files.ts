@@ -1,0 +1,89 @@
+// The files of an audit log: their names, the head beside them, and reading their lines in bounded pieces.
+import { open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AUDIT_PAGE_BYTES } from "#base/limits.ts";
+import { CHAIN_START, type ChainHead } from "./audit-line.ts";
+
+/** Folder of the log inside the data folder. */
+export const AUDIT_FOLDER = "audit";
+/** The head beside the log: what it says must be in the chain, so that a tail that was cut off is missed. */
+export const HEAD_FILE = "head.json";
+
+const NAME = /^(\d{16})\.log$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** A file of the log. */
+export interface AuditFile {
+  readonly path: string;
+  /** Number of its first line. */
+  readonly firstSeq: number;
+}
+
+/** The path of the file that begins with a line. */
+export function auditFile(folder: string, firstSeq: number): AuditFile {
+  return { path: join(folder, `${String(firstSeq).padStart(16, "0")}.log`), firstSeq };
+}
+
+/** The files of a log in their order; none when there is no log. */
+export async function auditFiles(folder: string): Promise<AuditFile[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  });
+  return names
+    .flatMap((name) => NAME.exec(name)?.[1] ?? [])
+    .toSorted()
+    .map((digits) => auditFile(folder, Number(digits)));
+}
+
+/** The head beside the log; the start of the chain when there is none yet, undefined when it cannot be read. */
+export async function readHead(folder: string): Promise<ChainHead | undefined> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, HEAD_FILE), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return CHAIN_START;
+    throw error;
+  }
+  try {
+    const { seq, hash } = JSON.parse(text) as Record<string, unknown>;
+    const isHead = typeof seq === "number" && Number.isSafeInteger(seq) && typeof hash === "string";
+    return isHead && HASH.test(hash) ? { seq, hash } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line as it lies in its file. */
+export interface StoredLine {
+  readonly text: string;
+  /** Where it begins, in bytes. */
+  readonly offset: number;
+  /** False for what is left behind the last end of line: torn, or just being written. */
+  readonly isWhole: boolean;
+}
+
+/** The lines of a file in order, read in pieces. A line longer than four pieces is handed out as torn, and ends the reading. */
+export async function* linesOf(path: string): AsyncGenerator<StoredLine, void, undefined> {
+  const handle = await open(path, "r");
+  try {
+    const piece = Buffer.allocUnsafe(AUDIT_PAGE_BYTES);
+    let rest: Buffer = Buffer.alloc(0);
+    let offset = 0;
+    for (;;) {
+      const { bytesRead } = await handle.read(piece, 0, piece.length, offset + rest.length);
+      if (bytesRead === 0 || rest.length > 4 * AUDIT_PAGE_BYTES) break;
+      const bytes = Buffer.concat([rest, piece.subarray(0, bytesRead)]);
+      let from = 0;
+      for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, from)) {
+        yield { text: bytes.toString("utf8", from, end), offset: offset + from, isWhole: true };
+        from = end + 1;
+      }
+      rest = Buffer.from(bytes.subarray(from));
+      offset += from;
+    }
+    if (rest.length > 0) yield { text: rest.toString("utf8"), offset, isWhole: false };
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,31 @@
+// What the rooms report for the audit log: acts that somebody may one day have to answer for (D24).
+
+/** Kinds of acts that get a line. */
+export type AuditActName =
+  | "audit.dropped"
+  | "audit.gap"
+  | "file.delete"
+  | "quota.set"
+  | "security"
+  | "session.open"
+  | "share.add"
+  | "share.remove"
+  | "trash.expire"
+  | "trash.purge"
+  | "trash.space";
+
+/** One act. Never holds a token, a hash or a password. */
+export interface AuditAct {
+  readonly act: AuditActName;
+  /** Username of whoever did it; "node" for the node itself. */
+  readonly actor: string;
+  /** What it was done to: a username, or "owner:/path". */
+  readonly subject: string;
+  /** Id of the request that brought it, if one did. */
+  readonly request?: string | undefined;
+  /** What else is to be known, in plain values; undefined ones are left out. */
+  readonly detail?: Readonly<Record<string, string | number | bigint | boolean | undefined>>;
+}
+
+/** Takes acts; must neither wait nor throw. */
+export type AuditSink = (act: AuditAct) => void;

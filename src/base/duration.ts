@@ -1,0 +1,32 @@
+// Spans of time as people write and read them: "30d", "12h", "90m", "45s".
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** Parses a span such as "7d", "36h", "2w", or "0", to milliseconds; undefined when it is none. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^\s*(\d{1,9})\s*([smhdw])?\s*$/i.exec(text);
+  if (match === null) return undefined;
+  const [, count = "", unit] = match;
+  if (unit === undefined) return Number(count) === 0 ? 0 : undefined;
+  return Number(count) * (UNIT_MS[unit.toLowerCase()] ?? 0);
+}
+
+/** Formats a span in its largest whole unit of days, hours, minutes or seconds: "30 days", "36 hours". */
+export function formatDuration(ms: number): string {
+  for (const [unit, name] of [
+    ["d", "day"],
+    ["h", "hour"],
+    ["m", "minute"],
+  ] as const) {
+    const count = ms / (UNIT_MS[unit] ?? 1);
+    if (count >= 1 && Number.isInteger(count)) return `${count} ${name}${count === 1 ? "" : "s"}`;
+  }
+  const seconds = Math.round(ms / 1_000);
+  return `${seconds} second${seconds === 1 ? "" : "s"}`;
+}

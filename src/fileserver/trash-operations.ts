@@ -1,0 +1,189 @@
+// The trash over the wire: TrashFile, ShowTrash, RestoreFile, PurgeTrash; the owner's alone, at any quota and on a full disk (D14).
+import { GroveError } from "#base/errors.ts";
+import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { joinPath, splitPath } from "#base/names.ts";
+import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
+import type {
+  PurgeTrashResponse,
+  ShowTrashResponse,
+  TrashItem as TrashItemMessage,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { ListedTrashItem } from "#storage/trash.ts";
+import { existing, type Reached, retryWhenStale } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
+
+/** What the operations are made from. */
+export interface TrashDeps extends NamespaceDeps {
+  /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed. */
+  readonly retentionMs: number;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** The operations on the trash of a root (spec 4.5). Errors are those of D1. */
+export class TrashOperations {
+  readonly #deps: TrashDeps;
+
+  constructor(deps: TrashDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Puts a file, or a folder with all that is in it, into the trash, in a time that does not depend on its size. Its shares are taken back.
+   * Throws NO_SUCH_PATH, NOT_OWNER, BAD_ARGUMENT for the root directory.
+   */
+  trashFile(caller: Caller, place: Place): Promise<{ item: TrashItemMessage }> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(async () => {
+        const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "delete");
+        const inode = existing(reached);
+        if (inode.parentId === undefined) {
+          throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be put into the trash");
+        }
+        const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
+          this.#deps.storage.trash({ ...context, inodeId: inode.id }),
+        );
+        return { item: this.#message({ ...item, parentExists: true }) };
+      }),
+    );
+  }
+
+  /** One page of the trash, the newest first, stable under change. Throws BAD_ARGUMENT for a page above 1000 or a foreign token. */
+  showTrash(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly pageSize: number;
+      readonly pageToken: string;
+      readonly trashId: string;
+      readonly originalPath: string;
+    },
+  ): Plain<ShowTrashResponse> {
+    return this.#deps.meter.now("read", () => {
+      const { pageSize, pageToken, trashId, originalPath } = request;
+      if (pageSize > LIST_PAGE_MAX) {
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} items`);
+      }
+      const { owner } = this.#reachTrash(caller, request.root);
+      const page = this.#deps.storage.listTrash(owner, {
+        limit: pageSize === 0 ? LIST_PAGE_MAX : pageSize,
+        pageToken,
+        ...(trashId === "" ? {} : { id: trashId }),
+        ...(originalPath === "" ? {} : { originalPath: joinPath(splitPath(originalPath)) }),
+      });
+      return {
+        items: page.items.map((item) => this.#message(item)),
+        nextPageToken: page.nextPageToken ?? "",
+      };
+    });
+  }
+
+  /**
+   * Puts an item back where it was, or to another path; folders that are missing on the way are made. It needs no room: what is in the
+   * trash is counted already. Throws NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY.
+   */
+  restoreFile(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashId: string;
+      readonly targetPath: string;
+      readonly onConflict: "fail" | "rename" | "replace";
+    },
+  ): Promise<Attr> {
+    return this.#deps.meter.later("write", () =>
+      retryWhenStale(async () => {
+        const { trashId, targetPath, onConflict } = request;
+        const reached = this.#reachTrash(caller, request.root);
+        const names = targetPath === "" ? undefined : splitPath(targetPath);
+        const done = await this.#deps.changes.run(caller, reached, undefined, (context) =>
+          this.#deps.storage.restore({ ...context, trashId, names, onConflict }),
+        );
+        const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
+        return attrAt(there, done.inode);
+      }),
+    );
+  }
+
+  /** Removes items for good: those named, or all that were trashed before a time. Each is audited. Throws NOT_OWNER. */
+  async purgeTrash(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashIds: readonly string[];
+      readonly trashedBeforeMs: bigint;
+    },
+  ): Promise<Plain<PurgeTrashResponse>> {
+    return this.#deps.meter.later("write", async () => {
+      const total = { purgedItems: 0n, freedBytes: 0n };
+      for (const trashIds of this.#batches(caller, request)) {
+        const reached = this.#reachTrash(caller, request.root);
+        const done = await this.#deps.changes.run(caller, reached, undefined, ({ owner }) =>
+          this.#deps.storage.purgeTrash({ owner, trashIds }),
+        );
+        for (const { originalPath, id, sizeBytes, inodeCount } of done.items) {
+          this.#deps.audit({
+            act: "trash.purge",
+            actor: caller.identity.username,
+            subject: `${reached.owner}:${originalPath}`,
+            detail: { trash_id: id, bytes: sizeBytes, inodes: inodeCount },
+          });
+        }
+        total.purgedItems += BigInt(done.items.length);
+        total.freedBytes += BigInt(done.freedBytes);
+      }
+      return total;
+    });
+  }
+
+  /** Ids to be purged, as many at a time as one transaction takes. What is trashed after the call has begun stays. */
+  *#batches(
+    caller: Caller,
+    request: {
+      readonly root: string;
+      readonly trashIds: readonly string[];
+      readonly trashedBeforeMs: bigint;
+    },
+  ): Generator<readonly string[]> {
+    const { trashIds, trashedBeforeMs } = request;
+    if (trashIds.length > 0) {
+      for (let at = 0; at < trashIds.length; at += TRASH_PURGE_BATCH)
+        yield trashIds.slice(at, at + TRASH_PURGE_BATCH);
+      return;
+    }
+    const { owner } = this.#reachTrash(caller, request.root);
+    const beforeMs = trashedBeforeMs === 0n ? this.#deps.clock.wallMs() + 1 : Number(trashedBeforeMs);
+    for (;;) {
+      const heads = this.#deps.storage.oldestTrash(owner, beforeMs, TRASH_PURGE_BATCH);
+      if (heads.length === 0) return;
+      yield heads.map(({ id }) => id);
+    }
+  }
+
+  /** A root whose trash the caller may see and change: only its owner's (spec 4.5). */
+  #reachTrash(caller: Caller, root: string): Reached {
+    return this.#deps.access.reach(caller.identity, root, "/", "delete");
+  }
+
+  #message(item: ListedTrashItem): TrashItemMessage {
+    const { retentionMs } = this.#deps;
+    return {
+      $typeName: "grove.v1.TrashItem",
+      trashId: item.id,
+      originalPath: item.originalPath,
+      kind: item.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
+      size: BigInt(item.sizeBytes),
+      inodeCount: BigInt(item.inodeCount),
+      trashedAtMs: BigInt(item.trashedAtMs),
+      expiresAtMs: retentionMs === 0 ? 0n : BigInt(item.trashedAtMs + retentionMs),
+      trashedBy: item.trashedBy,
+      parentExists: item.parentExists,
+      formerShares: item.formerShares.map(({ names, username }) => ({
+        $typeName: "grove.v1.FormerShare",
+        path: [item.originalPath, ...names].join("/"),
+        user: username,
+      })),
+    };
+  }
+}
