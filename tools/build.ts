@@ -1,8 +1,9 @@
 // Builds dist/, which installed packages run: the same files as src/ as plain JavaScript, one for one.
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { commitOfClone } from "#os/git-commit.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -37,3 +38,6 @@ await bundle.write({
   sourcemap: false,
 });
 await bundle.close();
+// An installed package lies in no clone: what it was made from is written down.
+const commit = commitOfClone(ROOT);
+if (commit !== null) writeFileSync(join(ROOT, "dist", "git-commit"), `${commit}\n`);

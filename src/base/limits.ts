@@ -146,6 +146,8 @@ export const STOP_GRACE_MS = 20_000;
 export const LOG_BUFFER_MAX_BYTES = 16_777_216;
 /** Characters of one text field in a log line. */
 export const LOG_TEXT_MAX_LENGTH = 8_192;
+/** How long the file with the processor's temperature, once found, is read without looking for a better one. */
+export const SENSOR_SEARCH_INTERVAL_MS = 60_000;
 /** Time limit of `sensors -j`. */
 export const SENSORS_TIMEOUT_MS = 2_000;
 /** How long an answer of `sensors` holds; shorter than the poll interval. */
@@ -256,6 +258,14 @@ export const CHECK_DIFFERENCES_LISTED = 1_000;
 export const METRICS_CONNECTIONS_MAX = 64;
 /** Time in which a request to the metrics listener must have arrived. */
 export const METRICS_REQUEST_TIMEOUT_MS = 10_000;
+/** Connections of one address to the metrics listener, so that one visitor cannot shut the others out. */
+export const METRICS_CONNECTIONS_PER_ADDRESS = 16;
+/** Answers of the metrics listener under way at once; more are answered 503. */
+export const METRICS_ANSWERS_MAX = 16;
+/** Time in which a reader must have taken an answer of the metrics listener. */
+export const METRICS_ANSWER_TIMEOUT_MS = 15_000;
+/** Users that the per-user maps of /metrics list; sums have them all. A multiple of 64. */
+export const METRICS_USERS_LISTED_MAX = 51_200;
 /** FileServers of one demonstration (`grove up`). */
 export const DEMO_NODES_MAX = 20;
 /** How often quota counters are compared with the sizes of the trees (decision D16). */

@@ -16,7 +16,7 @@ export interface DriftWatchDeps {
 export class DriftWatch {
   readonly #deps: DriftWatchDeps;
   readonly #stop: () => void;
-  #driftBytes = 0;
+  #driftBytes: number | null = null;
   #isRunning = false;
   #isStopped = false;
 
@@ -26,8 +26,8 @@ export class DriftWatch {
     void this.check();
   }
 
-  /** Bytes by which counters and trees differed when they were last compared, summed over the roots. */
-  get driftBytes(): number {
+  /** Bytes by which counters and trees differed when they were last compared, summed over the roots; null before the first time. */
+  get driftBytes(): number | null {
     return this.#driftBytes;
   }
 

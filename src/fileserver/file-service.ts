@@ -82,6 +82,7 @@ export interface FileService {
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   readonly trashKeeper: TrashKeeper;
+  readonly meter: OperationMeter;
   /** Ends what runs by the clock. */
   stop(): Promise<void>;
 }
@@ -124,7 +125,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     namespace: new NamespaceOperations(names),
     trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
-    ...accountOperations(deps, { access, roots, limits }),
+    ...accountOperations(deps, { access, roots, usage, limits }),
     uploads: {
       storage,
       access,
@@ -142,6 +143,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     state: deps.state,
     usage,
     ledger,
+    meter,
     trashKeeper: keeper,
     async stop() {
       stalls.stop();
@@ -172,6 +174,7 @@ function keeperOver(
 interface AccountParts {
   readonly access: Access;
   readonly roots: RootKeeper;
+  readonly usage: RootUsage;
   readonly limits: ServiceLimits;
 }
 
@@ -181,7 +184,7 @@ function accountOperations(
   parts: AccountParts,
 ): Pick<FileService, "sessions" | "quotas"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
-  const { access, roots, limits } = parts;
+  const { access, roots, usage, limits } = parts;
   return {
     sessions: new SessionOperations({
       sessions: deps.sessions,
@@ -199,6 +202,7 @@ function accountOperations(
       storage,
       access,
       quotas,
+      usage,
       adminUsername,
       adminPassword,
       passwordFailures: new RateLimiter(clock, {

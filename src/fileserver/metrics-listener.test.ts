@@ -1,8 +1,11 @@
 // The node's HTTP listener: what it shows, to whom, and its port.
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { metricsPortOf } from "./metrics-listener.ts";
+import { silentLogger } from "#base/log.ts";
+import { metricsPortOf, startMetricsListener } from "./metrics-listener.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 let open: TestNode;
@@ -112,5 +115,87 @@ test("the metrics port is the gRPC port minus 41000, and a port that leaves none
       () => metricsPortOf(port),
       (error) => isGroveError(error, "BAD_ARGUMENT") && /41000/.test(error.message),
     );
+  }
+});
+
+const fetchText = async (node: TestNode, path: string, headers: Record<string, string> = {}) => {
+  const response = await fetch(`http://127.0.0.1:${node.node.metricsPort}${path}`, { headers });
+  return {
+    type: response.headers.get("content-type"),
+    vary: response.headers.get("vary"),
+    text: await response.text(),
+  };
+};
+
+test("Prometheus text comes at its own path, and at /metrics to whom prefers it (D12)", async () => {
+  const own = await fetchText(open, "/metrics/prometheus");
+  assert.equal(own.type, "text/plain; version=0.0.4; charset=utf-8");
+  assert.match(own.text, /^svc_users_assigned 2$/m);
+  assert.match(own.text, /^svc_user_used_bytes\{user="a@example.com"\} 1234$/m);
+  const asked = await fetchText(open, "/metrics", { accept: "text/plain;version=0.0.4;q=0.3,*/*;q=0.2" });
+  assert.deepEqual([asked.type, asked.vary], [own.type, "Accept, Authorization"]);
+  const newer = await fetchText(open, "/metrics", { accept: "application/openmetrics-text; version=1.0.0" });
+  assert.equal(newer.type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  assert.ok(newer.text.endsWith("# EOF\n"));
+  const browser = await fetchText(open, "/metrics", { accept: "text/html,*/*;q=0.8" });
+  assert.equal(browser.type, "application/json; charset=utf-8");
+});
+
+test("with SVC_METRICS_TOKEN the Prometheus form hides users too (T8)", async () => {
+  for (const path of ["/metrics/prometheus", "/metrics"]) {
+    const accept = "application/openmetrics-text";
+    const bare = await fetchText(guarded, path, { accept });
+    assert.match(bare.text, /^svc_users_assigned 1$/m);
+    assert.doesNotMatch(bare.text, /example\.com|svc_user_/);
+    const shown = await fetchText(guarded, path, { accept, authorization: "Bearer the-token" });
+    assert.match(shown.text, /svc_user_quota_bytes\{user="a@example.com"\} 17179869184/);
+  }
+});
+
+test("one address has 16 connections, all together 16 answers under way, and a reader that does not read 15 seconds (B-02, B-06)", async () => {
+  const clock = new ManualClock();
+  const asked: number[] = [];
+  const listener = await startMetricsListener(
+    {
+      metrics: () => {
+        asked.push(clock.steadyMs());
+        return new Promise<never>(() => {});
+      },
+      securityEvents: () => [],
+      audit: () => Promise.resolve({ lines: [], nextAfter: 0, headSeq: 0 }),
+      notReady: () => [],
+      token: undefined,
+      clock,
+      log: silentLogger,
+    },
+    { host: "127.0.0.1", port: 0 },
+  );
+  const ask = (path: string, localAddress = "127.0.0.1"): Promise<number | string> =>
+    new Promise((resolve) => {
+      request({ host: "127.0.0.1", port: listener.port, path, localAddress, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      })
+        .on("error", () => resolve("cut off"))
+        .end();
+    });
+  const isAsked = async (count: number): Promise<void> => {
+    while (asked.length < count) await new Promise((resolve) => setImmediate(resolve));
+  };
+  try {
+    const held = Array.from({ length: 15 }, () => ask("/metrics"));
+    await isAsked(15);
+    assert.equal(await ask("/health"), 200);
+    held.push(ask("/metrics"));
+    await isAsked(16);
+    assert.equal(await ask("/health"), "cut off");
+    assert.equal(await ask("/health", "127.0.0.2"), 503);
+    clock.advance(14_999);
+    assert.equal(await ask("/health", "127.0.0.2"), 503);
+    clock.advance(1);
+    assert.deepEqual(await Promise.all(held), Array(16).fill("cut off"));
+    assert.equal(await ask("/health"), 200);
+  } finally {
+    await listener.close();
   }
 });

@@ -1,16 +1,29 @@
 // The node's plain HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { AuditPage } from "#audit/audit-log.ts";
+import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { METRICS_CONNECTIONS_MAX, METRICS_PORT_OFFSET, METRICS_REQUEST_TIMEOUT_MS } from "#base/limits.ts";
+import {
+  METRICS_ANSWER_TIMEOUT_MS,
+  METRICS_ANSWERS_MAX,
+  METRICS_CONNECTIONS_MAX,
+  METRICS_CONNECTIONS_PER_ADDRESS,
+  METRICS_PORT_OFFSET,
+  METRICS_REQUEST_TIMEOUT_MS,
+} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { constantTimeEqual } from "#identity/constant-time.ts";
-import { type FileserverMetrics, metricsJson, withoutUsers } from "#telemetry/metrics-document.ts";
+import { metricsJson } from "#telemetry/metrics-document.ts";
+import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
+import { prometheusText } from "#telemetry/prometheus-text.ts";
 import type { SecurityEvent } from "#telemetry/security-events.ts";
+import { preferredType } from "./accept.ts";
+import type { NodeReadings } from "./node-metrics.ts";
 
 /** What the listener shows. */
 export interface MetricsListenerDeps {
-  readonly metrics: () => Promise<FileserverMetrics>;
+  readonly metrics: () => Promise<NodeReadings>;
   readonly securityEvents: () => readonly SecurityEvent[];
   /** Lines of the audit log behind a number (D24). */
   readonly audit: (after: number, limit: number) => Promise<AuditPage>;
@@ -18,6 +31,7 @@ export interface MetricsListenerDeps {
   readonly notReady: () => readonly string[];
   /** SVC_METRICS_TOKEN: what tells of users is sent only with it (T8). Undefined: everything is sent. */
   readonly token: string | undefined;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -45,7 +59,19 @@ export async function startMetricsListener(
   deps: MetricsListenerDeps,
   address: { readonly host: string; readonly port: number },
 ): Promise<MetricsListener> {
-  const server = createServer({ requestTimeout: METRICS_REQUEST_TIMEOUT_MS }, (request, response) => {
+  let answering = 0;
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
+    if (answering >= METRICS_ANSWERS_MAX) {
+      response.setHeader("retry-after", "1");
+      return sendJson(response, 503, '{"error":"too many requests at once"}');
+    }
+    answering++;
+    // A reader that does not read would hold its answer, and a place, for ever.
+    const giveUp = deps.clock.after(METRICS_ANSWER_TIMEOUT_MS, () => response.destroy());
+    response.once("close", () => {
+      answering--;
+      giveUp();
+    });
     answer(deps, request, response).catch((error: unknown) => {
       deps.log.error("metrics_failed", { error: errorText(error) });
       if (!response.headersSent) sendJson(response, 500, '{"error":"internal"}');
@@ -53,12 +79,38 @@ export async function startMetricsListener(
     });
   });
   server.maxConnections = METRICS_CONNECTIONS_MAX;
+  boundPerAddress(server);
   await listen(server, address);
   const bound = server.address();
   return {
     port: typeof bound === "object" && bound !== null ? bound.port : address.port,
     close: () => close(server),
   };
+}
+
+const SERVER_OPTIONS = {
+  requestTimeout: METRICS_REQUEST_TIMEOUT_MS,
+  headersTimeout: METRICS_REQUEST_TIMEOUT_MS,
+  connectionsCheckingInterval: METRICS_REQUEST_TIMEOUT_MS / 5,
+} as const;
+
+/** Closes what one address opens beyond its share, so that it cannot take every place. */
+function boundPerAddress(server: Server): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const address = socket.remoteAddress ?? "";
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > METRICS_CONNECTIONS_PER_ADDRESS) {
+      socket.destroy();
+      return;
+    }
+    open.set(address, count);
+    socket.once("close", () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left === 0) open.delete(address);
+      else open.set(address, left);
+    });
+  });
 }
 
 async function answer(
@@ -71,14 +123,10 @@ async function answer(
     return sendJson(response, 405, '{"error":"only GET and HEAD"}');
   }
   switch (pathOf(request)) {
-    case "/metrics": {
-      const metrics = await deps.metrics();
-      return sendJson(
-        response,
-        200,
-        metricsJson(mayKnowUsers(deps, request) ? metrics : withoutUsers(metrics)),
-      );
-    }
+    case "/metrics":
+      return sendMetrics(deps, request, response, FORMS);
+    case "/metrics/prometheus":
+      return sendMetrics(deps, request, response, PROMETHEUS_FORMS);
     case "/health":
       return sendJson(response, 200, '{"status":"ok"}');
     case "/ready": {
@@ -126,6 +174,32 @@ function wholeNumber(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
+const JSON_TYPE = "application/json";
+const OPENMETRICS_TYPE = "application/openmetrics-text";
+type Form = typeof JSON_TYPE | typeof OPENMETRICS_TYPE | "text/plain";
+/** JSON unless another is preferred (spec 4.4, D12). */
+const FORMS: readonly [Form, ...Form[]] = [JSON_TYPE, OPENMETRICS_TYPE, "text/plain"];
+const PROMETHEUS_FORMS: readonly [Form, ...Form[]] = ["text/plain", OPENMETRICS_TYPE];
+
+async function sendMetrics(
+  deps: MetricsListenerDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+  forms: readonly [Form, ...Form[]],
+): Promise<void> {
+  const { node, users } = await deps.metrics();
+  const shown = mayKnowUsers(deps, request) ? users : undefined;
+  response.setHeader("vary", "Accept, Authorization");
+  switch (preferredType(request.headers.accept, forms)) {
+    case JSON_TYPE:
+      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown));
+    case OPENMETRICS_TYPE:
+      return send(response, 200, PROMETHEUS_TYPES.openmetrics, prometheusText(node, "openmetrics", shown));
+    case "text/plain":
+      return send(response, 200, PROMETHEUS_TYPES.text, prometheusText(node, "text", shown));
+  }
+}
+
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?", 1)[0] ?? "";
 }
@@ -137,13 +211,18 @@ function mayKnowUsers(deps: MetricsListenerDeps, request: IncomingMessage): bool
 }
 
 function sendJson(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, {
-    "content-type": "application/json; charset=utf-8",
-    "content-length": Buffer.byteLength(body),
-    "cache-control": "no-store",
-  });
-  // Node drops the body of an answer to HEAD by itself.
-  response.end(body);
+  send(response, status, `${JSON_TYPE}; charset=utf-8`, [Buffer.from(body)]);
+}
+
+function send(response: ServerResponse, status: number, type: string, pieces: readonly Buffer[]): void {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  response.writeHead(status, { "content-type": type, "content-length": length, "cache-control": "no-store" });
+  // One system call for many pieces. Node drops the body of an answer to HEAD by itself.
+  response.cork();
+  for (const piece of pieces) response.write(piece);
+  response.end();
+  response.uncork();
 }
 
 function listen(server: Server, address: { readonly host: string; readonly port: number }): Promise<void> {

@@ -2,12 +2,14 @@
 import type { Clock } from "#base/clock.ts";
 import { ACTIVE_USER_WINDOW_MS } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
+import { gitCommit } from "#os/git-commit.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
 import type { Storage } from "#storage/storage.ts";
 import { HostGauges } from "#telemetry/host-gauges.ts";
-import type { FileserverMetrics, UserReadings } from "#telemetry/metrics-document.ts";
+import type { NodeMetrics } from "#telemetry/metrics-document.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 import type { FileService } from "./file-service.ts";
 
 /** Where the readings come from. */
@@ -23,43 +25,56 @@ export interface NodeMetricsDeps {
   /** Whole days until the node's certificate ends; null without TLS. */
   readonly certDaysLeft: () => number | null;
   readonly connections: () => number;
-  readonly quotaDriftBytes: () => number;
+  readonly quotaDriftBytes: () => number | null;
   readonly clockSkewMs: () => number | null;
 }
 
-/** Makes the function that /metrics calls. */
-export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<FileserverMetrics> {
+/** What a scrape gets: the document, and beside it what tells of single users. */
+export interface NodeReadings {
+  readonly node: NodeMetrics;
+  readonly users: UserMaps;
+}
+
+/** Makes the function that /metrics calls. Its work grows with what has changed since the call before, not with how many users there are. */
+export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> {
   const gauges = new HostGauges({ clock: deps.clock, dataDirectory: deps.dataFolder });
+  const users = new UserMaps((username) => readingsOf(deps, username));
+  const commit = gitCommit();
   return async () => {
     const host = await gauges.read();
-    return deps.telemetry.document({
+    const active = deps.sessions.takeUsed();
+    users.update(deps.service.usage.takeChanged());
+    users.update(active);
+    const node = deps.telemetry.document({
       host,
-      users: users(deps),
+      users,
       activeUsers: deps.sessions.activeUsers(ACTIVE_USER_WINDOW_MS),
       activeConnections: deps.connections(),
       chunkCount: deps.storage.facts().chunkCount,
       reserveBytes: deps.reserveBytes,
       quotaDriftBytes: deps.quotaDriftBytes(),
       version: VERSION,
+      gitCommit: commit,
       certDaysLeft: deps.certDaysLeft(),
       clockSkewMs: deps.clockSkewMs(),
       storageFailed: deps.storage.failure !== undefined,
     });
+    return { node, users };
   };
 }
 
-function* users(deps: NodeMetricsDeps): Generator<UserReadings> {
-  for (const [username, usage] of deps.service.usage.entries()) {
-    const quota = deps.quotas.quotaOf(username);
-    yield {
-      username,
-      liveBytes: usage.liveBytes,
-      trashBytes: usage.trashBytes,
-      stagingBytes: usage.stagingBytes,
-      fileCount: usage.fileCount,
-      quotaBytes: quota.bytes,
-      quotaExplicit: quota.source === "explicit",
-      lastActiveWallMs: deps.sessions.lastActiveMs(username),
-    };
-  }
+function readingsOf(deps: NodeMetricsDeps, username: string): UserReadings | undefined {
+  const usage = deps.service.usage.of(username);
+  if (usage === undefined) return undefined;
+  const quota = deps.quotas.quotaOf(username);
+  return {
+    username,
+    liveBytes: usage.liveBytes,
+    trashBytes: usage.trashBytes,
+    stagingBytes: usage.stagingBytes,
+    fileCount: usage.fileCount,
+    quotaBytes: quota.bytes,
+    quotaExplicit: quota.source === "explicit",
+    lastActiveWallMs: deps.sessions.lastActiveMs(username),
+  };
 }

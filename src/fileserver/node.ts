@@ -176,6 +176,7 @@ async function assemble(
         ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
       ],
       token: options.metricsToken,
+      clock: opened.clock,
       log,
     },
     { host: options.listen.host, port: options.metricsPort },

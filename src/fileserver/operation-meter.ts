@@ -1,39 +1,14 @@
 // Counts and times operations when they end (spec 4.6.4), and tells failures of the node's work from refusals.
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { Code, StatusError } from "#grpc/status.ts";
-import type { NodeTelemetry, OperationKind } from "#telemetry/node-telemetry.ts";
-
-/** What was asked could not be, and saying so is the right answer: no failure of the node, which an error rate should show (T4). */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set([
-  "RATE_LIMITED",
-  "SESSION_MISSING",
-  "SESSION_UNKNOWN",
-  "SESSION_IDLE",
-  "SESSION_EXPIRED",
-  "SESSION_EVICTED",
-  "IP_MISMATCH",
-  "NOT_OWNER",
-  "NOT_SHARED",
-  "NOT_ADMIN",
-  "NO_SUCH_PATH",
-  "PATH_EXISTS",
-  "NOT_EMPTY",
-  "IS_DIRECTORY",
-  "NOT_DIRECTORY",
-  "ETAG_MISMATCH",
-  "SHARED_ABOVE",
-  "SHARE_LIMIT",
-  "BAD_NAME",
-  "BAD_ARGUMENT",
-  "WRONG_NODE",
-  "NOT_IMPLEMENTED",
-]);
+import type { NodeTelemetry, OperationKind, OperationOutcome } from "#telemetry/node-telemetry.ts";
+import { outcomeOf } from "./operation-outcome.ts";
 
 /** Puts every operation on the node's counters. */
 export class OperationMeter {
   readonly #telemetry: NodeTelemetry;
   readonly #clock: Clock;
+  /** What operations have failed with, so that the end of the call does not count it again. */
+  readonly #counted = new WeakSet();
 
   constructor(deps: { telemetry: NodeTelemetry; clock: Clock }) {
     this.#telemetry = deps.telemetry;
@@ -43,36 +18,45 @@ export class OperationMeter {
   /** Runs an operation that answers at once. */
   now<T>(kind: OperationKind, operation: () => T): T {
     const startMs = this.#clock.steadyMs();
+    let outcome: OperationOutcome = "done";
     try {
-      const result = operation();
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, false);
-      return result;
+      return operation();
     } catch (error) {
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, isFailure(error));
+      outcome = this.#noted(error);
       throw error;
+    } finally {
+      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
     }
   }
 
   /** Runs an operation that takes its time. */
   async later<T>(kind: OperationKind, operation: () => Promise<T>): Promise<T> {
     const startMs = this.#clock.steadyMs();
-    let failed = false;
+    let outcome: OperationOutcome = "done";
     try {
       return await operation();
     } catch (error) {
-      failed = isFailure(error);
+      outcome = this.#noted(error);
       throw error;
     } finally {
-      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, failed);
+      this.#telemetry.operation(kind, this.#clock.steadyMs() - startMs, outcome);
     }
+  }
+
+  /** Counts the failure of a call that is no read or write, such as a sign-in; what an operation has counted is left alone. */
+  callFailed(error: unknown): void {
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    if (isKey(cause) && this.#counted.has(cause)) return;
+    if (isKey(error) && this.#counted.has(error)) return;
+    if (outcomeOf(error) === "failed") this.#telemetry.error();
+  }
+
+  #noted(error: unknown): OperationOutcome {
+    if (isKey(error)) this.#counted.add(error);
+    return outcomeOf(error);
   }
 }
 
-function isFailure(error: unknown): boolean {
-  if (error instanceof GroveError) return !REFUSALS.has(error.code);
-  // A client that goes away or lets its deadline pass has failed by itself.
-  return !(
-    error instanceof StatusError &&
-    (error.code === Code.CANCELLED || error.code === Code.DEADLINE_EXCEEDED)
-  );
+function isKey(value: unknown): value is WeakKey {
+  return typeof value === "object" && value !== null;
 }

@@ -13,6 +13,7 @@ import type { QuotaBook } from "#quota/quota-book.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { Access } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import type { RootUsage } from "./root-usage.ts";
 
 /** Metadata that carries the administrator's password hash (spec 4.3, 5.5). */
 export const PASSWORD_HASH_HEADER = "x-admin-password-hash";
@@ -22,6 +23,7 @@ export interface QuotaDeps {
   readonly storage: Pick<Storage, "root" | "resolve">;
   readonly access: Access;
   readonly quotas: QuotaBook;
+  readonly usage: Pick<RootUsage, "touch">;
   readonly adminUsername: string | undefined;
   /** Undefined when `-no_password_path` switches the path off (T9). */
   readonly adminPassword: AdminPassword | undefined;
@@ -90,10 +92,11 @@ export class QuotaOperations {
     } catch {
       return refused("a username is an e-mail address");
     }
-    const { storage, quotas, audit, log } = this.#deps;
+    const { storage, quotas, usage, audit, log } = this.#deps;
     if (storage.root(username) === undefined) return refused("no such user on this fileserver");
     const before = quotas.quotaOf(username);
     await quotas.set(username, request.quotaBytes);
+    usage.touch(username);
     log.info("quota_set", {
       user: username,
       quota_bytes: quotas.quotaBytes(username),

@@ -4,9 +4,11 @@ import type { RootRecord, Usage } from "#storage/storage.ts";
 /** The usage of all roots, as of the last change that was acknowledged. */
 export class RootUsage {
   readonly #byOwner = new Map<string, Usage>();
+  /** At most one entry for each root. */
+  #changed = new Set<string>();
 
   constructor(roots: Iterable<RootRecord>) {
-    for (const root of roots) this.#byOwner.set(root.owner, root.usage);
+    for (const root of roots) this.record(root.owner, root.usage);
   }
 
   /** Roots on this node. */
@@ -22,6 +24,19 @@ export class RootUsage {
   /** Takes note of a root's usage after a change. */
   record(owner: string, usage: Usage): void {
     this.#byOwner.set(owner, usage);
+    this.#changed.add(owner);
+  }
+
+  /** Takes note that something else about a root has changed, such as its quota. */
+  touch(owner: string): void {
+    if (this.#byOwner.has(owner)) this.#changed.add(owner);
+  }
+
+  /** The owners whose roots have changed since this was last asked; all of them at first. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
   }
 
   /** Every root's owner. */

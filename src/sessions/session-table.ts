@@ -92,6 +92,8 @@ interface Entry extends Session {
   readonly createdAtMs: number;
   lastUsedMs: number;
   isOpen: boolean;
+  /** The turn of takeUsed in which its user is noted already. */
+  notedInTurn: number;
   mismatchReportedAtMs: number | undefined;
   mismatchesUnreported: number;
 }
@@ -108,6 +110,9 @@ export class SessionTable {
   readonly #byUser = new Map<string, Entry[]>();
   readonly #ids = new Set<string>();
   readonly #tombstones = new LRUCache<string, EndReason>({ max: SESSION_TOMBSTONES });
+  /** Users who have used a session since takeUsed: no more than the users that the book of subjects admits. */
+  readonly #used = new Set<string>();
+  #noteTurn = 0;
   readonly #lastActive = new LRUCache<string, number>({ max: LAST_ACTIVE_USERS_KEPT });
 
   constructor(deps: SessionTableDeps) {
@@ -159,6 +164,7 @@ export class SessionTable {
     const entry = this.#newEntry(identity, facts, token, nowMs);
     this.#byHash.set(entry.tokenHash, entry);
     this.#ids.add(entry.id);
+    this.#use(entry, nowMs);
     const sessions = this.#byUser.get(username);
     if (sessions === undefined) this.#byUser.set(username, [entry]);
     else sessions.push(entry);
@@ -244,13 +250,22 @@ export class SessionTable {
     const nowMs = this.#ageClock.nowMs();
     let active = 0;
     for (const entries of this.#byUser.values()) {
-      const isActive = entries.some(
-        (entry) =>
-          nowMs - entry.lastUsedMs <= windowMs && overReason(entry, nowMs, this.#limits) === undefined,
-      );
-      if (isActive) active++;
+      for (const entry of entries) {
+        if (nowMs - entry.lastUsedMs > windowMs || overReason(entry, nowMs, this.#limits) !== undefined)
+          continue;
+        active++;
+        break;
+      }
     }
     return active;
+  }
+
+  /** The users who have used a session since this was last asked. */
+  takeUsed(): ReadonlySet<string> {
+    const users = new Set(this.#used);
+    this.#used.clear();
+    this.#noteTurn++;
+    return users;
   }
 
   /** Wall time of the user's last use of any session since this process started; undefined when there was none. */
@@ -281,6 +296,7 @@ export class SessionTable {
       createdAtMs: nowMs,
       lastUsedMs: nowMs,
       isOpen: true,
+      notedInTurn: -1,
       mismatchReportedAtMs: undefined,
       mismatchesUnreported: 0,
     };
@@ -289,6 +305,9 @@ export class SessionTable {
   #use(entry: Entry, nowMs: number): void {
     entry.lastUsedMs = nowMs;
     entry.lastUsedWallMs = this.#clock.wallMs();
+    if (entry.notedInTurn === this.#noteTurn) return;
+    entry.notedInTurn = this.#noteTurn;
+    this.#used.add(entry.identity.username);
   }
 
   #endIfOver(entry: Entry, nowMs: number): boolean {

@@ -3,7 +3,12 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { SENSORS_HOLD_MS, SENSORS_RETRY_MS, SENSORS_TIMEOUT_MS } from "#base/limits.ts";
+import {
+  SENSOR_SEARCH_INTERVAL_MS,
+  SENSORS_HOLD_MS,
+  SENSORS_RETRY_MS,
+  SENSORS_TIMEOUT_MS,
+} from "#base/limits.ts";
 
 /** What the reading is made from. */
 export interface CpuTemperatureDeps {
@@ -25,6 +30,8 @@ const PLAUSIBLE = { above: -60, below: 150 } as const;
 interface Reading {
   readonly label: string;
   readonly celsius: number;
+  /** The file that it was read from; undefined for the command's. */
+  readonly path?: string;
 }
 
 /** Reads the processor's temperature. */
@@ -32,6 +39,8 @@ export class CpuTemperature {
   readonly #sysRoot: string;
   readonly #clock: Clock;
   readonly #runSensors: () => Promise<string>;
+  #sensorPath: string | undefined;
+  #searchNotBeforeMs = Number.NEGATIVE_INFINITY;
   #sensorsNotBeforeMs = Number.NEGATIVE_INFINITY;
   /** The command's last answer, which holds until then. */
   #sensorsCelsius: number | undefined;
@@ -44,10 +53,24 @@ export class CpuTemperature {
 
   /** Degrees Celsius, or null when no tier knows: 0 would be a lie (decision D12). */
   async read(): Promise<number | null> {
-    return (await this.#fromMonitors()) ?? (await this.#fromZones()) ?? (await this.#fromCommand()) ?? null;
+    return (await this.#fromFile()) ?? (await this.#fromCommand()) ?? null;
   }
 
-  async #fromMonitors(): Promise<number | undefined> {
+  /** The first two tiers are files; which one it is stays the same, so that a poll reads one and searches seldom. */
+  async #fromFile(): Promise<number | undefined> {
+    const nowMs = this.#clock.steadyMs();
+    if (nowMs < this.#searchNotBeforeMs) {
+      if (this.#sensorPath === undefined) return undefined;
+      const celsius = await readMillidegrees(this.#sensorPath);
+      if (celsius !== undefined) return celsius;
+    }
+    const found = (await this.#fromMonitors()) ?? (await this.#fromZones());
+    this.#sensorPath = found?.path;
+    this.#searchNotBeforeMs = nowMs + SENSOR_SEARCH_INTERVAL_MS;
+    return found?.celsius;
+  }
+
+  async #fromMonitors(): Promise<Reading | undefined> {
     const folder = join(this.#sysRoot, "class", "hwmon");
     const readings: Reading[] = [];
     for (const name of await listNumbered(folder, "hwmon")) {
@@ -55,17 +78,17 @@ export class CpuTemperature {
       if (!DRIVERS.includes((await readText(join(monitor, "name"))) ?? "")) continue;
       for (const input of await listNumbered(monitor, "temp")) {
         if (!input.endsWith("_input")) continue;
-        const celsius = await readMillidegrees(join(monitor, input));
+        const path = join(monitor, input);
+        const celsius = await readMillidegrees(path);
         const label = (await readText(join(monitor, input.replace("_input", "_label")))) ?? "";
-        if (celsius !== undefined) readings.push({ label, celsius });
+        if (celsius !== undefined) readings.push({ label, celsius, path });
       }
     }
     return best(readings);
   }
 
-  async #fromZones(): Promise<number | undefined> {
+  async #fromZones(): Promise<Reading | undefined> {
     const folder = join(this.#sysRoot, "class", "thermal");
-    const readings: Reading[] = [];
     for (const name of await listNumbered(folder, "thermal_zone")) {
       const zone = join(folder, name);
       const type = (await readText(join(zone, "type"))) ?? "";
@@ -75,10 +98,11 @@ export class CpuTemperature {
       ) {
         continue;
       }
-      const celsius = await readMillidegrees(join(zone, "temp"));
-      if (celsius !== undefined) readings.push({ label: type, celsius });
+      const path = join(zone, "temp");
+      const celsius = await readMillidegrees(path);
+      if (celsius !== undefined) return { label: type, celsius, path };
     }
-    return readings[0]?.celsius;
+    return undefined;
   }
 
   /** Starting a process is dear: an answer holds for a moment, and where it has failed it is left alone for a while. */
@@ -113,16 +137,16 @@ export function parseSensors(text: string): number | undefined {
       }
     }
   }
-  return best(known) ?? best(labelled);
+  return (best(known) ?? best(labelled))?.celsius;
 }
 
 /** The reading with the most preferred label, or the first of all. */
-function best(readings: readonly Reading[]): number | undefined {
+function best(readings: readonly Reading[]): Reading | undefined {
   for (const label of LABELS) {
     const found = readings.find((reading) => reading.label === label);
-    if (found !== undefined) return found.celsius;
+    if (found !== undefined) return found;
   }
-  return readings[0]?.celsius;
+  return readings[0];
 }
 
 function entriesOf(value: unknown): [string, unknown][] {

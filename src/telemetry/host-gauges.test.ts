@@ -70,19 +70,19 @@ test("processor use is that between two reads, and holds when they are too close
   assert.equal((await gauges.read()).cpuUsagePercent, 0); // nothing has moved: no division by zero
   writeFileSync(stat, "garbage\n");
   clock.advance(5_000);
-  assert.equal((await gauges.read()).cpuUsagePercent, 0);
+  assert.equal((await gauges.read()).cpuUsagePercent, null);
 });
 
-test("the disk is that of the data folder, and one that cannot be read is zeroes (spec 2.7)", async () => {
+test("the disk is that of the data folder, and what cannot be read is null, never a made-up 0 (spec 2.7, D12)", async () => {
   const deps = { clock: new ManualClock(), procRoot: join(folder, "none") };
   const readings = await new HostGauges({ ...deps, dataDirectory: folder }).read();
   const disk = await statfs(folder, { bigint: true });
   assert.equal(readings.diskTotalBytes, disk.blocks * disk.bsize);
-  assert.ok(readings.diskFreeBytes <= readings.diskTotalBytes - readings.diskUsedBytes);
+  assert.ok((readings.diskFreeBytes ?? 0n) > 0n && (readings.diskUsedBytes ?? 0n) > 0n);
   assert.ok(readings.memTotalBytes > 0);
-  assert.deepEqual([readings.loadAvg1m, readings.bootId], [0, null]);
+  assert.deepEqual([readings.loadAvg1m, readings.bootId, readings.cpuUsagePercent], [null, null, null]);
   const gone = await new HostGauges({ ...deps, dataDirectory: join(folder, "none") }).read();
-  assert.deepEqual([gone.diskTotalBytes, gone.diskFreeBytes], [0n, 0n]);
+  assert.deepEqual([gone.diskTotalBytes, gone.diskFreeBytes, gone.inodeFree], [null, null, null]);
 });
 
 const noSensors = (): Promise<string> => Promise.reject(new Error("ENOENT"));

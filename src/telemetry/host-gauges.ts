@@ -25,7 +25,9 @@ interface CpuTicks {
 
 /** Two readings closer than this tell nothing about the processor: the last answer holds. */
 const CPU_SPAN_MIN_MS = 200;
-const DISK_UNKNOWN = { diskTotalBytes: 0n, diskUsedBytes: 0n, diskFreeBytes: 0n, inodeFree: 0n };
+const DISK_UNKNOWN = { diskTotalBytes: null, diskUsedBytes: null, diskFreeBytes: null, inodeFree: null };
+
+type DiskReadings = Pick<HostReadings, keyof typeof DISK_UNKNOWN>;
 
 /** Reads the machine on demand. Cheap enough for every poll; nothing is read in between. */
 export class HostGauges {
@@ -36,7 +38,7 @@ export class HostGauges {
   #bootId: string | null | undefined;
   #ticks: CpuTicks = { busy: 0, total: 0 };
   #ticksAtMs = Number.NEGATIVE_INFINITY;
-  #cpuUsagePercent = 0;
+  #cpuUsagePercent: number | null = null;
 
   constructor(deps: HostGaugesDeps) {
     this.#deps = deps;
@@ -46,7 +48,7 @@ export class HostGauges {
   }
 
   /**
-   * Reads everything now; what the machine does not offer is 0 or null. Processor use is the share of the time since the read before,
+   * Reads everything now; what the machine does not offer is null. Processor use is the share of the time since the read before,
    * at the first read since the machine started. Callers at the same moment share one reading.
    */
   read(): Promise<HostReadings> {
@@ -69,7 +71,7 @@ export class HostGauges {
   }
 
   /** Free is what this process may still use; used is what is taken, as `df` counts it. */
-  async #readDisk(): Promise<typeof DISK_UNKNOWN> {
+  async #readDisk(): Promise<DiskReadings> {
     try {
       const disk = await statfs(this.#deps.dataDirectory, { bigint: true });
       return {
@@ -91,7 +93,7 @@ export class HostGauges {
     return { memTotalBytes: totalBytes, memUsedBytes: Math.max(0, totalBytes - freeBytes) };
   }
 
-  async #readLoad(): Promise<{ loadAvg1m: number; loadAvg5m: number }> {
+  async #readLoad(): Promise<Pick<HostReadings, "loadAvg1m" | "loadAvg5m">> {
     const [one = "", five = ""] = ((await this.#readProc("loadavg")) ?? "").split(" ");
     return { loadAvg1m: finite(one), loadAvg5m: finite(five) };
   }
@@ -109,7 +111,10 @@ export class HostGauges {
     const nowMs = this.#deps.clock.steadyMs();
     if (nowMs - this.#ticksAtMs < CPU_SPAN_MIN_MS) return;
     const ticks = parseCpuTicks((await this.#readProc("stat")) ?? "");
-    if (ticks === undefined) return;
+    if (ticks === undefined) {
+      this.#cpuUsagePercent = null;
+      return;
+    }
     this.#cpuUsagePercent = percent(ticks.busy - this.#ticks.busy, ticks.total - this.#ticks.total);
     this.#ticks = ticks;
     this.#ticksAtMs = nowMs;
@@ -135,7 +140,7 @@ function parseCpuTicks(text: string): CpuTicks | undefined {
   return { total, busy: total - (fields[3] ?? 0) - (fields[4] ?? 0) };
 }
 
-function finite(text: string): number {
+function finite(text: string): number | null {
   const value = Number(text);
-  return Number.isFinite(value) && value >= 0 ? value : 0;
+  return text !== "" && Number.isFinite(value) && value >= 0 ? value : null;
 }

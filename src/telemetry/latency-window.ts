@@ -6,6 +6,7 @@ import type { LatencySummary } from "./metrics-document.ts";
 export class LatencyWindow {
   readonly #ring: Float64Array;
   #count = 0;
+  #sumMs = 0;
   #next = 0;
 
   constructor(capacity: number = LATENCY_WINDOW_OPERATIONS) {
@@ -14,7 +15,9 @@ export class LatencyWindow {
 
   /** Adds a latency in milliseconds, forgetting the oldest when full. What is not finite or below zero counts as 0 (C-01). */
   record(latencyMs: number): void {
-    this.#ring[this.#next] = latencyMs > 0 && Number.isFinite(latencyMs) ? latencyMs : 0;
+    const countedMs = latencyMs > 0 && Number.isFinite(latencyMs) ? latencyMs : 0;
+    this.#ring[this.#next] = countedMs;
+    this.#sumMs += countedMs;
     this.#next = (this.#next + 1) % this.#ring.length;
     if (this.#count < this.#ring.length) this.#count++;
   }
@@ -27,6 +30,7 @@ export class LatencyWindow {
       p95Ms: round(nearestRank(sorted, 95)),
       p99Ms: round(nearestRank(sorted, 99)),
       samples: this.#count,
+      sumMs: round(this.#sumMs),
     };
   }
 }

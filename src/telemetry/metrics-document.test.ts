@@ -4,14 +4,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { parse64 } from "#base/json64.ts";
-import {
-  type MetricsInputs,
-  metricsJson,
-  percent,
-  type UserReadings,
-  withoutUsers,
-} from "./metrics-document.ts";
+import { type MetricsInputs, metricsJson, type NodeMetrics, percent } from "./metrics-document.ts";
 import { NodeTelemetry } from "./node-telemetry.ts";
+import { type PerUserDetail, USER_MAPS, UserMaps, type UserReadings } from "./user-maps.ts";
 
 const ALICE: UserReadings = {
   username: "alice@example.com",
@@ -33,6 +28,9 @@ const BOB: UserReadings = {
   quotaExplicit: false,
   lastActiveWallMs: undefined,
 };
+const PEOPLE = new Map([ALICE, BOB].map((user) => [user.username, user]));
+const USERS = new UserMaps((username) => PEOPLE.get(username));
+USERS.update(PEOPLE.keys());
 const INPUTS: MetricsInputs = {
   host: {
     diskTotalBytes: 1_000n,
@@ -47,14 +45,27 @@ const INPUTS: MetricsInputs = {
     loadAvg5m: 0.25,
     bootId: "b",
   },
-  users: [ALICE, BOB],
+  users: USERS,
   activeUsers: 1,
   activeConnections: 2,
   chunkCount: 3,
   reserveBytes: 21_474_836_480n,
   quotaDriftBytes: -5,
   version: "1.2.3",
+  gitCommit: null,
+  certDaysLeft: null,
+  clockSkewMs: null,
+  storageFailed: false,
 };
+
+type Document = NodeMetrics &
+  Record<"per_user_storage" | "per_user_quota", Record<string, unknown>> & {
+    readonly per_user_detail: Record<string, PerUserDetail>;
+  };
+
+function parsed(metrics: NodeMetrics, users?: UserMaps): Document {
+  return parse64(Buffer.concat(metricsJson(metrics, users)).toString()) as Document;
+}
 
 function telemetry(): { clock: ManualClock; node: NodeTelemetry } {
   const clock = new ManualClock(1_790_000_000_500);
@@ -66,19 +77,20 @@ test("every field that the specification's section 2.7 names is there (spec 2.7)
   const section = specification.slice(specification.indexOf("### 2.7"), specification.indexOf("### 2.8"));
   const names = [...section.matchAll(/`([a-z0-9_]+)`/g)].map(([, name]) => name ?? "");
   assert.ok(names.length > 30);
-  const document = telemetry().node.document(INPUTS);
+  const document = parsed(telemetry().node.document(INPUTS), USERS);
   for (const name of names.filter((word) => word !== "quota_limit")) assert.ok(name in document, name);
 });
 
-test("counters add up at once, failures count as errors, and latencies are kept apart (spec 4.6.4)", () => {
+test("counters add up at once, failures count as errors, refusals do not, and latencies are kept apart (spec 4.6.4)", () => {
   const { clock, node } = telemetry();
   node.bytesWritten(4_000_000);
   node.bytesWritten(1);
   node.bytesRead(5);
   assert.equal(node.document(INPUTS).bytes_written_total, 4_000_001);
-  node.operation("write", 10, false);
-  node.operation("write", 30, true);
-  node.operation("read", 2, true);
+  node.operation("write", 10, "done");
+  node.operation("write", 30, "failed");
+  node.operation("write", 20, "refused");
+  node.operation("read", 2, "failed");
   node.error();
   clock.jumpWall(-86_400_000);
   clock.advance(61_999);
@@ -90,8 +102,9 @@ test("counters add up at once, failures count as errors, and latencies are kept 
       document.errors_total,
       document.failed_writes_total,
       document.failed_reads_total,
+      document.refused_total,
     ],
-    [2, 1, 3, 1, 1],
+    [3, 1, 3, 1, 1, 1],
   );
   assert.deepEqual(
     [
@@ -99,15 +112,15 @@ test("counters add up at once, failures count as errors, and latencies are kept 
       document.op_latency_write_ms_p99,
       document.op_latency_read_ms_p50,
       document.op_latency_read_samples,
+      document.op_latency_write_ms_sum,
     ],
-    [10, 30, 2, 1],
+    [20, 30, 2, 1, 60],
   );
   assert.deepEqual([document.uptime_seconds, document.last_restart_unix], [61, 1_790_000_000]);
 });
 
 test("byte counts above 2^53 - 1 are decimal strings, and an unknown temperature is null (T17, D12)", () => {
-  const document = telemetry().node.document(INPUTS);
-  const back = parse64(metricsJson(document)) as typeof document;
+  const back = parsed(telemetry().node.document(INPUTS), USERS);
   assert.equal(back.per_user_quota["alice@example.com"], "18446744073709551615");
   assert.equal(back.per_user_storage["__proto__@example.com"], "9007199254740992");
   assert.equal(back.per_user_storage["alice@example.com"], 123);
@@ -126,7 +139,7 @@ test("byte counts above 2^53 - 1 are decimal strings, and an unknown temperature
 });
 
 test("the guarded form names no user (T8)", () => {
-  const text = metricsJson(withoutUsers(telemetry().node.document(INPUTS)));
+  const text = Buffer.concat(metricsJson(telemetry().node.document(INPUTS))).toString();
   assert.ok(!text.includes("example.com") && !text.includes("per_user"));
   assert.ok(text.includes('"disk_free_bytes":650'));
 });
@@ -136,4 +149,49 @@ test("percent is what df shows: used of what users can have, two decimals, 0 to 
   assert.equal(document.disk_usage_percent, 27.78); // 250 of 250 + 650: the rest is root's
   assert.equal(document.mem_usage_percent, 33.33);
   assert.deepEqual([percent(0, 0), percent(5, 4), percent(-1, 4), percent(Number.NaN, 4)], [0, 100, 0, 0]);
+});
+
+test("what could not be read is null, and nothing is made up for it (D12)", () => {
+  const host = {
+    ...INPUTS.host,
+    diskTotalBytes: null,
+    diskUsedBytes: null,
+    diskFreeBytes: null,
+    loadAvg1m: null,
+  };
+  const document = parsed(telemetry().node.document({ ...INPUTS, host, quotaDriftBytes: null }));
+  const { disk_total_bytes, disk_usage_percent, load_avg_1m, quota_drift_bytes, git_commit, cert_days_left } =
+    document;
+  assert.deepEqual(
+    [disk_total_bytes, disk_usage_percent, load_avg_1m, quota_drift_bytes, git_commit, cert_days_left],
+    [null, null, null, null, null, null],
+  );
+});
+
+test("a user who changes is written anew, the others stay, and sums follow; 200 users over several blocks (D12)", () => {
+  const people = new Map<string, UserReadings>();
+  for (let at = 0; at < 200; at++) people.set(`u${at}@x`, { ...ALICE, username: `u${at}@x`, liveBytes: at });
+  const asked: string[] = [];
+  const users = new UserMaps((username) => {
+    asked.push(username);
+    return people.get(username);
+  });
+  const node = telemetry().node.document(INPUTS);
+  assert.deepEqual(parsed(node, users).per_user_storage, {});
+  users.update(people.keys());
+  assert.equal(asked.length, 200);
+  const before = users.json("per_user_detail");
+  people.set("u70@x", { ...ALICE, username: "u70@x", liveBytes: 5_000, trashBytes: 1_000 });
+  users.update(["u70@x", "a visitor without a root"]);
+  assert.equal(asked.length, 202);
+  const after = users.json("per_user_detail");
+  assert.deepEqual(
+    after.map((piece, at) => piece === before[at]),
+    [true, false, true, true],
+  );
+  const back = parsed(node, users);
+  for (const map of USER_MAPS) assert.equal(Object.keys(back[map]).length, 200);
+  assert.equal(back.per_user_storage["u70@x"], 6_003);
+  assert.equal(back.per_user_storage["u199@x"], 199 + 23);
+  assert.equal(users.trashBytes, 200n * 20n + 980n);
 });

@@ -3,13 +3,16 @@ import type { Clock } from "#base/clock.ts";
 import { LatencyWindow } from "./latency-window.ts";
 import {
   buildMetrics,
-  type FileserverMetrics,
   type MetricsInputs,
+  type NodeMetrics,
   type OperationCounts,
 } from "./metrics-document.ts";
 
 /** Kinds of operations that are counted and timed apart. */
 export type OperationKind = "write" | "read";
+
+/** How an operation ended: a refusal is the right answer to what was asked, a failure is the node's own (T4). */
+export type OperationOutcome = "done" | "refused" | "failed";
 
 /** Counts in memory what the node does; cheap enough for every chunk. */
 export class NodeTelemetry {
@@ -20,6 +23,7 @@ export class NodeTelemetry {
   #bytesWritten = 0;
   #bytesRead = 0;
   #errors = 0;
+  #refused = 0;
   readonly #operations = { write: 0, read: 0 };
   readonly #failures = { write: 0, read: 0 };
   readonly #latencies = { write: new LatencyWindow(), read: new LatencyWindow() };
@@ -41,10 +45,11 @@ export class NodeTelemetry {
   }
 
   /** Counts an operation when it ends; a failed one is an error too. latencyMs is measured on the steady clock. */
-  operation(kind: OperationKind, latencyMs: number, failed: boolean): void {
+  operation(kind: OperationKind, latencyMs: number, outcome: OperationOutcome): void {
     this.#operations[kind]++;
     this.#latencies[kind].record(latencyMs);
-    if (!failed) return;
+    if (outcome === "refused") this.#refused++;
+    if (outcome !== "failed") return;
     this.#failures[kind]++;
     this.#errors++;
   }
@@ -64,13 +69,14 @@ export class NodeTelemetry {
       errors: this.#errors,
       failedWrites: this.#failures.write,
       failedReads: this.#failures.read,
+      refused: this.#refused,
       writeLatency: this.#latencies.write.summary(),
       readLatency: this.#latencies.read.summary(),
     };
   }
 
-  /** The whole `/metrics` document (spec 2.7). */
-  document(inputs: MetricsInputs): FileserverMetrics {
+  /** The `/metrics` document but for what tells of single users (spec 2.7). */
+  document(inputs: MetricsInputs): NodeMetrics {
     return buildMetrics(this.counts(), inputs, {
       startedAtWallMs: this.#startedAtWallMs,
       uptimeMs: this.#clock.steadyMs() - this.#startedAtMs,

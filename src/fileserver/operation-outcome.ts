@@ -1,0 +1,73 @@
+// Which refusals are the right answer to what was asked, and which are failures of this node that an error rate must show (T4).
+import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { Code, StatusError } from "#grpc/status.ts";
+import type { OperationOutcome } from "#telemetry/node-telemetry.ts";
+
+/**
+ * Whose matter each refusal is: "refused" when the caller, or what the caller sent, is the reason; "failed" when the node could not do
+ * what it is there for. Were a full quota an error, one user with a full root would raise `error_spike` on a node that is well.
+ */
+const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> = {
+  QUOTA_EXCEEDED: "refused",
+  DISK_RESERVE: "failed",
+  RATE_LIMITED: "refused",
+  SESSION_MISSING: "refused",
+  SESSION_UNKNOWN: "refused",
+  SESSION_IDLE: "refused",
+  SESSION_EXPIRED: "refused",
+  SESSION_EVICTED: "refused",
+  SESSION_TABLE_FULL: "failed",
+  IP_MISMATCH: "refused",
+  NOT_OWNER: "refused",
+  NOT_SHARED: "refused",
+  NOT_ADMIN: "refused",
+  NO_SUCH_PATH: "refused",
+  PATH_EXISTS: "refused",
+  NOT_EMPTY: "refused",
+  IS_DIRECTORY: "refused",
+  NOT_DIRECTORY: "refused",
+  ETAG_MISMATCH: "refused",
+  SHARED_ABOVE: "refused",
+  SHARE_LIMIT: "refused",
+  BAD_NAME: "refused",
+  BAD_ARGUMENT: "refused",
+  OFFSET_MISMATCH: "refused",
+  // The bytes were damaged before they came here.
+  CHECKSUM_MISMATCH: "refused",
+  CORRUPT: "failed",
+  WRONG_NODE: "refused",
+  // A planned stop is no failure; its length shows in /ready.
+  NODE_DRAINING: "refused",
+  STARTING: "refused",
+  IDP_UNAVAILABLE: "failed",
+  CLIENT_ID_UNSET: "failed",
+  TOKEN_REJECTED: "refused",
+  MOCK_TOKEN: "refused",
+  CLIENT_CERT_REQUIRED: "refused",
+  NODE_ID_HELD: "failed",
+  FENCED: "failed",
+  CLUSTER_MISMATCH: "failed",
+  STORAGE_FAILED: "failed",
+  STORE_UNAVAILABLE: "failed",
+  OVERLOADED: "failed",
+  NOT_IMPLEMENTED: "refused",
+  INTERNAL: "failed",
+};
+
+/** Statuses that the room grpc gives to what a client did: it went away, sent what is no message, or let its deadline pass. */
+const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
+  Code.CANCELLED,
+  Code.DEADLINE_EXCEEDED,
+  Code.INVALID_ARGUMENT,
+  Code.OUT_OF_RANGE,
+  Code.RESOURCE_EXHAUSTED,
+  Code.UNIMPLEMENTED,
+]);
+
+/** How an operation ended that threw this, or a call that ended with it. */
+export function outcomeOf(error: unknown): Exclude<OperationOutcome, "done"> {
+  if (error instanceof GroveError) return OUTCOMES[error.code];
+  if (!(error instanceof StatusError)) return "failed";
+  if (error.cause instanceof GroveError) return OUTCOMES[error.cause.code];
+  return CLIENT_STATUSES.has(error.code) ? "refused" : "failed";
+}

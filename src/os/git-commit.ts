@@ -1,0 +1,59 @@
+// The commit that this program was made from: what the build wrote down, or what the clone it runs from has checked out.
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+/** Links from one reference to the next that are followed. */
+const LINKS_MAX = 5;
+
+/** The commit in hexadecimal, or null for a program that lies in no clone and whose build did not know it. Never throws. */
+export function gitCommit(): string | null {
+  const here = fileURLToPath(new URL(".", import.meta.url));
+  // src/os or dist/os: the program's folder is two above, and the build writes its file into dist.
+  return readCommitFile(join(here, "..", "git-commit")) ?? commitOfClone(resolve(here, "..", ".."));
+}
+
+/** The commit that is checked out in a clone or a worktree; null where there is none. Reads files, starts no git. */
+export function commitOfClone(folder: string): string | null {
+  const marker = join(folder, ".git");
+  const link = /^gitdir: (.+)$/.exec(readText(marker) ?? "");
+  const gitFolder = link?.[1] === undefined ? marker : resolve(folder, link[1]);
+  // The references of a worktree lie in the folder that it shares with its clone.
+  const shared = readText(join(gitFolder, "commondir"));
+  const folders = shared === undefined ? [gitFolder] : [gitFolder, resolve(gitFolder, shared)];
+  let text = readText(join(gitFolder, "HEAD"));
+  for (let links = 0; text !== undefined && links < LINKS_MAX; links++) {
+    if (COMMIT.test(text)) return text;
+    const name = /^ref: (refs\/[\w./-]+)$/.exec(text)?.[1];
+    if (name === undefined || name.includes("..")) return null;
+    text = reference(folders, name);
+  }
+  return null;
+}
+
+function reference(folders: readonly string[], name: string): string | undefined {
+  for (const folder of folders) {
+    const loose = readText(join(folder, name));
+    if (loose !== undefined) return loose;
+  }
+  for (const folder of folders) {
+    for (const line of (readText(join(folder, "packed-refs")) ?? "").split("\n")) {
+      if (line.endsWith(` ${name}`)) return line.slice(0, line.indexOf(" "));
+    }
+  }
+  return undefined;
+}
+
+function readCommitFile(path: string): string | null {
+  const text = readText(path);
+  return text !== undefined && COMMIT.test(text) ? text : null;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}

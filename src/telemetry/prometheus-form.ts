@@ -1,0 +1,71 @@
+// The two text forms that Prometheus reads, as far as a family of metrics is written in them: header lines, labels, values.
+
+/** `text` is the classic exposition format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. */
+export type PrometheusForm = "text" | "openmetrics";
+
+/** Media types of the forms, as they are sent. */
+export const PROMETHEUS_TYPES: Readonly<Record<PrometheusForm, string>> = {
+  text: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** Labels of a sample in the order in which they are written. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** One sample: what follows the family's name (`_total`, `_sum`, or nothing), its labels and its value. */
+export interface Sample {
+  readonly suffix?: "_total" | "_sum" | "_count" | "_info";
+  readonly labels?: Labels;
+  readonly value: number | bigint | string;
+}
+
+/** Metrics of one name. Counters and infos are named without their `_total` and `_info`. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "summary" | "info";
+  readonly help: string;
+  /** Samples that are known; a family without any is left out, since a wrong value would be worse. */
+  readonly samples: readonly Sample[];
+}
+
+/** The lines before a family's samples. The classic form names a counter with its ending, and knows infos as gauges. */
+export function familyHeader(family: Omit<MetricFamily, "samples">, form: PrometheusForm): string {
+  const { help } = family;
+  let { name } = family;
+  let type: string = family.type;
+  if (form === "text") {
+    if (type === "counter") name += "_total";
+    if (type === "info") {
+      name += "_info";
+      type = "gauge";
+    }
+  }
+  return `# HELP ${name} ${escapeHelp(help, form)}\n# TYPE ${name} ${type}\n`;
+}
+
+/** One family with all its samples; empty when there are none. */
+export function familyText(family: MetricFamily, form: PrometheusForm): string {
+  if (family.samples.length === 0) return "";
+  const lines = family.samples.map(
+    ({ suffix = "", labels, value }) =>
+      `${family.name}${suffix}${labels === undefined ? "" : labelText(labels)} ${value}\n`,
+  );
+  return familyHeader(family, form) + lines.join("");
+}
+
+/** The text of a label's value: backslash, quote and line feed are escaped, all else stands for itself in UTF-8. */
+export function escapeLabel(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value;
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  return `{${pairs.join(",")}}`;
+}
+
+/** In help texts the classic form leaves quotes alone, OpenMetrics escapes them. */
+function escapeHelp(text: string, form: PrometheusForm): string {
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  return form === "openmetrics" ? escaped.replaceAll('"', '\\"') : escaped;
+}

@@ -1,0 +1,188 @@
+// What /metrics tells of single users, kept as text that is ready to be sent: a scrape writes anew only what has changed (spec 2.7, D12).
+import { toJson64 } from "#base/json64.ts";
+import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
+import type { Json64 } from "./metrics-document.ts";
+import { escapeLabel } from "./prometheus-form.ts";
+
+/** One user's root on this node. */
+export interface UserReadings {
+  readonly username: string;
+  readonly liveBytes: number | bigint;
+  readonly trashBytes: number | bigint;
+  readonly stagingBytes: number | bigint;
+  readonly fileCount: number;
+  readonly quotaBytes: bigint;
+  readonly quotaExplicit: boolean;
+  readonly lastActiveWallMs: number | undefined;
+}
+
+/** One user in `per_user_detail` (decision D12). */
+export interface PerUserDetail {
+  readonly live_bytes: Json64;
+  readonly trash_bytes: Json64;
+  readonly staging_bytes: Json64;
+  readonly file_count: number;
+  readonly last_active_unix: number | null;
+  readonly quota_explicit: boolean;
+}
+
+/** The maps of the document that are about single users; guarded when SVC_METRICS_TOKEN is set (decision T8). */
+export const USER_MAPS = ["per_user_storage", "per_user_quota", "per_user_detail"] as const;
+
+/** Series of the Prometheus form that are about single users; guarded alike. */
+export const USER_SERIES = ["svc_user_used_bytes", "svc_user_quota_bytes"] as const;
+
+type UserMap = (typeof USER_MAPS)[number];
+type UserSeries = (typeof USER_SERIES)[number];
+
+/** Users whose text is joined: one of them changing costs the joining of this many. */
+const USERS_PER_BLOCK = 64;
+const NOTHING: readonly Buffer[] = [];
+
+/** One user: sums for the totals, and an entry of each map as text. */
+interface Row {
+  readonly readings: UserReadings;
+  readonly json: Readonly<Record<UserMap, string>>;
+}
+
+/** Some users, with their joined text as long as none of them changes. */
+interface Block {
+  readonly rows: Row[];
+  json: Readonly<Record<UserMap, Buffer>> | undefined;
+  series: Readonly<Record<UserSeries, Buffer>> | undefined;
+}
+
+/** All users of a node. Rows are only ever added and replaced: a root stays on its node. */
+export class UserMaps {
+  readonly #read: (username: string) => UserReadings | undefined;
+  readonly #places = new Map<string, number>();
+  readonly #blocks: Block[] = [];
+  #trashBytes = 0n;
+  #stagingBytes = 0n;
+
+  /** `read` gives a user's readings now; undefined for somebody without a root here. */
+  constructor(read: (username: string) => UserReadings | undefined) {
+    this.#read = read;
+  }
+
+  /** Users with a root here. */
+  get count(): number {
+    return this.#places.size;
+  }
+
+  /** True when there are more users than the maps list; totals have them all. */
+  get isTruncated(): boolean {
+    return this.#places.size > METRICS_USERS_LISTED_MAX;
+  }
+
+  /** Bytes in everybody's trash. */
+  get trashBytes(): bigint {
+    return this.#trashBytes;
+  }
+
+  /** Bytes of everybody's uploads that are not finished. */
+  get stagingBytes(): bigint {
+    return this.#stagingBytes;
+  }
+
+  /** Reads the named users anew; work in proportion to how many they are. */
+  update(usernames: Iterable<string>): void {
+    for (const username of usernames) {
+      const readings = this.#read(username);
+      if (readings !== undefined) this.#put(readings);
+    }
+  }
+
+  /** The entries of one map as JSON text without its braces, in pieces that are never written to again. */
+  json(map: UserMap): readonly Buffer[] {
+    return this.#listed((block, isFirst) => {
+      block.json ??= joinedJson(block.rows, isFirst);
+      return block.json[map];
+    });
+  }
+
+  /** The samples of one series as lines, in pieces that are never written to again. */
+  samples(series: UserSeries): readonly Buffer[] {
+    return this.#listed((block) => {
+      block.series ??= joinedSeries(block.rows);
+      return block.series[series];
+    });
+  }
+
+  #put(readings: UserReadings): void {
+    const at = this.#places.get(readings.username) ?? this.#places.size;
+    let block = this.#blocks[Math.trunc(at / USERS_PER_BLOCK)];
+    if (block === undefined) {
+      block = { rows: [], json: undefined, series: undefined };
+      this.#blocks.push(block);
+    }
+    const before = block.rows[at % USERS_PER_BLOCK]?.readings;
+    this.#places.set(readings.username, at);
+    this.#trashBytes += BigInt(readings.trashBytes) - BigInt(before?.trashBytes ?? 0);
+    this.#stagingBytes += BigInt(readings.stagingBytes) - BigInt(before?.stagingBytes ?? 0);
+    block.rows[at % USERS_PER_BLOCK] = { readings, json: jsonOf(readings) };
+    block.json = undefined;
+    block.series = undefined;
+  }
+
+  #listed(text: (block: Block, isFirst: boolean) => Buffer): readonly Buffer[] {
+    if (this.#blocks.length === 0) return NOTHING;
+    return this.#blocks
+      .slice(0, METRICS_USERS_LISTED_MAX / USERS_PER_BLOCK)
+      .map((block, index) => text(block, index === 0));
+  }
+}
+
+/** Written by hand: JSON.stringify of an object per user takes several times as long. Every value is a number, a boolean or null. */
+function jsonOf(user: UserReadings): Row["json"] {
+  const key = JSON.stringify(user.username);
+  const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);
+  return {
+    per_user_storage: `${key}:${json64(usedBytes(user))}`,
+    per_user_quota: `${key}:${json64(user.quotaBytes)}`,
+    per_user_detail:
+      `${key}:{"live_bytes":${json64(user.liveBytes)},"trash_bytes":${json64(user.trashBytes)},` +
+      `"staging_bytes":${json64(user.stagingBytes)},"file_count":${user.fileCount},` +
+      `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}}`,
+  };
+}
+
+function joinedJson(rows: readonly Row[], isFirst: boolean): NonNullable<Block["json"]> {
+  const joined = (map: UserMap): Buffer => {
+    const text = rows.map((row) => row.json[map]).join(",");
+    return Buffer.from(isFirst ? text : `,${text}`);
+  };
+  return {
+    per_user_storage: joined("per_user_storage"),
+    per_user_quota: joined("per_user_quota"),
+    per_user_detail: joined("per_user_detail"),
+  };
+}
+
+function joinedSeries(rows: readonly Row[]): NonNullable<Block["series"]> {
+  let used = "";
+  let quota = "";
+  for (const { readings } of rows) {
+    const label = `{user="${escapeLabel(readings.username)}"}`;
+    used += `svc_user_used_bytes${label} ${usedBytes(readings)}\n`;
+    quota += `svc_user_quota_bytes${label} ${readings.quotaBytes}\n`;
+  }
+  return { svc_user_used_bytes: Buffer.from(used), svc_user_quota_bytes: Buffer.from(quota) };
+}
+
+/** What a user occupies; plain numbers stay plain where that is exact. */
+function usedBytes(user: UserReadings): number | bigint {
+  const { liveBytes: live, trashBytes: trash, stagingBytes: staging } = user;
+  if (typeof live === "number" && typeof trash === "number" && typeof staging === "number") {
+    const total = live + trash + staging;
+    if (Number.isSafeInteger(total)) return total;
+  }
+  return BigInt(live) + BigInt(trash) + BigInt(staging);
+}
+
+/** A byte count as JSON text: a string above 2^53 - 1 (T17). */
+function json64(bytes: number | bigint): string {
+  if (typeof bytes === "number" && Number.isSafeInteger(bytes)) return String(bytes);
+  const value = toJson64(BigInt(bytes));
+  return typeof value === "number" ? String(value) : `"${value}"`;
+}
