@@ -274,6 +274,10 @@ export const DRIFT_CHECK_INTERVAL_MS: number = 60 * 60_000;
 export const DRIFT_ROOTS_PER_TURN = 100;
 /** Users with whom one file or folder is shared directly; a group that is larger shares a folder above (spec 4.5). */
 export const GRANTS_PER_INODE = 256;
+/** Bytes of a ListDir reply: below the 4,194,304 that stock clients take. Pages of deep or widely shared folders are shorter for it. */
+export const LIST_REPLY_MAX_BYTES = 4_000_000;
+/** How long Share waits for the MetaServer to hear of it, so that the other user finds the way at once; it is told later in any case. */
+export const SHARE_TOLD_WAIT_MS = 1_000;
 /** Shares of one root together: what a move may have to rename and a node has to tell the MetaServer in one go. */
 export const GRANTS_PER_ROOT = 2_048;
 /** Life of a node's certificate unless the operator says otherwise (decision D20): 90 days. */

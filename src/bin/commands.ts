@@ -106,6 +106,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#client/rm-command.ts"),
       },
       {
+        name: "share",
+        summary: "Let other users read and write a folder of yours",
+        load: () => import("#client/share-command.ts"),
+      },
+      {
+        name: "unshare",
+        summary: "End that",
+        load: () => import("#client/unshare-command.ts"),
+      },
+      {
         name: "cd",
         summary: "Change the folder that relative paths start from",
         load: () => import("#client/cd-command.ts"),

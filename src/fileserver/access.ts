@@ -1,14 +1,14 @@
 // From a request's root and path to an inode that the caller may reach: the policy step of every operation (spec 5.4, D13).
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
-import { canonicalUsername, splitPath } from "#base/names.ts";
+import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { type Decision, decide, type Permission } from "#policy/decide.ts";
 import { type Inode, type Resolution, StaleAccessError, type Storage } from "#storage/storage.ts";
 
 /** What the policy step needs. */
 export interface AccessDeps {
-  readonly storage: Pick<Storage, "root" | "resolve" | "sharedWith">;
+  readonly storage: Pick<Storage, "root" | "resolve" | "sharedPaths" | "sharedWith">;
   /** SVC_ADMIN_EMAIL (spec 5.5). */
   readonly adminUsername: string | undefined;
   /** Where the root of a user lives who has none here, if that is known (D19). */
@@ -41,7 +41,8 @@ export class Access {
 
   /**
    * Resolves and decides. Throws BAD_ARGUMENT and BAD_NAME for what can be no path, WRONG_NODE for the caller's own root when it is not
-   * here, NOT_OWNER or NOT_SHARED; a stranger's answer is the same whether or not root and path exist (D1).
+   * here, NOT_OWNER or NOT_SHARED. Who is not the owner and is not let in gets the same answer by the same work whether or not root, path
+   * and other people's shares exist (D1): nothing is looked at but what is shared with the caller.
    */
   reach(caller: VerifiedIdentity, root: string, path: string, permission: Permission): Reached {
     return this.reachNames(caller, this.ownerOf(caller, root), splitPath(path), permission);
@@ -54,6 +55,7 @@ export class Access {
     names: readonly string[],
     permission: Permission,
   ): Reached {
+    if (owner !== caller.username) this.#requireLetIn(caller, owner, names, permission);
     const resolution = this.#resolve(owner, names);
     if (resolution === undefined) {
       if (owner === caller.username) throw this.#wrongNode(owner);
@@ -70,11 +72,15 @@ export class Access {
    * same one lie in one shared subtree (D13). Only for callers who are not the owner.
    */
   sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
-    for (let depth = 0; depth < reached.names.length; depth++) {
-      const above = this.#resolve(reached.owner, reached.names.slice(0, depth));
-      if (above?.shared.includes(caller.username)) return depth;
-    }
-    return reached.names.length;
+    const paths = this.#deps.storage.sharedPaths(reached.owner, caller.username);
+    const place = joinPath(reached.names);
+    const depths = paths.filter((path) => covers(path, place)).map((path) => splitPath(path).length);
+    return Math.min(reached.names.length, ...depths);
+  }
+
+  /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
+  sharesAnything(owner: string, username: string): boolean {
+    return this.#deps.storage.sharedPaths(owner, username).length > 0;
   }
 
   /**
@@ -83,10 +89,10 @@ export class Access {
    */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     if (reached.isOwner) return true;
-    const now = this.#deps.storage.root(reached.owner);
+    const { storage, adminUsername } = this.#deps;
+    const now = storage.root(reached.owner);
     if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
     if (now === undefined) return false;
-    const { storage } = this.#deps;
     let shared = storage.sharedWith(reached.last.id);
     // What was to be replaced may be gone meanwhile: then the place that it was in decides.
     if (permission === "write" && reached.last.parentId !== undefined) {
@@ -94,7 +100,20 @@ export class Access {
     }
     if (shared === undefined) return false;
     const target = { owner: reached.owner, shared };
-    return decide(caller, permission, target, this.#deps.adminUsername).allowed;
+    return decide(caller, permission, target, adminUsername).allowed;
+  }
+
+  /** Refuses who is neither owner nor let in, from the caller's own shares alone. */
+  #requireLetIn(
+    caller: VerifiedIdentity,
+    owner: string,
+    names: readonly string[],
+    permission: Permission,
+  ): void {
+    const place = joinPath(names);
+    const paths = this.#deps.storage.sharedPaths(owner, caller.username);
+    const shared = paths.some((path) => covers(path, place)) ? [caller.username] : [];
+    this.#require(decide(caller, permission, { owner, shared }, this.#deps.adminUsername));
   }
 
   #resolve(owner: string, names: readonly string[]): Resolution | undefined {
@@ -118,6 +137,10 @@ export class Access {
           metadata: { address },
         });
   }
+}
+
+function covers(path: string, place: string): boolean {
+  return path === "/" || place === path || place.startsWith(`${path}/`);
 }
 
 /** The inode at the end of the path. Throws NO_SUCH_PATH. */

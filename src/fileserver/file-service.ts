@@ -30,6 +30,7 @@ import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
 import { RootUsage } from "./root-usage.ts";
 import type { ServingState } from "./serving-state.ts";
 import { SessionOperations } from "./session-operations.ts";
+import { ShareOperations } from "./share-operations.ts";
 import { StreamSlots } from "./stream-slots.ts";
 import { TrashKeeper } from "./trash-keeper.ts";
 import { TrashOperations } from "./trash-operations.ts";
@@ -65,6 +66,8 @@ export interface FileServiceDeps {
   /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
   readonly trashRetentionMs: number;
   readonly onRootMade?: (owner: string) => void;
+  /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
+  readonly sharesTold?: (owner: string) => Promise<void>;
   readonly limits?: Partial<ServiceLimits>;
 }
 
@@ -75,6 +78,7 @@ export interface FileService {
   readonly trash: TrashOperations;
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
+  readonly shares: ShareOperations;
   readonly uploads: UploadDeps;
   readonly downloads: DownloadDeps;
   readonly sessionTable: SessionTable;
@@ -125,6 +129,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     namespace: new NamespaceOperations(names),
     trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
+    shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
     ...accountOperations(deps, { access, roots, usage, limits }),
     uploads: {
       storage,

@@ -7,7 +7,7 @@ import { AttrSchema, Perm } from "#proto/gen/grove/v1/common_pb.ts";
 import { ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Inode } from "#storage/storage.ts";
 import { attrMessage, childPath } from "./attr-message.ts";
-import { encodeEntries } from "./listing-bytes.ts";
+import { encodeEntries, entriesPerReply } from "./listing-bytes.ts";
 
 const integer = (max: number) =>
   fc
@@ -40,6 +40,15 @@ const scope = fc.record({
   permissions: fc.subarray([Perm.READ, Perm.WRITE, Perm.DELETE]),
 });
 
+const listing = fc
+  .array(fc.tuple(inode, fc.option(fc.array(fc.emailAddress(), { maxLength: 3 }), { nil: undefined })), {
+    maxLength: 8,
+  })
+  .map((rows) => ({
+    entries: rows.map(([entry]) => entry),
+    shared: new Map(rows.flatMap(([{ id }, own]) => (own === undefined ? [] : [[id, own] as const]))),
+  }));
+
 test("whatever is in a directory, its listing reads as the Attr of each entry (D13)", () => {
   const path = fc.oneof(
     fc.constant("/"),
@@ -47,20 +56,21 @@ test("whatever is in a directory, its listing reads as the Attr of each entry (D
     fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join("/")}`),
   );
   fc.assert(
-    fc.property(fc.array(inode, { maxLength: 8 }), path, scope, (entries, directory, entryScope) => {
+    fc.property(listing, path, scope, ({ entries, shared }, directory, entryScope) => {
       const reply = create(ListDirResponseSchema, {
         $typeName: "grove.v1.ListDirResponse",
-        $unknown: encodeEntries(entries, directory, entryScope, 1),
+        $unknown: encodeEntries({ entries, shared }, directory, entryScope, 1),
         entries: [],
         nextPageToken: "next",
       });
       const read = fromBinary(ListDirResponseSchema, toBinary(ListDirResponseSchema, reply));
-      const wanted = entries.map((entry) =>
-        fromBinary(
-          AttrSchema,
-          toBinary(AttrSchema, attrMessage(entry, childPath(directory, entry.name), entryScope)),
-        ),
-      );
+      const wanted = entries.map((entry) => {
+        const own = shared.get(entry.id);
+        const users =
+          own === undefined ? entryScope.shared : [...new Set([...entryScope.shared, ...own])].sort();
+        const attr = attrMessage(entry, childPath(directory, entry.name), { ...entryScope, shared: users });
+        return fromBinary(AttrSchema, toBinary(AttrSchema, attr));
+      });
       assert.deepEqual(read.entries, wanted);
       assert.equal(read.nextPageToken, "next");
       assert.equal(read.$unknown, undefined);
@@ -69,29 +79,46 @@ test("whatever is in a directory, its listing reads as the Attr of each entry (D
   );
 });
 
+const worstEntry: Inode = {
+  id: 2 ** 50,
+  parentId: 2 ** 50,
+  name: "€".repeat(85),
+  kind: "file",
+  sizeBytes: 2 ** 43,
+  childCount: 0,
+  mtimeMs: -8.64e15,
+  ctimeMs: 8.64e15,
+  version: Number.MAX_SAFE_INTEGER,
+  crc32: 2 ** 32 - 1,
+  createdBy: `${"u".repeat(200)}@example.com`,
+  damaged: false,
+};
+
 test("a full page of the longest names fits", () => {
-  const entries = Array.from(
-    { length: 1_000 },
-    (_, i): Inode => ({
-      id: 2 ** 50 + i,
-      parentId: 2 ** 50,
-      name: "€".repeat(85),
-      kind: "file",
-      sizeBytes: 2 ** 43,
-      childCount: 0,
-      mtimeMs: -8.64e15,
-      ctimeMs: 8.64e15,
-      version: Number.MAX_SAFE_INTEGER,
-      crc32: 2 ** 32 - 1,
-      createdBy: `${"u".repeat(200)}@example.com`,
-      damaged: false,
-    }),
-  );
+  const entries = Array.from({ length: 1_000 }, (_, i): Inode => ({ ...worstEntry, id: 2 ** 50 + i }));
   const [encoded] = encodeEntries(
-    entries,
+    { entries, shared: new Map() },
     `/${"d".repeat(3_000)}`,
     { owner: "a@b.cc", shared: [], permissions: [] },
     1,
   );
   assert.ok((encoded?.data.length ?? 0) > 1_000 * 3_700);
+});
+
+test("a page in a deep or widely shared folder is shorter, so that every stock client takes it", () => {
+  assert.ok(entriesPerReply("/docs", []) >= 1_000);
+  const users = Array.from({ length: 500 }, (_, index) => `${"u".repeat(200)}${index}@example.com`);
+  const directory = `/${"d".repeat(4_000)}`;
+  for (const shared of [[], users]) {
+    const each: Inode = { ...worstEntry, parentId: 2 ** 50 };
+    const entries = Array.from({ length: entriesPerReply(directory, shared) }, () => each);
+    const [encoded] = encodeEntries(
+      { entries, shared: new Map() },
+      directory,
+      { owner: "a@b.cc", shared, permissions: [] },
+      1,
+    );
+    assert.ok((encoded?.data.length ?? 0) < 4 * 2 ** 20, String(encoded?.data.length));
+    assert.ok((encoded?.data.length ?? 0) > 2 * 2 ** 20);
+  }
 });

@@ -1,6 +1,7 @@
 // Encodes the entries of a listing straight into bytes: what a thousand Attr messages would become, at a third of the work.
+import { LIST_REPLY_MAX_BYTES, NAME_MAX_BYTES, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type Inode, inodeIdText } from "#storage/storage.ts";
+import { etagOf, type Inode, type InodeId, inodeIdText, type ListPage } from "#storage/storage.ts";
 import type { AttrScope } from "./attr-message.ts";
 
 /** Bytes of an entry beside its name, its path and what all entries share; numbers take ten at most. */
@@ -10,6 +11,9 @@ const BYTES_PER_CHARACTER = 3;
 const TWO_POW_31 = 2 ** 31;
 /** Below this length a loop writes text faster than a call into Node does. */
 const SHORT_TEXT = 24;
+
+/** Tag and length of a text of the Attr. */
+const TEXT_HEAD_MAX_BYTES = 4;
 
 const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
@@ -44,16 +48,17 @@ export interface EncodedEntries {
 
 /**
  * The entries of one directory as the elements of a repeated Attr with the given field number; nothing for none. Decodes to what
- * attrMessage would give.
+ * attrMessage would give: entries are shared with whom their directory is, and by grants of their own.
  */
 export function encodeEntries(
-  entries: readonly Inode[],
+  page: Pick<ListPage, "entries" | "shared">,
   directoryPath: string,
   scope: AttrScope,
   fieldNumber: number,
 ): EncodedEntries[] {
+  const { entries } = page;
   if (entries.length === 0) return [];
-  const writer = new ListingWriter(entries, directoryPath, scope);
+  const writer = new ListingWriter(page, directoryPath, scope);
   const elementTag = fieldNumber * 8 + WIRE_BYTES;
   for (const [index, inode] of entries.entries()) {
     if (index > 0) writer.varint(elementTag);
@@ -62,21 +67,43 @@ export function encodeEntries(
   return [{ no: fieldNumber, wireType: WIRE_BYTES, data: writer.written() }];
 }
 
+/** Bytes of a listing's reply that an entry may take beside its directory's path and the users that it inherits: two names, an address, numbers. */
+const ENTRY_MAX_BYTES = 2 * NAME_MAX_BYTES + USERNAME_MAX_LENGTH + FIXED_MAX_BYTES;
+
+/** How many entries fit into one reply that every stock client takes, when each carries this path and these users. */
+export function entriesPerReply(directoryPath: string, shared: readonly string[]): number {
+  let eachBytes = ENTRY_MAX_BYTES + Buffer.byteLength(directoryPath);
+  for (const user of shared) eachBytes += Buffer.byteLength(user) + TEXT_HEAD_MAX_BYTES;
+  return Math.max(1, Math.floor(LIST_REPLY_MAX_BYTES / eachBytes));
+}
+
 /** Writes entries one after another into a buffer that is large enough for all of them. */
 class ListingWriter {
   readonly #buffer: Buffer;
   readonly #directoryPrefix: Buffer;
-  /** What is the same in every entry of a page: owner, sharees, root, parent, permissions. */
+  /** What is the same in every entry of a page: owner, root, parent, permissions. */
   readonly #common: Buffer;
+  /** Users whom an entry without grants of its own inherits from its directory. */
+  readonly #inherited: Buffer;
+  /** Users of the others, inherited ones included. */
+  readonly #shared: ReadonlyMap<InodeId, readonly string[]>;
   #at = 0;
 
-  constructor(entries: readonly Inode[], directoryPath: string, scope: AttrScope) {
+  constructor(
+    { entries, shared }: Pick<ListPage, "entries" | "shared">,
+    directoryPath: string,
+    scope: AttrScope,
+  ) {
     this.#directoryPrefix = Buffer.from(directoryPath === "/" ? "/" : `${directoryPath}/`);
     const parentId = entries[0]?.parentId;
-    const commonMax = 64 + BYTES_PER_CHARACTER * (2 * scope.owner.length + scope.shared.join("").length);
-    this.#buffer = Buffer.allocUnsafe(commonMax + 16 * scope.shared.length);
-    this.#text(FIELD.owner, scope.owner);
+    this.#shared = new Map([...shared].map(([id, own]) => [id, union(scope.shared, own)]));
+    this.#buffer = Buffer.allocUnsafe(
+      64 + 2 * BYTES_PER_CHARACTER * scope.owner.length + maxBytesOf(scope.shared),
+    );
     for (const user of scope.shared) this.#text(FIELD.shared, user);
+    this.#inherited = Buffer.from(this.#buffer.subarray(0, this.#at));
+    this.#at = 0;
+    this.#text(FIELD.owner, scope.owner);
     this.#text(FIELD.root, scope.owner);
     if (parentId !== undefined) this.#text(FIELD.parentId, inodeIdText(parentId));
     if (scope.permissions.length > 0) {
@@ -87,11 +114,13 @@ class ListingWriter {
     this.#common = Buffer.from(this.#buffer.subarray(0, this.#at));
     this.#at = 0;
     let totalBytes = 0;
+    for (const users of this.#shared.values()) totalBytes += maxBytesOf(users);
     for (const inode of entries) {
       totalBytes += BYTES_PER_CHARACTER * (2 * inode.name.length + inode.createdBy.length) + FIXED_MAX_BYTES;
     }
     this.#buffer = Buffer.allocUnsafe(
-      totalBytes + entries.length * (this.#directoryPrefix.length + this.#common.length),
+      totalBytes +
+        entries.length * (this.#directoryPrefix.length + this.#common.length + this.#inherited.length),
     );
   }
 
@@ -125,6 +154,9 @@ class ListingWriter {
     this.#number(FIELD.childCount, inode.childCount);
     this.#text(FIELD.createdBy, inode.createdBy);
     this.#bytes(this.#common);
+    const users = this.#shared.get(inode.id);
+    if (users === undefined) this.#bytes(this.#inherited);
+    else for (const user of users) this.#text(FIELD.shared, user);
     const length = this.#at - lengthAt - 3;
     this.#buffer[lengthAt] = (length & 127) | 128;
     this.#buffer[lengthAt + 1] = ((length >> 7) & 127) | 128;
@@ -198,4 +230,12 @@ class ListingWriter {
     this.#buffer.set(bytes, this.#at);
     this.#at += bytes.length;
   }
+}
+
+function union(inherited: readonly string[], own: readonly string[]): string[] {
+  return [...new Set([...inherited, ...own])].toSorted();
+}
+
+function maxBytesOf(users: readonly string[]): number {
+  return users.length * TEXT_HEAD_MAX_BYTES + BYTES_PER_CHARACTER * users.join("").length;
 }

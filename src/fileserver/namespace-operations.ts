@@ -19,7 +19,7 @@ import {
 import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
-import { encodeEntries } from "./listing-bytes.ts";
+import { encodeEntries, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
 /** A place as every request names it (D13). */
@@ -75,15 +75,17 @@ export class NamespaceOperations {
       }
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
       const directory = existingDirectory(reached);
+      const path = joinPath(reached.names);
+      const wanted = request.pageSize === 0 ? LIST_PAGE_MAX : request.pageSize;
       const page = this.#deps.storage.list(directory.id, {
-        limit: request.pageSize === 0 ? LIST_PAGE_MAX : request.pageSize,
+        limit: Math.min(wanted, entriesPerReply(path, reached.resolution.shared)),
         pageToken: request.pageToken,
         sort: request.sort,
       });
       return {
         $typeName: "grove.v1.ListDirResponse",
         // Encoded already, and passed through by the encoder of the message like a field that it does not know.
-        $unknown: encodeEntries(page.entries, joinPath(reached.names), scopeOf(reached), ENTRIES_FIELD),
+        $unknown: encodeEntries(page, path, scopeOf(reached), ENTRIES_FIELD),
         entries: [],
         nextPageToken: page.nextPageToken ?? "",
       };

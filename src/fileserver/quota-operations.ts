@@ -20,7 +20,7 @@ export const PASSWORD_HASH_HEADER = "x-admin-password-hash";
 
 /** What the operations are made from. */
 export interface QuotaDeps {
-  readonly storage: Pick<Storage, "root" | "resolve">;
+  readonly storage: Pick<Storage, "root">;
   readonly access: Access;
   readonly quotas: QuotaBook;
   readonly usage: Pick<RootUsage, "touch">;
@@ -56,12 +56,14 @@ export class QuotaOperations {
   getQuota(caller: Caller, rootName: string): Plain<GetQuotaResponse> {
     const { access, storage, quotas, adminUsername } = this.#deps;
     const owner = access.ownerOf(caller.identity, rootName);
-    const root = storage.root(owner);
-    const shared = root === undefined ? [] : storage.resolve(owner, []).shared;
-    const decision = decideQuotaView(caller.identity, { owner, shared }, adminUsername);
+    const { username } = caller.identity;
+    const isSharee = owner !== username && access.sharesAnything(owner, username);
+    const target = { owner, shared: isSharee ? [username] : [] };
+    const decision = decideQuotaView(caller.identity, target, adminUsername);
     if (!decision.allowed) throw new GroveError(decision.code, decision.message);
+    const root = storage.root(owner);
     if (root === undefined) {
-      if (owner === caller.identity.username) access.reach(caller.identity, "", "/", "read");
+      if (owner === username) access.reach(caller.identity, "", "/", "read");
       throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");
     }
     const { liveBytes, trashBytes, stagingBytes } = root.usage;

@@ -40,7 +40,7 @@ const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
 
 /** The handlers; methods without one answer UNIMPLEMENTED. */
 export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
-  const { namespace, content, trash, sessions, quotas } = service;
+  const { namespace, content, trash, sessions, quotas, shares } = service;
   return {
     registerClient: (request, context) =>
       sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
@@ -86,6 +86,9 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       "chunk.data",
       (request, context, writer) => sendDownload(service.downloads, currentCaller(context), request, writer),
     ),
+
+    share: (request, context) => shares.share(currentCaller(context), request),
+    unshare: (request, context) => shares.unshare(currentCaller(context), request),
 
     getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
     setQuota: (request, context) =>
