@@ -14,6 +14,7 @@ export const CLIENT_ERROR_CODES = [
   "SERVER_BROKEN",
   "SERVER_DENIED",
   "SERVER_LIMIT",
+  "SERVER_UNTRUSTED",
 ] as const;
 
 /** One way in which the client itself fails. */

@@ -142,7 +142,7 @@ test("a server that nobody listens on: exit code 7 (D24)", async () => {
   await server.stop();
   const result = await ls();
   assert.equal(result.code, 7);
-  assert.match(result.err, /does not answer/);
+  assert.match(result.err, /nothing listens there/);
 });
 
 test("a refusal that will pass is tried again (D1)", async () => {

@@ -141,6 +141,7 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_BROKEN: "The server sent something that it should not: do not trust what it sent.",
   SERVER_DENIED: "Ask an administrator of the cluster.",
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
+  SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
 
 /** Where the share is that would have to end instead. */

@@ -78,6 +78,7 @@ export const EXIT_OF_CLIENT_ERROR: Readonly<Record<ClientErrorCode, ExitCode>> =
   SERVER_BROKEN: EXIT.usage,
   SERVER_DENIED: EXIT.denied,
   SERVER_LIMIT: EXIT.usage,
+  SERVER_UNTRUSTED: EXIT.network,
 };
 
 /** The exit code that an error ends the program with; 1 for what is neither a refusal nor a failure that we know. */

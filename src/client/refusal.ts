@@ -1,5 +1,6 @@
 // Turns the status of a call back into the refusal that the server meant: its code, message and numbers (decision D1).
 import { GroveError } from "#base/errors.ts";
+import type { ConnectFailure } from "#grpc/connect-failure.ts";
 import { Code, codeName, type StatusError } from "#grpc/status.ts";
 import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
 import { ClientError } from "./client-error.ts";
@@ -36,6 +37,9 @@ function withoutReason(error: StatusError, peer: string): ClientError | GroveErr
     case Code.CANCELLED:
       return new ClientError("CANCELLED", "cancelled", { cause: error });
     case Code.UNAVAILABLE:
+      if (error.cause instanceof Error && error.cause.name === "ConnectFailure") {
+        return unconnected(error.cause as ConnectFailure, peer);
+      }
       return new ClientError("NETWORK", `the server ${peer} does not answer (${error.message})`, {
         cause: error,
       });
@@ -61,6 +65,37 @@ function withoutReason(error: StatusError, peer: string): ClientError | GroveErr
         { todo: "Try again; if it stays so, tell the administrator of the cluster.", cause: error },
       );
   }
+}
+
+/** What people can do about a server that could not be reached or is not to be believed. */
+const TODO_OF_FAILURE: Readonly<Partial<Record<ConnectFailure["kind"], string>>> = {
+  "unknown-host": "Check the name of the server.",
+  closed:
+    "If the cluster uses TLS, name its authority with --ca FILE, or sign in again with 'grove login --cluster FILE'; else try again.",
+  "no-tls":
+    "If the cluster is a mock one, sign in with 'grove login --mock EMAIL'; else check the port, and ask the administrator.",
+  "not-trusted":
+    "Name the authority of the cluster with --ca FILE (its ca.crt). If you did, somebody else answers at this address: do not go on.",
+  expired: "The administrator must renew the server's certificate ('grove ca list' shows them all).",
+  "not-yet-valid": "Check the clock of this machine, and then the server's.",
+  "wrong-name":
+    "Use a name that the certificate has, or have the administrator issue it for this one ('grove ca issue -host NAME').",
+};
+const UNTRUSTED: readonly ConnectFailure["kind"][] = [
+  "not-trusted",
+  "expired",
+  "not-yet-valid",
+  "wrong-name",
+];
+
+function unconnected(failure: ConnectFailure, peer: string): ClientError {
+  const code = UNTRUSTED.includes(failure.kind) ? "SERVER_UNTRUSTED" : "NETWORK";
+  const todo = TODO_OF_FAILURE[failure.kind];
+  const what = code === "NETWORK" ? "cannot be reached" : "is not trusted";
+  return new ClientError(code, `the server ${peer} ${what}: ${failure.message}`, {
+    ...(todo === undefined ? {} : { todo }),
+    cause: failure,
+  });
 }
 
 async function reasonOfDetails(error: StatusError): Promise<GroveError["code"] | undefined> {

@@ -2,6 +2,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
+import { connectFailure } from "./connect-failure.ts";
 import {
   type ChannelKeepalive,
   type ChannelLimits,
@@ -76,16 +77,19 @@ export class Transport {
         },
         ...(tls === undefined ? {} : tlsOptions(tls)),
       });
+      let timedOut = false;
       const failed = (error?: Error): void => {
         cancel();
         session.destroy();
-        const reason =
-          error === undefined ? "closed" : ((error as NodeJS.ErrnoException).code ?? error.message);
+        const cause = connectFailure(error, { isTls: tls !== undefined, timedOut });
         reject(
-          new StatusError(Code.UNAVAILABLE, `cannot connect to ${address}: ${reason}`, { cause: error }),
+          new StatusError(Code.UNAVAILABLE, `cannot connect to ${address}: ${cause.message}`, { cause }),
         );
       };
-      const cancel = deps.clock.after(limits.connectMs, () => failed(new Error("timed out")));
+      const cancel = deps.clock.after(limits.connectMs, () => {
+        timedOut = true;
+        failed();
+      });
       started(() => failed(new Error("given up")));
       session.on("error", failed);
       session.once("close", failed);

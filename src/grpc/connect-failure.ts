@@ -1,0 +1,81 @@
+// Why a connection did not come about, in words and as a kind, since the codes of TLS tell people nothing.
+
+/** Kinds of failures to connect; the last is everything else. */
+export type ConnectFailureKind =
+  | "refused"
+  | "unknown-host"
+  | "silent"
+  | "closed"
+  | "no-tls"
+  | "not-trusted"
+  | "expired"
+  | "not-yet-valid"
+  | "wrong-name"
+  | "other";
+
+/** The cause of an UNAVAILABLE that never reached a server. */
+export class ConnectFailure extends Error {
+  override readonly name = "ConnectFailure";
+  readonly kind: ConnectFailureKind;
+
+  constructor(kind: ConnectFailureKind, message: string, cause: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+}
+
+const KINDS: Readonly<Record<string, ConnectFailureKind>> = {
+  ECONNREFUSED: "refused",
+  ENOTFOUND: "unknown-host",
+  EAI_AGAIN: "unknown-host",
+  ETIMEDOUT: "silent",
+  EPROTO: "no-tls",
+  ERR_SSL_WRONG_VERSION_NUMBER: "no-tls",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "no-tls",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "not-trusted",
+  UNABLE_TO_GET_ISSUER_CERT: "not-trusted",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "not-trusted",
+  SELF_SIGNED_CERT_IN_CHAIN: "not-trusted",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "not-trusted",
+  CERT_SIGNATURE_FAILURE: "not-trusted",
+  CERT_UNTRUSTED: "not-trusted",
+  CERT_HAS_EXPIRED: "expired",
+  CERT_NOT_YET_VALID: "not-yet-valid",
+  ERR_TLS_CERT_ALTNAME_INVALID: "wrong-name",
+};
+
+/** Judges what ended an attempt to connect; no error means that the other end closed before it spoke HTTP/2. */
+export function connectFailure(
+  error: NodeJS.ErrnoException | undefined,
+  attempt: { readonly isTls: boolean; readonly timedOut: boolean },
+): ConnectFailure {
+  const code = error?.code ?? "";
+  const kind = kindOf(error, code, attempt);
+  const text = TEXTS[kind];
+  const closed = attempt.isTls ? "it closed the connection" : "it closed the connection; it may expect TLS";
+  const message = kind === "closed" ? closed : text === undefined ? code || (error?.message ?? "") : text;
+  return new ConnectFailure(kind, code === "" || kind === "other" ? message : `${message} (${code})`, error);
+}
+
+const TEXTS: Readonly<Partial<Record<ConnectFailureKind, string>>> = {
+  refused: "nothing listens there",
+  "unknown-host": "nobody knows that name",
+  silent: "it does not answer",
+  "no-tls": "it does not speak TLS",
+  "not-trusted": "its certificate is of an authority that is not trusted here",
+  expired: "its certificate has expired",
+  "not-yet-valid": "its certificate is not valid yet",
+  "wrong-name": "its certificate is for other names than this one",
+};
+
+function kindOf(
+  error: Error | undefined,
+  code: string,
+  attempt: { readonly isTls: boolean; readonly timedOut: boolean },
+): ConnectFailureKind {
+  if (attempt.timedOut) return "silent";
+  if (error === undefined) return "closed";
+  // A reset in the handshake: what listens there took the greeting for nonsense.
+  if (code === "ECONNRESET") return "closed";
+  return KINDS[code] ?? (code.startsWith("ERR_SSL_") ? "no-tls" : "other");
+}
