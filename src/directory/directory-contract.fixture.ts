@@ -14,10 +14,14 @@ import {
   registration,
 } from "./store-under-test.fixture.ts";
 
-/** Declares the contract's tests for one implementation. */
-export function testDirectoryContract(name: string, open: OpenForTest): void {
+/** Declares the contract's tests for one implementation; `skip` says why they cannot be run, or is false. */
+export function testDirectoryContract(
+  name: string,
+  open: OpenForTest,
+  options: { readonly skip?: string | false } = {},
+): void {
   const contract: Contract = (title, body) => {
-    test(`${name}: ${title}`, { timeout: 20_000 }, async (t) => {
+    test(`${name}: ${title}`, { timeout: 20_000, skip: options.skip ?? false }, async (t) => {
       const clock = new ManualClock();
       await body(await open(clock, (end) => t.after(end)), clock);
     });

@@ -5,29 +5,39 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import type { Directory } from "./directory.ts";
+import { isPostgresUrl } from "./postgres-url.ts";
 import { openSqliteDirectory } from "./sqlite-directory.ts";
 
 /** What a store is opened with. */
 export interface OpenDirectoryDeps {
   readonly clock: Clock;
+  /** The cluster that this host served before; undefined for a new one. A store without an id is given it. */
+  readonly clusterId?: string | undefined;
 }
 
 /**
- * Opens `sqlite:PATH`, making file and folder when they are missing. Throws BAD_ARGUMENT for any other URL and for a file of a newer
- * Grove, STORE_UNAVAILABLE when the store cannot be reached. The URL is never quoted: it may hold a password.
+ * Opens `sqlite:PATH`, making file and folder when they are missing, or `postgres://…`, making the tables. Throws BAD_ARGUMENT for any
+ * other URL and for a store of a newer Grove, CLUSTER_MISMATCH for another cluster's, STORE_UNAVAILABLE when the store cannot be used. The
+ * URL is never quoted: it may hold a password.
  */
 export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promise<Directory> {
-  if (/^postgres(?:ql)?:/.test(url)) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      "this version of Grove has no PostgreSQL metadata store yet; use -meta sqlite:PATH",
-    );
+  if (isPostgresUrl(url)) {
+    // Most clusters need no database server, and then not what speaks to one.
+    const { openPostgresDirectory } = await import("./postgres-directory.ts");
+    return openPostgresDirectory({ url, clusterId: deps.clusterId });
   }
   const path = /^sqlite:(.+)$/s.exec(url)?.[1];
   if (path === undefined) {
-    throw new GroveError("BAD_ARGUMENT", "the metadata store is given as -meta sqlite:PATH");
+    throw new GroveError("BAD_ARGUMENT", "the metadata store is given as sqlite:PATH or postgres://…");
   }
   const absolute = resolve(path);
   makePrivateFolder(dirname(absolute));
-  return openSqliteDirectory({ path: absolute, clock: deps.clock });
+  const directory = await openSqliteDirectory({ path: absolute, clock: deps.clock });
+  try {
+    if (deps.clusterId !== undefined) await directory.adoptClusterId(deps.clusterId);
+  } catch (error) {
+    await directory.close();
+    throw error;
+  }
+  return directory;
 }

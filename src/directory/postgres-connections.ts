@@ -1,0 +1,175 @@
+// Connections to the database: a bounded pool for each server, the server that takes changes, and rest after failures.
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import pg from "pg";
+import { GroveError } from "#base/errors.ts";
+import { POSTGRES_CONNECT_TIMEOUT_MS, POSTGRES_STATEMENT_TIMEOUT_MS } from "#base/limits.ts";
+import { formatHostPort } from "#base/node-id.ts";
+import { findPassword, type PostgresHost, type PostgresSettings } from "./postgres-url.ts";
+
+/** What connections are made from. */
+export interface PostgresConnectionsDeps {
+  readonly settings: PostgresSettings;
+  /** Connections at once, to one server. */
+  readonly max: number;
+  /** Sees to the tables on each new connection; what it throws ends the connection. */
+  readonly prepare: (client: pg.ClientBase) => Promise<void>;
+}
+
+/** Rest after the first failure; it doubles with each further one. */
+const REST_FIRST_MS = 50;
+/** Longest rest, and with it the longest time in which a database that is back goes unnoticed. */
+const REST_LONGEST_MS = 1_000;
+/** A connection that nobody uses is closed. */
+const IDLE_MS = 30_000;
+
+const INTEGER_TYPES: ReadonlySet<number> = new Set([20, 21, 23]);
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((id: number) =>
+    INTEGER_TYPES.has(id) ? BigInt : (value: unknown) => value) as pg.CustomTypesConfig["getTypeParser"],
+};
+
+/** Asked on every connection: Grove's own tables first, and nothing that hangs for ever on either side. */
+const SETTINGS = `
+  SET search_path TO grove; SET statement_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
+  SET lock_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
+  SET idle_in_transaction_session_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS}`;
+
+/** A failure to connect, with the time from which it is worth trying again. */
+export class ConnectFailure extends Error {
+  readonly restMs: number;
+
+  constructor(cause: unknown, restMs: number) {
+    super("no connection to the database", { cause });
+    this.restMs = restMs;
+  }
+}
+
+interface HostPool {
+  readonly host: PostgresHost;
+  readonly pool: pg.Pool;
+}
+
+/** What pg-pool says when every connection stays in use for as long as a new one may take. */
+const ALL_IN_USE = "timeout exceeded when trying to connect";
+
+/** The pools of one kind of use. */
+export class PostgresConnections {
+  readonly #deps: PostgresConnectionsDeps;
+  readonly #pools: readonly HostPool[];
+  #current = 0;
+  #failures = 0;
+  #restUntilMs = 0;
+  #lastFailure: unknown;
+
+  constructor(deps: PostgresConnectionsDeps) {
+    this.#deps = deps;
+    this.#pools = deps.settings.hosts.map((host) => ({ host, pool: this.#makePool(host) }));
+  }
+
+  /** A connection to the server that takes changes, to be released. Rejects with ConnectFailure, and OVERLOADED when all stay in use. */
+  async acquire(): Promise<pg.PoolClient> {
+    const restMs = this.#restUntilMs - performance.now();
+    if (restMs > 0) throw new ConnectFailure(this.#lastFailure, restMs);
+    const from = this.#current;
+    let failure: unknown;
+    for (let step = 0; step < this.#pools.length; step++) {
+      const at = (from + step) % this.#pools.length;
+      const { host, pool } = this.#pools[at] as HostPool;
+      try {
+        const client = await pool.connect();
+        this.#current = at;
+        this.#failures = 0;
+        return client;
+      } catch (error) {
+        if (error instanceof Error && error.message === ALL_IN_USE) {
+          throw new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
+        }
+        // What the primary says is worth more than that the others are standbys or away.
+        failure ??= described(error, host);
+      }
+    }
+    this.#lastFailure = failure;
+    const nextRestMs = Math.min(REST_FIRST_MS * 2 ** this.#failures, REST_LONGEST_MS);
+    this.#failures = Math.min(this.#failures + 1, 16);
+    this.#restUntilMs = performance.now() + nextRestMs;
+    throw new ConnectFailure(failure, nextRestMs);
+  }
+
+  /** Closes every connection; resolves when those in use have been released. */
+  async close(): Promise<void> {
+    await Promise.all(this.#pools.map(({ pool }) => pool.end()));
+  }
+
+  #makePool(host: PostgresHost): pg.Pool {
+    const { settings, max } = this.#deps;
+    const pool = new pg.Pool({
+      ssl: tlsOptions(settings),
+      host: host.host,
+      port: host.port,
+      user: settings.user,
+      database: settings.database,
+      password: () => findPassword(settings, host, process.env),
+      max,
+      connectionTimeoutMillis: POSTGRES_CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      application_name: "grove metaserver",
+      types: TYPES,
+      // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it; only its types do not say so
+      onConnect: (client) => this.#setUp(client),
+    });
+    // An idle connection that the server closes is no failure of anybody's call.
+    pool.on("error", () => undefined);
+    return pool;
+  }
+
+  async #setUp(client: pg.ClientBase): Promise<void> {
+    // The pool's own time limit ends where the session begins, and a server may fall asleep at any moment.
+    const timer = setTimeout(() => void (client as pg.Client).end(), POSTGRES_STATEMENT_TIMEOUT_MS);
+    try {
+      await client.query(SETTINGS);
+      const { rows } = await client.query("SHOW transaction_read_only");
+      if ((rows[0] as { transaction_read_only?: string } | undefined)?.transaction_read_only === "on") {
+        throw Object.assign(new Error("standby"), { code: "25006" });
+      }
+      await this.#deps.prepare(client);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The certificates are read at each connection, so that renewed ones count. Throws BAD_ARGUMENT when one cannot be read now. */
+function tlsOptions({ sslMode, sslFiles }: PostgresSettings): ConnectionOptions | false {
+  if (sslMode === "disable") return false;
+  const options: ConnectionOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };
+  if (sslMode === "verify-ca") options.checkServerIdentity = () => undefined;
+  for (const [name, path] of Object.entries(sslFiles)) {
+    readPem(path);
+    Object.defineProperty(options, name, { get: () => readPem(path), enumerable: true, configurable: true });
+  }
+  return options;
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}: ${code}`);
+  }
+}
+
+/** A failure of the socket says little without the server's name. */
+function described(error: unknown, { host, port }: PostgresHost): unknown {
+  const code = (error as { code?: unknown } | null)?.code;
+  const isSqlState = typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE";
+  if (isSqlState || error instanceof GroveError) return error;
+  const at = host.startsWith("/") ? `${host}:${port}` : formatHostPort({ host, port });
+  const what = typeof code === "string" ? code : "it did not answer";
+  return new GroveError(
+    "STORE_UNAVAILABLE",
+    `the metadata store's database at ${at} cannot be reached: ${what}`,
+  );
+}

@@ -1,0 +1,38 @@
+// Runs the store's contract on a real PostgreSQL, and shows what is particular to a store that several MetaServers share.
+import { after, before } from "node:test";
+import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import type { Directory } from "./directory.ts";
+import { testDirectoryContract } from "./directory-contract.fixture.ts";
+import { openPostgresDirectory } from "./postgres-directory.ts";
+
+const ends: (() => Promise<void>)[] = [];
+let server: PostgresServer;
+const skip = withoutPostgres();
+
+before(async () => {
+  if (skip === false) server = await startPostgres((end) => ends.push(end));
+});
+after(async () => {
+  for (const end of ends) await end();
+});
+
+testDirectoryContract(
+  "postgres",
+  async (clock, cleanUp) => {
+    const url = server.url(await server.createDatabase());
+    const open = (): Promise<Directory> =>
+      // The tests' clock is the database's, which runs on while MetaServers come and go.
+      openPostgresDirectory({ url, nowSql: () => String(1_790_000_000_000 + clock.steadyMs()) });
+    let directory = await open();
+    cleanUp(() => directory.close());
+    return {
+      directory,
+      async reopen(): Promise<Directory> {
+        await directory.close();
+        directory = await open();
+        return directory;
+      },
+    };
+  },
+  { skip },
+);

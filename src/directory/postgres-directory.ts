@@ -1,0 +1,399 @@
+// The metadata store in PostgreSQL: several MetaServers share it, leases go by its clock, and outages heal by themselves.
+import type { ClientBase, PoolClient, QueryResult } from "pg";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import {
+  DIRECTORY_QUEUE_MAX,
+  NODE_LEASE_MS,
+  POSTGRES_COMMAND_TIMEOUT_MS,
+  POSTGRES_CONTROL_CONNECTIONS,
+  POSTGRES_PROBE_INTERVAL_MS,
+  POSTGRES_REGISTER_TIMEOUT_MS,
+  POSTGRES_RETRIES_MAX,
+  POSTGRES_USER_CONNECTIONS,
+} from "#base/limits.ts";
+import type {
+  Directory,
+  GrantChange,
+  Heartbeat,
+  HeartbeatOutcome,
+  Lease,
+  LocatedRoot,
+  NodeCaller,
+  NodeRecord,
+  NodeRegistration,
+  SharedRoot,
+  StoreState,
+  Subject,
+} from "./directory.ts";
+import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
+import { isRefusal, remedyOf, toStoreError } from "./postgres-errors.ts";
+import { migrate } from "./postgres-schema.ts";
+import { parsePostgresUrl } from "./postgres-url.ts";
+import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
+import * as commands from "./store-commands.ts";
+
+/** What the store in PostgreSQL is made from. */
+export interface PostgresDirectoryDeps {
+  readonly url: string;
+  /** The cluster that this host served before; undefined for a new one. */
+  readonly clusterId?: string | undefined;
+  /** The database's clock in unix milliseconds as SQL; tests drive their own. */
+  readonly nowSql?: () => string;
+}
+
+const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
+/** Statements whose marks have been numbered; those of many rows come in many lengths. */
+const STATEMENTS_KEPT = 256;
+/** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
+const WAITED_OUT_MS = 10_000;
+
+/** How a command uses the database. */
+interface Use {
+  readonly connections: PostgresConnections;
+  /**
+   * "read": each statement for itself. "row": one transaction, which locks what it changes. "all": one transaction at a time in the
+   * whole cluster, for what is decided by more than one row.
+   */
+  readonly holds: "read" | "row" | "all";
+  readonly timeoutMs: number;
+}
+
+/**
+ * Opens the store, making its tables when they are missing. A database that does not answer is waited for: commands reject with
+ * STORE_UNAVAILABLE until it does. Throws BAD_ARGUMENT for a wrong URL and tables of a newer Grove, CLUSTER_MISMATCH for another cluster's,
+ * STORE_UNAVAILABLE when the database refuses user, password or rights.
+ */
+export async function openPostgresDirectory(deps: PostgresDirectoryDeps): Promise<Directory> {
+  const directory = new PostgresDirectory(deps);
+  try {
+    await directory.clusterId();
+  } catch (error) {
+    if (isGroveError(error, "STORE_UNAVAILABLE") && !directory.isRefused) return directory;
+    await directory.close();
+    throw error;
+  }
+  return directory;
+}
+
+class PostgresDirectory implements Directory {
+  readonly failed: Promise<Error>;
+  readonly #fail: (error: Error) => void;
+  readonly #nowSql: () => string;
+  readonly #read: Use;
+  readonly #decide: Use;
+  readonly #beat: Use;
+  readonly #control: Use;
+  readonly #statements = new Map<string, string>();
+  readonly #listeners = new Set<(state: StoreState) => void>();
+  readonly #probe: NodeJS.Timeout;
+  #state: StoreState = { available: false, reason: "the metadata store has not answered yet" };
+  #clusterId: string | undefined;
+  #closing: Promise<unknown> | undefined;
+  #running = 0;
+  #answeredMs = Number.NEGATIVE_INFINITY;
+  #awaySinceMs: number | undefined;
+  /** True when the database has refused us, which only a person can change. */
+  isRefused = false;
+
+  constructor(deps: PostgresDirectoryDeps) {
+    const settings = parsePostgresUrl(deps.url, process.env);
+    const prepare = (client: ClientBase): Promise<void> => this.#prepare(client);
+    const connections = (max: number): PostgresConnections =>
+      new PostgresConnections({ settings, max, prepare });
+    const users = connections(POSTGRES_USER_CONNECTIONS);
+    const nodes = connections(POSTGRES_CONTROL_CONNECTIONS);
+    const timeoutMs = POSTGRES_COMMAND_TIMEOUT_MS;
+    this.#read = { connections: users, holds: "read", timeoutMs };
+    this.#decide = { connections: users, holds: "all", timeoutMs };
+    this.#beat = { connections: nodes, holds: "row", timeoutMs };
+    this.#control = { connections: nodes, holds: "all", timeoutMs: POSTGRES_REGISTER_TIMEOUT_MS };
+    this.#clusterId = deps.clusterId;
+    this.#nowSql = deps.nowSql ?? (() => DATABASE_NOW);
+    const failed = Promise.withResolvers<Error>();
+    this.failed = failed.promise;
+    this.#fail = failed.resolve;
+    this.#probe = setInterval(() => this.#look(), POSTGRES_PROBE_INTERVAL_MS);
+    this.#probe.unref();
+  }
+
+  watch(listener: (state: StoreState) => void): () => void {
+    this.#listeners.add(listener);
+    listener(this.#state);
+    return () => this.#listeners.delete(listener);
+  }
+
+  clusterId(): Promise<string | undefined> {
+    return this.#run(this.#read, (now) => commands.clusterId(now));
+  }
+
+  async adoptClusterId(clusterId: string): Promise<void> {
+    await this.#run(this.#control, (now) => commands.adoptClusterId(now, clusterId));
+    this.#clusterId = clusterId;
+  }
+
+  async register(registration: NodeRegistration): Promise<Lease> {
+    const lease = await this.#run(this.#control, (now) => commands.register(now, registration));
+    this.#clusterId = lease.clusterId;
+    return lease;
+  }
+
+  heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome> {
+    return this.#run(this.#beat, (now) => commands.heartbeat(now, beat));
+  }
+
+  async locateRoot(owner: string): Promise<LocatedRoot> {
+    const found = await this.findRoot(owner);
+    return found ?? this.#run(this.#decide, (now) => commands.locateRoot(now, owner));
+  }
+
+  async claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot> {
+    const claimed = await this.#run(this.#read, (now) => commands.claimedRoot(now, owner, node));
+    return claimed ?? this.#run(this.#decide, (now) => commands.claimRoot(now, owner, node));
+  }
+
+  findRoot(owner: string): Promise<LocatedRoot | undefined> {
+    return this.#run(this.#read, (now) => commands.findRoot(now, owner));
+  }
+
+  rootsSharedWith(user: string): Promise<SharedRoot[]> {
+    return this.#run(this.#read, (now) => commands.rootsSharedWith(now, user));
+  }
+
+  setGrant(change: GrantChange): Promise<boolean> {
+    return this.#run(this.#control, (now) => commands.setGrant(now, change));
+  }
+
+  async admitSubject(username: string, person: Subject): Promise<boolean> {
+    const known = await this.#run(this.#read, (now) => commands.knownSubject(now, username, person));
+    return known ?? this.#run(this.#decide, (now) => commands.admitSubject(now, username, person));
+  }
+
+  nodes(): Promise<NodeRecord[]> {
+    return this.#run(this.#read, (now) => commands.nodes(now));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#probe);
+    this.#closing ??= Promise.all([this.#read.connections.close(), this.#beat.connections.close()]);
+    await this.#closing;
+  }
+
+  /** Runs a command until it has an outcome that is the database's, or its time is up. Every command may be repeated without harm. */
+  async #run<Result>(use: Use, command: (now: commands.Moment) => Plan<Result>): Promise<Result> {
+    if (this.#closing !== undefined) throw unavailable("the metadata store is closed");
+    if (this.#running >= DIRECTORY_QUEUE_MAX) {
+      throw new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
+    }
+    this.#running++;
+    try {
+      const result = await this.#repeat(use, command);
+      this.#answered();
+      return result;
+    } catch (error) {
+      throw this.#judged(error);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  async #repeat<Result>(use: Use, command: (now: commands.Moment) => Plan<Result>): Promise<Result> {
+    const endMs = performance.now() + use.timeoutMs;
+    for (let retries = 0; ; retries++) {
+      try {
+        return await this.#attempt(use, command, endMs);
+      } catch (error) {
+        const waitMs = this.#waitBefore(error, retries);
+        if (waitMs === undefined || performance.now() + waitMs >= endMs) throw error;
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+      }
+    }
+  }
+
+  /** How long to wait before the next attempt; undefined when there is none. */
+  #waitBefore(error: unknown, retries: number): number | undefined {
+    if (retries >= POSTGRES_RETRIES_MAX || this.#closing !== undefined) return undefined;
+    if (error instanceof ConnectFailure) {
+      this.#awaySinceMs ??= performance.now();
+      const isYoung = performance.now() - this.#awaySinceMs < WAITED_OUT_MS;
+      return isYoung && this.#answeredMs > 0 && !isRefusal(error.cause) ? error.restMs + 1 : undefined;
+    }
+    if (isGroveError(error)) return undefined;
+    // Between half and the whole, so that those who met do not meet again.
+    return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + Math.random() / 2);
+  }
+
+  async #attempt<Result>(
+    use: Use,
+    command: (now: commands.Moment) => Plan<Result>,
+    endMs: number,
+  ): Promise<Result> {
+    const client = await use.connections.acquire();
+    let isLate = false;
+    let isReleased = false;
+    const release = (isBroken: boolean): void => {
+      if (!isReleased) client.release(isBroken);
+      isReleased = true;
+    };
+    // Ending a connection in the middle of a statement fails the statement, also when the server has fallen asleep.
+    const timer = setTimeout(
+      () => {
+        isLate = true;
+        release(true);
+      },
+      Math.max(endMs - performance.now(), 1),
+    );
+    try {
+      const result = await this.#transact(client, use.holds, command);
+      release(false);
+      return result;
+    } catch (error) {
+      if (isLate) throw unavailable("the metadata store's database did not answer in time");
+      const isSound = isGroveError(error) || remedyOf(error) !== "reconnect";
+      release(!(isSound && (use.holds === "read" || (await rolledBack(client)))));
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #transact<Result>(
+    client: PoolClient,
+    holds: Use["holds"],
+    command: (now: commands.Moment) => Plan<Result>,
+  ): Promise<Result> {
+    const now = `SELECT ${this.#nowSql()} AS now_ms, (SELECT value FROM settings WHERE key = 'cluster_id') AS cluster_id`;
+    const begin = holds === "read" ? "" : "BEGIN ISOLATION LEVEL READ COMMITTED; ";
+    const lock = holds === "all" ? "SELECT value FROM settings WHERE key = 'mutex' FOR UPDATE; " : "";
+    // Each statement after the lock sees what those who held it before have left.
+    const answers = await client.query(begin + lock + now);
+    const last = (Array.isArray(answers) ? answers.at(-1) : answers) as QueryResult;
+    const { now_ms, cluster_id } = last.rows[0] as { now_ms: bigint; cluster_id: string | null };
+    // Somebody has put another database in this one's place.
+    if (this.#clusterId !== undefined && cluster_id !== this.#clusterId) throw otherStore();
+    const result = await this.#follow(client, command(momentOf(Number(now_ms))));
+    if (holds !== "read") await client.query("COMMIT");
+    return result;
+  }
+
+  async #follow<Result>(client: ClientBase, plan: Plan<Result>): Promise<Result> {
+    let step = plan.next();
+    while (step.done !== true) step = plan.next(await this.#ask(client, step.value));
+    return step.value;
+  }
+
+  async #ask(client: ClientBase, ask: SqlAsk): Promise<SqlAnswer> {
+    let text = this.#statements.get(ask.sql);
+    if (text === undefined) {
+      let mark = 0;
+      text = ask.sql.replaceAll("?", () => `$${++mark}`);
+      if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear();
+      this.#statements.set(ask.sql, text);
+    }
+    const values = ask.values.map((value) => (value === null ? null : String(value)));
+    const { rows, rowCount } = await client.query(ask.locks === true ? `${text} FOR UPDATE` : text, values);
+    return { rows, changes: rowCount ?? 0 };
+  }
+
+  /** On each new connection: the tables are there, and they are this cluster's. An empty store becomes this cluster's again. */
+  async #prepare(client: ClientBase): Promise<void> {
+    try {
+      await migrate(client);
+    } catch (error) {
+      // A newer Grove has been here: this one must not touch what it does not know.
+      if (isGroveError(error, "BAD_ARGUMENT")) this.#fail(error);
+      throw error;
+    }
+    const { rows } = await client.query("SELECT value FROM settings WHERE key = 'cluster_id'");
+    const found = (rows[0] as { value: string } | undefined)?.value;
+    if (found === undefined && this.#clusterId !== undefined) await this.#adopt(client, this.#clusterId);
+    else if (found !== undefined && this.#clusterId !== undefined && found !== this.#clusterId) {
+      throw new GroveError("CLUSTER_MISMATCH", "this metadata store belongs to another cluster", {
+        metadata: { cluster_id: found },
+      });
+    } else this.#clusterId ??= found;
+  }
+
+  async #adopt(client: ClientBase, clusterId: string): Promise<void> {
+    await client.query("BEGIN; SELECT value FROM settings WHERE key = 'mutex' FOR UPDATE");
+    try {
+      const { rows } = await client.query(`SELECT ${this.#nowSql()} AS now_ms`);
+      const nowMs = Number((rows[0] as { now_ms: bigint }).now_ms);
+      await this.#follow(client, commands.adoptClusterId(momentOf(nowMs), clusterId));
+      await client.query("COMMIT");
+    } catch (error) {
+      await rolledBack(client);
+      throw error;
+    }
+  }
+
+  /** Asks the database something when nobody has lately, so that its coming and going are noticed. */
+  #look(): void {
+    const isFresh = performance.now() - this.#answeredMs < POSTGRES_PROBE_INTERVAL_MS;
+    if (!isFresh || !this.#state.available) this.clusterId().catch(() => undefined);
+  }
+
+  #answered(): void {
+    this.#answeredMs = performance.now();
+    this.#awaySinceMs = undefined;
+    this.isRefused = false;
+    this.#tell({ available: true });
+  }
+
+  /** The failure for the caller; what it says of the database is told to those who watch. */
+  #judged(error: unknown): GroveError {
+    if (isGroveError(error, "OVERLOADED")) return error;
+    const cause = error instanceof ConnectFailure ? error.cause : error;
+    if (isGroveError(cause) && !(error instanceof ConnectFailure) && cause.code !== "STORE_UNAVAILABLE") {
+      // The rules of the store have refused, so that it works.
+      this.#answered();
+      return cause;
+    }
+    const failure = toStoreError(cause);
+    if (this.#closing !== undefined) return unavailable("the metadata store is closed");
+    this.isRefused = isRefusal(cause) || isGroveError(cause, "CLUSTER_MISMATCH");
+    this.#tell({ available: false, reason: failure.message });
+    // At the start these end the process; later they are nothing that a caller could do anything about.
+    const isCallers = this.#answeredMs === Number.NEGATIVE_INFINITY || failure.code === "STORE_UNAVAILABLE";
+    return isCallers ? failure : unavailable(failure.message);
+  }
+
+  #tell(state: StoreState): void {
+    const before = this.#state;
+    const isSame =
+      before.available === state.available &&
+      (before.available || (!state.available && before.reason === state.reason));
+    this.#state = state;
+    if (!isSame) for (const listener of this.#listeners) listener(state);
+  }
+}
+
+/** Time by the database's clock alone, which may be set, and may be another one after a failover: neither stretches a lease by much. */
+function momentOf(wallMs: number): commands.Moment {
+  return {
+    wallMs,
+    isLive: ({ last_seen_ms }) => Math.abs(wallMs - Number(last_seen_ms)) < NODE_LEASE_MS,
+    // The rows say all there is to say.
+    renew: () => undefined,
+    placementWaitMs: (sinceMs) =>
+      Math.abs(wallMs - sinceMs) < NODE_LEASE_MS
+        ? Math.min(sinceMs + NODE_LEASE_MS - wallMs, NODE_LEASE_MS)
+        : 0,
+    holdPlacement: () => undefined,
+  };
+}
+
+/** Undefined table stands for all that is not where it was: the next connection looks what is there. */
+function otherStore(): Error {
+  return Object.assign(new Error("the database is another one"), { code: "42P01" });
+}
+
+async function rolledBack(client: ClientBase): Promise<boolean> {
+  return client.query("ROLLBACK").then(
+    () => true,
+    () => false,
+  );
+}
+
+function unavailable(message: string): GroveError {
+  return new GroveError("STORE_UNAVAILABLE", message);
+}

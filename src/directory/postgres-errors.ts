@@ -1,0 +1,72 @@
+// What a failure of the database means: whether to try again, and what to tell. Passwords and URLs appear in none of it.
+import { GroveError } from "#base/errors.ts";
+
+/** What may be done about a failed statement or connection. */
+export type Remedy =
+  /** Another transaction was in the way: the same again, on the same connection. */
+  | "again"
+  /** The connection is lost or leads to a server that takes no changes: the same again, on another one. */
+  | "reconnect"
+  /** Nothing that trying again at once would change. */
+  | "none";
+
+/** SQLSTATE: serialisation failure, deadlock, and a row that somebody else made first. */
+const AGAIN: ReadonlySet<string> = new Set(["40001", "40P01", "23505"]);
+/**
+ * Shut down by the administrator, by a crash, or starting; idle too long in a transaction or a session; a server that only reads; and
+ * tables that have gone, since somebody restores the database.
+ */
+const RECONNECT: ReadonlySet<string> = new Set([
+  "57P01",
+  "57P02",
+  "57P03",
+  "25P03",
+  "57P05",
+  "25006",
+  "42P01",
+  "3F000",
+]);
+/** What a restart of the database does not heal. */
+const REFUSED: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "42501"]);
+
+const TEXTS: Readonly<Record<string, string>> = {
+  "28P01": "refused the password",
+  "28000": "refused the user",
+  "3D000": "does not have that database",
+  "42501": "does not let that user make or use the schema grove",
+  "53300": "takes no more connections",
+  "53100": "has no space left on its disk",
+  "57014": "did not answer in time",
+  "55P03": "did not answer in time: another process holds a lock",
+  "57P01": "is shutting down",
+  "57P03": "is starting",
+  "25006": "takes no changes: it is a standby",
+};
+
+/** What may be done about a failure of pg. */
+export function remedyOf(error: unknown): Remedy {
+  const code = codeOf(error);
+  if (AGAIN.has(code)) return "again";
+  // Class 08 is the connection; what has no SQLSTATE came from the socket or from pg itself.
+  const isSqlState = /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE";
+  return RECONNECT.has(code) || code.startsWith("08") || !isSqlState ? "reconnect" : "none";
+}
+
+/** True when the database has answered that it will not have us, which a person must put right. */
+export function isRefusal(error: unknown): boolean {
+  return REFUSED.has(codeOf(error)) || (error instanceof GroveError && error.code === "BAD_ARGUMENT");
+}
+
+/** The failure as the rest of Grove knows it. */
+export function toStoreError(error: unknown): GroveError {
+  if (error instanceof GroveError) return error;
+  const code = codeOf(error);
+  const text = TEXTS[code] ?? (code === "" ? "broke the connection" : `failed: ${code}`);
+  // Messages of the database may quote values, which are people's addresses.
+  return new GroveError("STORE_UNAVAILABLE", `the metadata store's database ${text}`);
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}

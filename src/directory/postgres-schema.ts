@@ -1,0 +1,126 @@
+// The tables of the metadata store in PostgreSQL, in a schema of their own, and how older ones become newer.
+import type { ClientBase } from "pg";
+import { GroveError } from "#base/errors.ts";
+
+/**
+ * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed, only added. The tables are
+ * those of SQLite, column by column.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+  -- Whoever changes something that others decide by holds this row.
+  INSERT INTO settings (key, value) VALUES ('mutex', '');
+  CREATE TABLE nodes (
+    fs_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    address TEXT NOT NULL,
+    software_version TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    data_id TEXT NOT NULL,
+    holder_key TEXT,
+    first_key TEXT,
+    epoch BIGINT NOT NULL,
+    disk_total BIGINT NOT NULL,
+    disk_free BIGINT NOT NULL,
+    disk_reserve BIGINT NOT NULL,
+    draining BIGINT NOT NULL,
+    roots_version TEXT,
+    last_seen_ms BIGINT NOT NULL,
+    roots_refused BIGINT NOT NULL DEFAULT 0
+  );
+  CREATE TABLE roots (
+    owner TEXT PRIMARY KEY,
+    root_id TEXT NOT NULL UNIQUE,
+    fs_id TEXT NOT NULL,
+    held BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    assigned_ms BIGINT NOT NULL
+  );
+  CREATE INDEX roots_by_node ON roots (fs_id);
+  CREATE TABLE grants (
+    owner TEXT NOT NULL,
+    "user" TEXT NOT NULL,
+    path TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    granted BIGINT NOT NULL,
+    PRIMARY KEY (owner, "user", path)
+  );
+  CREATE INDEX grants_by_user ON grants ("user", granted);
+  CREATE TABLE subjects (username TEXT PRIMARY KEY, issuer TEXT NOT NULL, subject TEXT NOT NULL);
+  `,
+];
+
+/** The schema version that this program writes. */
+const SCHEMA_VERSION: number = MIGRATIONS.length;
+
+/** A number of our own, so that two processes that find an empty database do not both make the tables: "GrvM" in ASCII. */
+const ADVISORY_LOCK = 0x47_72_76_4d;
+
+/** Undefined table, undefined schema: a database that Grove has not been in. */
+const NOT_MADE: ReadonlySet<unknown> = new Set(["42P01", "3F000"]);
+/** Undefined function, feature not supported: servers that speak the protocol and have no advisory locks. */
+const NO_LOCKS: ReadonlySet<unknown> = new Set(["42883", "0A000"]);
+
+/** Makes or migrates the tables. Throws BAD_ARGUMENT for those of a newer version, and what pg throws. */
+export async function migrate(client: ClientBase): Promise<void> {
+  if ((await versionOf(client)) === SCHEMA_VERSION) return;
+  await inTransaction(client, async () => {
+    await lock(client);
+    // Others may have been faster.
+    const version = await versionOf(client, { inTransaction: true });
+    if (version === 0) {
+      // Where it exists, the user may be allowed no more than to use it.
+      const { rows } = await client.query("SELECT nspname FROM pg_namespace WHERE nspname = 'grove'");
+      if (rows.length === 0) await client.query("CREATE SCHEMA grove");
+      await client.query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY)");
+    }
+    for (let next = version; next < SCHEMA_VERSION; next++) {
+      await client.query(MIGRATIONS[next] ?? "");
+      await client.query("INSERT INTO schema_version (version) VALUES ($1)", [next + 1]);
+    }
+  });
+}
+
+async function versionOf(
+  client: ClientBase,
+  options: { readonly inTransaction?: boolean } = {},
+): Promise<number> {
+  const isInside = options.inTransaction === true;
+  if (isInside) await client.query("SAVEPOINT look");
+  let version = 0;
+  try {
+    const { rows } = await client.query("SELECT MAX(version) AS version FROM schema_version");
+    version = Number((rows[0] as { version: bigint | null } | undefined)?.version ?? 0);
+  } catch (error) {
+    if (!NOT_MADE.has((error as { code?: unknown }).code)) throw error;
+    if (isInside) await client.query("ROLLBACK TO SAVEPOINT look");
+  }
+  if (version <= SCHEMA_VERSION) return version;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
+  );
+}
+
+async function lock(client: ClientBase): Promise<void> {
+  await client.query("SAVEPOINT lock");
+  try {
+    await client.query("SELECT pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
+  } catch (error) {
+    if (!NO_LOCKS.has((error as { code?: unknown }).code)) throw error;
+    // There a table that is made twice fails one of the two, which then looks again.
+    await client.query("ROLLBACK TO SAVEPOINT lock");
+  }
+}
+
+async function inTransaction(client: ClientBase, change: () => Promise<void>): Promise<void> {
+  await client.query("BEGIN");
+  try {
+    await change();
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}

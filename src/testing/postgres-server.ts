@@ -1,0 +1,188 @@
+// A real PostgreSQL of one's own for tests: made in a temporary folder, on a free port of this machine, gone afterwards.
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+
+/** What a server is made with. */
+export interface PostgresServerOptions {
+  readonly maxConnections?: number;
+  /** Lines of postgresql.conf. */
+  readonly settings?: readonly string[];
+}
+
+const ENVIRONMENT = { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
+const PASSWORD = "a password that no log may hold";
+
+/** The folder of PostgreSQL's programs; undefined where it is not installed. */
+export function postgresPrograms(): string | undefined {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : [];
+  const folders = [
+    ...(process.env["PATH"] ?? "").split(delimiter),
+    ...versions.map((version) => join(debian, version, "bin")),
+  ];
+  const needed = ["initdb", "postgres", "psql"];
+  return folders.find((folder) => needed.every((program) => existsSync(join(folder, program))));
+}
+
+/** What `skip` of a test says: false where PostgreSQL is there, and in CI, where the test must fail without it. */
+export function withoutPostgres(): string | false {
+  const isCi = (process.env["CI"] ?? "") !== "";
+  return postgresPrograms() === undefined && !isCi ? "PostgreSQL is not installed" : false;
+}
+
+/** A database server. */
+export class PostgresServer {
+  readonly port: number;
+  /** Folder of its Unix socket, over which everybody is let in; over TCP the password counts. */
+  readonly socketFolder: string;
+  /** Of the user `grove`. */
+  readonly password: string = PASSWORD;
+  readonly #programs: string;
+  readonly #as = unprivileged();
+  #child: ChildProcess | undefined;
+  #databases = 0;
+
+  constructor(programs: string, folder: string, port: number) {
+    this.#programs = programs;
+    this.socketFolder = folder;
+    this.port = port;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Makes its files. */
+  async make(options: PostgresServerOptions): Promise<void> {
+    const folder = this.socketFolder;
+    if (this.#as !== undefined) await chown(folder, this.#as.uid, this.#as.gid);
+    const passwordFile = join(folder, "password");
+    await writeFile(passwordFile, `${PASSWORD}\n`);
+    await chmod(passwordFile, 0o644);
+    const init = ["-D", this.#data, "-U", "grove", "--pwfile", passwordFile, "-E", "UTF8", "--no-sync"];
+    await this.#run("initdb", [...init, "--auth-local=trust", "--auth-host=scram-sha-256"]);
+    const lines = [
+      "listen_addresses = '127.0.0.1'",
+      `port = ${this.port}`,
+      `unix_socket_directories = '${folder}'`,
+      `max_connections = ${options.maxConnections ?? 50}`,
+      "fsync = off",
+      "shared_buffers = '16MB'",
+      ...(options.settings ?? []),
+    ];
+    await writeFile(join(this.#data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
+  }
+
+  /** Starts it, again on the same port; resolves when it answers. */
+  async start(): Promise<void> {
+    const child = spawn(join(this.#programs, "postgres"), ["-D", this.#data], {
+      ...this.#as,
+      env: ENVIRONMENT,
+      cwd: this.socketFolder,
+      stdio: "ignore",
+    });
+    this.#child = child;
+    for (let tries = 0; tries < 600; tries++) {
+      const isReady = await this.sql("postgres", "SELECT 1").then(
+        () => true,
+        () => false,
+      );
+      if (isReady) return;
+      if (child.exitCode !== null) throw new Error("PostgreSQL did not start");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error("PostgreSQL does not answer");
+  }
+
+  /** Ends it: "fast" cuts connections and keeps everything, "immediate" is as if the power went. */
+  async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    this.signal("SIGCONT");
+    this.signal(mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await exited;
+  }
+
+  /** Sends a signal to the server and, since SIGSTOP is for each alone, to the processes that serve its connections. */
+  signal(name: NodeJS.Signals): void {
+    const pids = name === "SIGSTOP" || name === "SIGCONT" ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
+    for (const pid of pids) process.kill(pid, name);
+  }
+
+  /** Runs SQL in a database, and returns what psql prints. */
+  sql(database: string, text: string): Promise<string> {
+    const at = ["-h", this.socketFolder, "-p", String(this.port), "-U", "grove", "-d", database];
+    return this.#run("psql", [...at, "-XAtqc", text]);
+  }
+
+  /** Makes an empty database, and returns its name. */
+  async createDatabase(): Promise<string> {
+    const name = `grove_${++this.#databases}`;
+    await this.sql("postgres", `CREATE DATABASE ${name} TEMPLATE template0`);
+    return name;
+  }
+
+  /** The URL of a database over the Unix socket. */
+  url(database: string): string {
+    return `postgres://grove@/${database}?host=${encodeURIComponent(this.socketFolder)}&port=${this.port}`;
+  }
+
+  get #data(): string {
+    return join(this.socketFolder, "data");
+  }
+
+  async #run(program: string, args: readonly string[]): Promise<string> {
+    const options = { ...this.#as, env: ENVIRONMENT, cwd: this.socketFolder };
+    return (await promisify(execFile)(join(this.#programs, program), args, options)).stdout;
+  }
+}
+
+/** Makes and starts a server; `cleanUp` is handed its end. Throws where PostgreSQL is not installed. */
+export async function startPostgres(
+  cleanUp: (end: () => Promise<void>) => void,
+  options: PostgresServerOptions = {},
+): Promise<PostgresServer> {
+  const programs = postgresPrograms();
+  if (programs === undefined) throw new Error("PostgreSQL is not installed");
+  const folder = await mkdtemp(join(tmpdir(), "pg-"));
+  const server = new PostgresServer(programs, folder, await freePort());
+  cleanUp(async () => {
+    await server.stop("immediate");
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  await server.make(options);
+  await server.start();
+  return server;
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync("/etc/passwd", "utf8").split("\n");
+  for (const name of ["postgres", "nobody"]) {
+    const [, , uid, gid] = users.find((line) => line.startsWith(`${name}:`))?.split(":") ?? [];
+    if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) };
+  }
+  throw new Error("root cannot run PostgreSQL, and there is nobody else");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
