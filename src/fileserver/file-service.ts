@@ -23,6 +23,7 @@ import { Access } from "./access.ts";
 import { Changes } from "./changes.ts";
 import { ContentOperations } from "./content-operations.ts";
 import { type DownloadDeps, StallWatch } from "./download.ts";
+import { ExplainOperations } from "./explain-operations.ts";
 import { NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import { QuotaOperations } from "./quota-operations.ts";
@@ -79,6 +80,7 @@ export interface FileService {
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
   readonly shares: ShareOperations;
+  readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
   readonly downloads: DownloadDeps;
   readonly sessionTable: SessionTable;
@@ -130,6 +132,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
+    explanations: new ExplainOperations({ storage, access, ledger, meter }),
     ...accountOperations(deps, { access, roots, usage, limits }),
     uploads: {
       storage,

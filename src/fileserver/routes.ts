@@ -5,7 +5,7 @@ import { EncodedReply } from "#grpc/encoded-reply.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import { slicedClientStream, slicedServerStream } from "#grpc/sliced.ts";
 import { encodeAttr } from "#proto/attr-encoder.ts";
-import { type Attr, OnConflict, Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { type Attr, OnConflict, Perm, Sort } from "#proto/gen/grove/v1/common_pb.ts";
 import type {
   DownloadRequestSchema,
   DownloadResponseSchema,
@@ -16,6 +16,7 @@ import type {
 import type { ListSort } from "#storage/storage.ts";
 import { bearerToken, callerOf, currentCaller } from "./caller.ts";
 import { sendDownload } from "./download.ts";
+import type { Asked } from "./explain-operations.ts";
 import type { FileService } from "./file-service.ts";
 import { PASSWORD_HASH_HEADER } from "./quota-operations.ts";
 import { receiveUpload } from "./upload.ts";
@@ -36,6 +37,12 @@ const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
   [OnConflict.FAIL, "fail"],
   [OnConflict.RENAME, "rename"],
   [OnConflict.REPLACE, "replace"],
+]);
+
+const PERMISSIONS: ReadonlyMap<number, Asked> = new Map([
+  [Perm.READ, "read"],
+  [Perm.WRITE, "write"],
+  [Perm.DELETE, "delete"],
 ]);
 
 /** The handlers; methods without one answer UNIMPLEMENTED. */
@@ -89,6 +96,11 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
 
     share: (request, context) => shares.share(currentCaller(context), request),
     unshare: (request, context) => shares.unshare(currentCaller(context), request),
+    explain: (request, context) =>
+      service.explanations.explain(currentCaller(context), {
+        ...request,
+        permission: known(PERMISSIONS, request.permission, "permission"),
+      }),
 
     getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
     setQuota: (request, context) =>

@@ -1,0 +1,203 @@
+// Why an operation would be allowed or refused: the steps of policy, path, quota and reserve, taken as operations take them (spec 5.4).
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { joinPath } from "#base/names.ts";
+import type { Permission } from "#policy/decide.ts";
+import type { QuotaLedger } from "#quota/ledger.ts";
+import type { Storage } from "#storage/storage.ts";
+import { type Access, existing, type Reached, slotOf } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import type { Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** A permission that a path can be asked about. */
+export type Asked = Exclude<Permission, "admin">;
+
+/** One thing that was looked at. */
+export interface Step {
+  readonly check: "identity" | "owner" | "grant" | "right" | "path" | "storage" | "quota" | "reserve";
+  readonly passed: boolean;
+  /** For people, without a full stop. */
+  readonly text: string;
+}
+
+/** The answer; reason, message and metadata are those of the refusal that the operation would meet, empty where it would not. */
+export interface Explained {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly metadata: Record<string, string>;
+  readonly steps: Step[];
+  readonly username: string;
+  readonly owner: string;
+}
+
+/** What is asked: the permission, and for a write how many bytes it would add. */
+export interface Question extends Place {
+  readonly permission: Asked;
+  readonly addBytes: bigint;
+}
+
+/** What the operation is made from. */
+export interface ExplainDeps {
+  readonly storage: Pick<Storage, "failure">;
+  readonly access: Access;
+  readonly ledger: QuotaLedger;
+  readonly meter: OperationMeter;
+}
+
+/** Answers `grove why`. */
+export class ExplainOperations {
+  readonly #deps: ExplainDeps;
+
+  constructor(deps: ExplainDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes the steps of an operation without doing it. What the caller may not see is told no further than its refusal tells (D1), by the
+   * same decision. Throws what names no place at all: BAD_ARGUMENT, BAD_NAME, and WRONG_NODE.
+   */
+  explain(caller: Caller, question: Question): Explained {
+    return this.#deps.meter.now("read", () => {
+      const { username } = caller.identity;
+      const owner = this.#deps.access.ownerOf(caller.identity, question.root);
+      const steps: Step[] = [{ check: "identity", passed: true, text: `you are ${username}` }];
+      try {
+        this.#walk(caller, question, owner, steps);
+      } catch (error) {
+        if (!isGroveError(error) || !isAnswer(error, steps)) throw error;
+        return {
+          allowed: false,
+          reason: error.code,
+          message: error.message,
+          metadata: { ...error.metadata },
+          steps,
+          username,
+          owner,
+        };
+      }
+      return { allowed: true, reason: "", message: "", metadata: {}, steps, username, owner };
+    });
+  }
+
+  /** Adds the steps as they pass; throws the refusal after the step that does not. */
+  #walk(caller: Caller, question: Question, owner: string, steps: Step[]): void {
+    const reached = this.#right(caller, question, owner, steps);
+    attempt(steps, "path", () => pathText(reached, question.permission));
+    if (question.permission === "read") return;
+    const { failure } = this.#deps.storage;
+    if (failure !== undefined) {
+      attempt(steps, "storage", () => {
+        throw new GroveError("STORAGE_FAILED", failure);
+      });
+    }
+    // What frees space works over the quota and on a full disk (D14).
+    if (question.permission === "write") this.#room(reached, question, steps);
+  }
+
+  /** The policy's part: whose it is, what gives access, and whether that is the right that is asked for. */
+  #right(caller: Caller, question: Question, owner: string, steps: Step[]): Reached {
+    const { access } = this.#deps;
+    const { root, path, permission } = question;
+    if (owner === caller.identity.username) {
+      const reached = access.reach(caller.identity, root, path, permission);
+      steps.push({ check: "owner", passed: true, text: "the root is yours, and with it every right" });
+      return reached;
+    }
+    steps.push({
+      check: "owner",
+      passed: true,
+      text: `this is the root of ${owner} and not yours, so it takes a share`,
+    });
+    // First the right to look: who lacks it learns nothing more, whatever was asked (D1).
+    const seen = attempt<Reached>(
+      steps,
+      "grant",
+      () => {
+        const found = access.reach(caller.identity, root, path, "read");
+        const depth = access.sharedSubtree(caller.identity, found);
+        const at = joinPath(found.names.slice(0, depth));
+        return [found, `${at} is shared with you, which gives read and write there and below`];
+      },
+      () => access.reach(caller.identity, root, path, permission),
+    );
+    if (permission === "read") return seen;
+    return attempt<Reached>(steps, "right", () => [
+      access.reach(caller.identity, root, path, permission),
+      `a share gives the right to ${permission}`,
+    ]);
+  }
+
+  /** The ledger's part, on a holding that is let go at once. */
+  #room(reached: Reached, question: Question, steps: Step[]): void {
+    const { root } = reached.resolution;
+    const holding = this.#deps.ledger.open({ owner: root.owner, usage: root.usage });
+    const whose = reached.isOwner ? "your quota" : `the quota of ${root.owner}, who pays,`;
+    const bytes = `${question.addBytes} bytes`;
+    try {
+      if (makesEntry(reached)) holding.checkCreate(question.addBytes);
+      holding.reserve(question.addBytes);
+      steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
+      steps.push({ check: "reserve", passed: true, text: "the disk has room for them above its reserve" });
+    } catch (error) {
+      if (isGroveError(error, "QUOTA_EXCEEDED")) {
+        steps.push({ check: "quota", passed: false, text: `${whose} has no room for ${bytes}` });
+      } else if (isGroveError(error, "DISK_RESERVE")) {
+        steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
+        steps.push({
+          check: "reserve",
+          passed: false,
+          text: "the disk has no room for them above its reserve",
+        });
+      }
+      throw error;
+    } finally {
+      holding.release();
+    }
+  }
+}
+
+/** True when a write would make a new file or directory: at a path that is missing, or in a directory. */
+function makesEntry(reached: Reached): boolean {
+  return reached.resolution.missing.length > 0 || reached.last.kind === "directory";
+}
+
+/** What lies at the path for the permission that is asked; throws what an operation would. */
+function pathText(reached: Reached, asked: Asked): [undefined, string] {
+  if (asked === "write" && reached.resolution.missing.length > 0) {
+    slotOf(reached, "PATH_EXISTS");
+    return [undefined, "nothing is there yet, and the folder for it is"];
+  }
+  const inode = existing(reached);
+  if (asked === "delete" && inode.parentId === undefined) {
+    throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
+  }
+  return [undefined, inode.kind === "directory" ? "it is a folder" : "it is a file"];
+}
+
+/**
+ * Adds a step that passes with the text that `look` answers; when it throws a refusal, one that does not, with the refusal's own words.
+ * `refusal` throws what the operation itself would say, where that is another refusal.
+ */
+function attempt<T>(
+  steps: Step[],
+  check: Step["check"],
+  look: () => readonly [T, string],
+  refusal?: () => unknown,
+): T {
+  try {
+    const [found, text] = look();
+    steps.push({ check, passed: true, text });
+    return found;
+  } catch (error) {
+    if (!isGroveError(error)) throw error;
+    steps.push({ check, passed: false, text: error.message });
+    refusal?.();
+    throw error;
+  }
+}
+
+/** True for a refusal that a step has told; what fails before is the call's own fault. */
+function isAnswer(error: GroveError, steps: readonly Step[]): boolean {
+  return steps.at(-1)?.passed === false && error.code !== "WRONG_NODE";
+}
