@@ -136,6 +136,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#client/quota-command.ts"),
       },
       {
+        name: "why",
+        summary: "Show why you may read, write or delete something, or why not",
+        load: () => import("#client/why-command.ts"),
+      },
+      {
         name: "shell",
         summary: "Type the commands above one after another, with one connection",
         content: true,

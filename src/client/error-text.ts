@@ -154,6 +154,11 @@ function explainSharedAbove({ message, metadata }: Refusal): Explanation {
   return { what: sentence(message), todo };
 }
 
+/** The two sentences for a server's refusal that came as an answer (decision D1). */
+export function explainRefusal(code: ErrorCode, refusal: Refusal): Explanation {
+  return EXPLAIN_REFUSAL[code](refusal);
+}
+
 /** The two sentences for any error (decision D1). */
 export function explain(error: unknown): Explanation {
   if (error instanceof HintedRefusal) return { ...EXPLAIN_REFUSAL[error.code](error), todo: error.todo };

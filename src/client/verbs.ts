@@ -30,6 +30,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   rm: { words: "remote", load: () => import("./rm-command.ts") },
   share: { words: "remote", load: () => import("./share-command.ts") },
   unshare: { words: "remote", load: () => import("./unshare-command.ts") },
+  why: { words: "remote", load: () => import("./why-command.ts") },
   quota: { words: "none", load: () => import("./quota-command.ts") },
   roots: { words: "none", load: () => import("./roots-command.ts") },
   whoami: { words: "none", load: () => import("./whoami-command.ts") },
