@@ -116,6 +116,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#client/unshare-command.ts"),
       },
       {
+        name: "trash",
+        summary: "List what was deleted, bring it back, or empty the trash",
+        load: () => import("#client/trash-command.ts"),
+      },
+      {
         name: "cd",
         summary: "Change the folder that relative paths start from",
         load: () => import("#client/cd-command.ts"),

@@ -44,7 +44,7 @@ export function crcText(attr: Attr): string {
 }
 
 /** A time as RFC 3339 in UTC; empty for one that no calendar has. */
-function timeText(ms: bigint): string {
+export function timeText(ms: bigint): string {
   const date = new Date(Number(ms));
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }

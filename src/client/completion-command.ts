@@ -53,9 +53,11 @@ async function collectVerbs(): Promise<VerbCompletion[]> {
   const verbs: VerbCompletion[] = [];
   for (const [name, verb] of Object.entries({ ...VERBS, ...OTHER_VERBS })) {
     const parser = (await verb.load()).command();
-    const options = parser.options
+    const options = [parser, ...parser.commands]
+      .flatMap((each) => each.options)
       .flatMap((option) => [option.short, option.long])
-      .filter((word) => word != null);
+      .filter((word) => word != null)
+      .filter((word, at, all) => all.indexOf(word) === at);
     const words = name === "completion" ? SHELLS : parser.commands.map((child) => child.name());
     verbs.push({ name, options: [...options, "--help"], words, kind: verb.words });
   }

@@ -18,6 +18,25 @@ export async function ask(terminal: Terminal, question: string, signal: AbortSig
   }
 }
 
+/** What asking needs of the verb that asks. */
+interface Asker {
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+  note(text: string): void;
+}
+
+/** Asks before something that cannot be undone; anything but yes is no. Throws USAGE where there is no terminal to ask on. */
+export async function askToGoOn(asker: Asker, question: string): Promise<boolean> {
+  if (!isTty(asker.terminal.input)) {
+    throw new ClientError("USAGE", "this cannot be undone, and there is no terminal to ask on", {
+      todo: "Add --yes to do it without a question.",
+    });
+  }
+  if (/^y(?:es)?$/i.test((await ask(asker.terminal, question, asker.signal)).trim())) return true;
+  asker.note("Nothing was deleted.");
+  return false;
+}
+
 /**
  * Reads one line without showing it: tokens are never on the screen, in the shell's history or among the arguments. Not limited to
  * the 4,096 characters of a terminal's own line editing, since tokens are longer. Without a terminal the first line of

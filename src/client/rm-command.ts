@@ -8,9 +8,8 @@ import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { ONCE } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { attrOf, isFolder } from "./listing.ts";
-import { ask } from "./prompt.ts";
+import { askToGoOn } from "./prompt.ts";
 import { formatRemotePath, type TypedPath } from "./remote-path.ts";
-import { isTty } from "./terminal.ts";
 
 interface RmFlags extends ClientFlags {
   readonly recursive?: boolean;
@@ -26,11 +25,11 @@ export function command(host: CommandHost = processHost()): Command {
       .description("Delete files and folders: into the trash, or with --permanent for good.")
       .argument("<path...>", "files or folders on the cluster")
       .option("-r, --recursive", "folders too, with all that is in them")
-      .option("--permanent", "for good, without the trash; asks first on a terminal")
+      .option("--permanent", "for good, without the trash; asks first, so a script needs --yes")
       .option("-y, --yes", "do not ask")
-      .option("-f, --force", "what is not there is no error"),
+      .option("-f, --force", "do not ask, and what is not there is no error"),
     [
-      ["grove rm old.txt", "into the trash"],
+      ["grove rm old.txt", "into the trash; 'grove trash restore old.txt' brings it back"],
       ["grove rm -r --permanent build", "a folder for good, after a question"],
       ["grove rm --permanent --yes a.tmp b.tmp", "for good, without a question"],
     ],
@@ -60,7 +59,12 @@ async function moveToTrash(context: ClientContext, path: TypedPath, flags: RmFla
     const { item } = await cluster.runAt(path, ONCE, (server) =>
       server.files.trashFile({ root: path.root, path: path.path }, server.unary),
     );
-    if (context.isJson) await context.printJson({ path: path.path, trash_id: item?.trashId ?? "" });
+    const trashId = item?.trashId ?? "";
+    if (context.isJson) await context.printJson({ path: path.path, trash_id: trashId });
+    else
+      context.note(
+        `${formatRemotePath(path)} is in the trash. To bring it back: grove trash restore ${trashId}`,
+      );
   } catch (error) {
     if (!isGroveError(error, "NOT_IMPLEMENTED")) throw error;
     const recursive = flags.recursive === true ? "-r " : "";
@@ -73,16 +77,13 @@ async function moveToTrash(context: ClientContext, path: TypedPath, flags: RmFla
 
 async function removeForGood(context: ClientContext, path: TypedPath, flags: RmFlags): Promise<void> {
   const cluster = await context.cluster();
-  const isAsked = flags.yes !== true && isTty(context.terminal.input);
+  const isAsked = flags.yes !== true && flags.force !== true;
   if (isAsked || flags.recursive !== true) {
     const attr = await attrOf(cluster, path);
     if (isFolder(attr) && flags.recursive !== true) throw isAFolder(path);
     const what = isFolder(attr) ? `the folder ${attr.path} with all that is in it` : attr.path;
     const question = `Delete ${what} (${formatBytes(attr.size)}) for good? [y/N] `;
-    if (isAsked && !/^y(?:es)?$/i.test(await ask(context.terminal, question, context.signal))) {
-      context.note("Nothing was deleted.");
-      return;
-    }
+    if (isAsked && !(await askToGoOn(context, question))) return;
   }
   const reply = await cluster.runAt(path, ONCE, (server) =>
     server.files.deleteFile(

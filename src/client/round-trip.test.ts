@@ -188,7 +188,7 @@ test("write, cat with offset, mkdir -p, mv, rm", async () => {
   await ok(import("./mv-command.ts"), ["--on-conflict", "keep-both", "/made/empty", "/made/of/text"]);
   assert.equal(await ok(import("./ls-command.ts"), ["/made/of"]), "many/\ntext\ntext (2)\n");
   assert.equal((await run(import("./rm-command.ts"), ["--permanent", "/made"])).code, 1);
-  await ok(import("./rm-command.ts"), ["-r", "--permanent", "/made"]);
+  await ok(import("./rm-command.ts"), ["-r", "--permanent", "--yes", "/made"]);
   assert.equal((await run(import("./stat-command.ts"), ["/made"])).code, 3);
   assert.equal((await run(import("./rm-command.ts"), ["--permanent", "/made"])).code, 3);
   await ok(import("./rm-command.ts"), ["--permanent", "--force", "/made"]);
@@ -240,7 +240,8 @@ test("another user's root cannot be listed: exit code 4, and nothing is learnt o
 });
 
 test("the shell runs piped lines over one connection; its exit code is that of the last verb that failed", async () => {
-  const script = 'mkdir sh\ncd sh\npwd\nls nothing\n# a comment\ncd ..\nrm -r --permanent "sh"\nexit\nls\n';
+  const script =
+    'mkdir sh\ncd sh\npwd\nls nothing\n# a comment\ncd ..\nrm -r --permanent -y "sh"\nexit\nls\n';
   const result = await run(import("./shell-command.ts"), [], { stdin: script });
   assert.equal(result.out, "/sh\n");
   assert.match(result.err, /^grove ls: \/sh\/nothing: /);

@@ -31,6 +31,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   share: { words: "remote", load: () => import("./share-command.ts") },
   unshare: { words: "remote", load: () => import("./unshare-command.ts") },
   why: { words: "remote", load: () => import("./why-command.ts") },
+  trash: { words: "none", load: () => import("./trash-command.ts") },
   quota: { words: "none", load: () => import("./quota-command.ts") },
   roots: { words: "none", load: () => import("./roots-command.ts") },
   whoami: { words: "none", load: () => import("./whoami-command.ts") },

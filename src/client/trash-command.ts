@@ -1,0 +1,243 @@
+// The verb `trash`: lists what was deleted, brings it back, and empties the trash for good (D14).
+import { Command, Option } from "commander";
+import { formatBytes } from "#base/bytes.ts";
+import { formatDuration, parseDuration } from "#base/duration.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { stringify64 } from "#base/json64.ts";
+import { LIST_PAGE_MAX } from "#base/limits.ts";
+import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
+import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { attrJson } from "./attr-text.ts";
+import type { ClientContext } from "./client-context.ts";
+import { ClientError } from "./client-error.ts";
+import { type ClientFlags, withClientFlags } from "./client-flags.ts";
+import { type Cluster, LONG, ONCE, SHORT } from "./cluster.ts";
+import { type CommandHost, processHost } from "./command-host.ts";
+import { askToGoOn } from "./prompt.ts";
+import { formatRemotePath } from "./remote-path.ts";
+import { writeAll } from "./terminal.ts";
+import { terminalJson } from "./terminal-text.ts";
+import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
+
+interface RestoreFlags extends ClientFlags {
+  readonly to?: string;
+  readonly onConflict: keyof typeof CONFLICTS;
+}
+
+interface EmptyFlags extends ClientFlags {
+  readonly olderThan?: number;
+  readonly yes?: boolean;
+  readonly force?: boolean;
+}
+
+const CONFLICTS = {
+  fail: OnConflict.FAIL,
+  replace: OnConflict.REPLACE,
+  "keep-both": OnConflict.RENAME,
+} as const;
+
+/** Makes the parser of `grove trash` with its verbs. */
+export function command(host: CommandHost = processHost()): Command {
+  return new Command("trash")
+    .description("What 'grove rm' has put away: list it, bring it back, or let it go for good.")
+    .addCommand(listCommand(host))
+    .addCommand(restoreCommand(host))
+    .addCommand(emptyCommand(host));
+}
+
+function listCommand(host: CommandHost): Command {
+  return withClientFlags(
+    new Command("ls").description(
+      "List your trash, the newest first: id, when it was trashed, size, until when it is kept, where it was.",
+    ),
+    [
+      ["grove trash ls", "all of it"],
+      ["grove trash ls --json", "the same for a program"],
+    ],
+  ).action((flags: ClientFlags) => host.run("trash", flags, list));
+}
+
+function restoreCommand(host: CommandHost): Command {
+  return withClientFlags(
+    new Command("restore")
+      .description(
+        "Bring something back, by its id or by where it was (then the newest). Folders that are missing are made again.",
+      )
+      .argument("<id-or-path...>", "what 'grove rm' and 'grove trash ls' show")
+      .option("--to <path>", "bring it there instead of where it was")
+      .addOption(
+        new Option("--on-conflict <way>", "what to do when the name is taken")
+          .choices(["fail", "replace", "keep-both"])
+          .default("fail"),
+      ),
+    [
+      ["grove trash restore docs/a.txt", "the newest that was deleted there"],
+      ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
+      ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
+    ],
+  ).action((typed: string[], flags: RestoreFlags) =>
+    host.run("trash", flags, async (context) => {
+      if (flags.to !== undefined && typed.length > 1) {
+        throw new ClientError("USAGE", "--to is the new path of one item, and more than one is named");
+      }
+      for (const text of typed) await restore(context, text, flags);
+    }),
+  );
+}
+
+function emptyCommand(host: CommandHost): Command {
+  return withClientFlags(
+    new Command("empty")
+      .description("Delete what is in your trash for good. Asks first on a terminal.")
+      .addOption(
+        new Option("--older-than <span>", "only what was trashed longer ago, such as 7d or 12h").argParser(
+          parseSpan,
+        ),
+      )
+      .option("-y, --yes", "do not ask")
+      .option("-f, --force", "the same"),
+    [
+      ["grove trash empty", "everything, after a question"],
+      ["grove trash empty --older-than 7d --yes", "what has been there for a week, without one"],
+    ],
+  ).action((flags: EmptyFlags) => host.run("trash", flags, (context) => empty(context, flags)));
+}
+
+async function list(context: ClientContext): Promise<void> {
+  const cluster = await context.cluster();
+  let isEmpty = true;
+  for await (const page of trashPages(cluster)) {
+    if (context.isJson) {
+      const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
+      await writeJson(context, `${isEmpty ? '{"items":[\n' : ",\n"}${rows}`);
+    } else await context.print(...page.map(trashRow));
+    isEmpty = false;
+  }
+  if (context.isJson) await writeJson(context, isEmpty ? '{"items":[]}\n' : "\n]}\n");
+  else if (isEmpty) context.note("The trash is empty.");
+}
+
+async function writeJson(context: ClientContext, text: string): Promise<void> {
+  await writeAll(context.terminal.output, terminalJson(text));
+}
+
+async function restore(context: ClientContext, typed: string, flags: RestoreFlags): Promise<void> {
+  const cluster = await context.cluster();
+  const item = await findItem(context, cluster, typed);
+  const target = flags.to === undefined ? undefined : await context.resolve(flags.to);
+  if (target !== undefined && target.root !== "") {
+    throw new ClientError("USAGE", "your trash can be brought back into your own root only");
+  }
+  const place = target ?? { root: "", path: item.originalPath };
+  const request = { trashId: item.trashId, targetPath: target?.path ?? "" };
+  const attr = await cluster
+    .runAt(place, ONCE, (server) =>
+      server.files.restoreFile({ ...request, onConflict: CONFLICTS[flags.onConflict] }, server.unary),
+    )
+    .catch((error: unknown) => {
+      if (!isGroveError(error, "PATH_EXISTS")) throw error;
+      const ways = "--on-conflict keep-both or replace, or --to another path, brings it back all the same";
+      throw new GroveError("PATH_EXISTS", `${place.path} is taken; ${ways}`, { cause: error });
+    });
+  const shares = item.formerShares.map(({ path, user }) => ({
+    path: `${attr.path}${path.slice(item.originalPath.length)}`,
+    user,
+  }));
+  if (context.isJson) {
+    await context.printJson({ ...attrJson(attr), trash_id: item.trashId, former_shares: shares });
+    return;
+  }
+  context.note(`${attr.path} is back.`);
+  if (shares.length > 0) context.note("It is shared with nobody now. To share it again as it was:");
+  for (const { path, user } of shares)
+    context.note(`  grove share ${formatRemotePath({ root: "", path })} ${user}`);
+}
+
+/** The item with an id, or the newest that was trashed from a path. */
+async function findItem(context: ClientContext, cluster: Cluster, typed: string): Promise<TrashItem> {
+  const find = async (query: { trashId?: string; originalPath?: string }): Promise<TrashItem[]> => {
+    const page = await cluster.run("", SHORT, (server) =>
+      server.files.showTrash({ pageSize: 2, ...query }, server.unary),
+    );
+    return page.items;
+  };
+  const [byId] = isTrashId(typed) ? await find({ trashId: typed }) : [];
+  if (byId !== undefined) return byId;
+  const { root, path } = await context.resolve(typed);
+  const [newest, older] = root === "" ? await find({ originalPath: path }) : [];
+  if (newest === undefined) {
+    throw new GroveError("NO_SUCH_PATH", `nothing in your trash was at ${path}, or has this id`, {
+      metadata: { hint: "'grove trash ls' shows what there is." },
+    });
+  }
+  if (older !== undefined) {
+    context.note(`More than one was deleted at ${path}: this is the newest. 'grove trash ls' shows all.`);
+  }
+  return newest;
+}
+
+async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
+  const cluster = await context.cluster();
+  const { olderThan } = flags;
+  const beforeMs = olderThan === undefined ? undefined : BigInt(Date.now() - olderThan);
+  let count = 0;
+  let bytes = 0n;
+  let newestMs = 0n;
+  for await (const page of trashPages(cluster)) {
+    for (const item of page) {
+      if (beforeMs !== undefined && item.trashedAtMs >= beforeMs) continue;
+      count++;
+      bytes += item.size;
+      if (item.trashedAtMs > newestMs) newestMs = item.trashedAtMs;
+    }
+  }
+  const what =
+    olderThan === undefined ? "the trash" : `what has been in the trash for ${formatDuration(olderThan)}`;
+  if (count === 0) {
+    if (context.isJson) await context.printJson({ purged_items: 0, freed_bytes: 0 });
+    else
+      context.note(
+        olderThan === undefined ? "The trash is empty." : `Nothing is ${formatDuration(olderThan)} old.`,
+      );
+    return;
+  }
+  const question = `Delete ${what} for good: ${itemCount(count)}, which frees ${formatBytes(bytes)}? [y/N] `;
+  const isSure = flags.yes === true || flags.force === true;
+  if (!isSure && !(await askToGoOn(context, question))) return;
+  // Only what was counted: whatever was trashed since stays.
+  const reply = await cluster.run("", LONG, (server) =>
+    server.files.purgeTrash({ trashedBeforeMs: newestMs + 1n }, server.stream),
+  );
+  if (context.isJson) {
+    await context.printJson({ purged_items: reply.purgedItems, freed_bytes: reply.freedBytes });
+  } else context.note(`Deleted for good: ${itemCount(reply.purgedItems)}, ${formatBytes(reply.freedBytes)}.`);
+}
+
+async function* trashPages(cluster: Cluster): AsyncGenerator<readonly TrashItem[], void, undefined> {
+  let pageToken = "";
+  do {
+    const page = await cluster.run("", SHORT, (server) =>
+      server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
+    );
+    // A server that sends one token for ever would keep us for ever.
+    if (page.nextPageToken !== "" && (page.nextPageToken === pageToken || page.items.length === 0)) {
+      throw new ClientError("SERVER_BROKEN", "the server's list of the trash does not end");
+    }
+    pageToken = page.nextPageToken;
+    if (page.items.length > 0) yield page.items;
+  } while (pageToken !== "");
+}
+
+function itemCount(count: number | bigint): string {
+  return `${count} item${BigInt(count) === 1n ? "" : "s"}`;
+}
+
+function parseSpan(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) {
+    throw new ClientError("USAGE", `${JSON.stringify(text)} is not a span of time`, {
+      todo: "Write such as 7d, 12h or 30m.",
+    });
+  }
+  return ms;
+}
