@@ -322,3 +322,9 @@ export const JOIN_FAILURES_PER_MINUTE = 60;
 export const RENEWALS_PER_HOUR_PER_NODE = 60;
 /** DNS names and addresses that a node may ask for in its certificate, each. */
 export const CERTIFICATE_NAMES_MAX = 16;
+/** Files that one command of the storage writer marks as damaged; further ones that share a chunk follow in the next. */
+export const DAMAGED_FILES_PER_COMMAND = 512;
+/** Damaged files that are listed one by one, in the metrics document and elsewhere; the rest is counted. */
+export const DAMAGED_FILES_LISTED = 100;
+/** Damaged chunks and files whose marking may be under way at once; what is found beyond them is found again by the next look. */
+export const DAMAGE_REPORTS_IN_FLIGHT = 1_024;

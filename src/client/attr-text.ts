@@ -28,6 +28,7 @@ export function attrJson(attr: Attr): Record<string, unknown> {
     created_by: attr.createdBy,
     etag: attr.etag,
     ...(isFile ? { crc32: crcText(attr) } : { child_count: attr.childCount }),
+    ...(isFile ? { damaged: attr.damaged } : {}),
     permissions: attr.myPermissions.map((perm) => PERM_NAMES[perm] ?? String(perm)),
     id: attr.id,
   };
@@ -49,12 +50,12 @@ export function timeText(ms: bigint): string {
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }
 
-/** One row of `ls -l`: kind, size, time of change, whether it is shared, name. */
+/** One row of `ls -l`: kind, size, time of change, whether it is shared, name, and whether its bytes are lost. */
 export function longRow(attr: Attr): string {
   const isFolder = attr.kind === Kind.DIRECTORY;
   const shared = attr.shared.length > 0 ? "shared" : "";
   const size = formatBytes(attr.size).padStart(10);
-  return `${isFolder ? "d" : "-"} ${size}  ${localTime(attr.mtimeMs)}  ${shared.padEnd(6)}  ${rowName(attr)}`;
+  return `${isFolder ? "d" : "-"} ${size}  ${localTime(attr.mtimeMs)}  ${shared.padEnd(6)}  ${rowName(attr)}${attr.damaged ? "  (damaged)" : ""}`;
 }
 
 /** A name in a listing: folders end in a slash. */

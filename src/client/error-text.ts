@@ -106,7 +106,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   ),
   CORRUPT: about(
     "The stored file is damaged: its bytes do not match their checksum, so none of the bad ones were sent.",
-    ADMINISTRATOR,
+    "Put it again if you still have it, or ask the administrator for a backup.",
   ),
   WRONG_NODE: told("Try again; if it stays so, sign in again: grove login"),
   NODE_DRAINING: fixed("The server is being taken out of service.", LATER),
@@ -123,6 +123,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   FENCED: told(LATER),
   CLUSTER_MISMATCH: told("Make a new profile: grove login --cluster FILE"),
   STORAGE_FAILED: fixed("The server's disk has failed, so it takes no more changes.", ADMINISTRATOR),
+  DATA_IN_USE: told("Stop the process that holds it, or name another folder."),
   STORE_UNAVAILABLE: fixed("The cluster's directory does not answer.", LATER),
   OVERLOADED: fixed("The server has too much to do.", LATER),
   NOT_IMPLEMENTED: told("A newer version of the server may be able to do it."),

@@ -12,6 +12,8 @@ export const EXIT = {
   quota: 5,
   diskReserve: 6,
   network: 7,
+  /** Another process of Grove holds the folder. */
+  busy: 8,
   /** Ended by Ctrl-C, as shells count it: 128 + SIGINT. */
   interrupted: 130,
 } as const;
@@ -59,6 +61,7 @@ export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   FENCED: EXIT.network,
   CLUSTER_MISMATCH: EXIT.usage,
   STORAGE_FAILED: EXIT.network,
+  DATA_IN_USE: EXIT.busy,
   STORE_UNAVAILABLE: EXIT.network,
   OVERLOADED: EXIT.network,
   NOT_IMPLEMENTED: EXIT.usage,

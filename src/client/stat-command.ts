@@ -30,6 +30,9 @@ export function command(host: CommandHost = processHost()): Command {
   );
 }
 
+const DAMAGED =
+  "yes: its stored bytes were found wrong and are not given out; put it again, or restore it from a backup";
+
 function rows(attr: Attr): string[] {
   const fields: [string, string][] = [
     ["path", attr.path],
@@ -44,6 +47,7 @@ function rows(attr: Attr): string[] {
     ["made by", attr.createdBy],
     ["shared with", attr.shared.length === 0 ? "nobody" : attr.shared.join(", ")],
     ["etag", attr.etag],
+    ...(attr.damaged ? ([["damaged", DAMAGED]] as [string, string][]) : []),
   ];
   return fields.map(([name, value]) => `${name.padEnd(12)} ${value}`);
 }

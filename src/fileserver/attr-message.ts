@@ -39,6 +39,7 @@ export function attrMessage(inode: Inode, path: string, scope: AttrScope): Attr 
     parentId: inode.parentId === undefined ? "" : inodeIdText(inode.parentId),
     createdBy: inode.createdBy,
     myPermissions: scope.permissions as Perm[],
+    damaged: inode.damaged,
   };
 }
 

@@ -18,9 +18,11 @@ What is checked: the database, sizes of every directory up to its root, the quot
 chunk files, and quota_config.json. -deep also reads every stored byte and compares its checksum.
 
 What -repair does: it corrects counters and sizes, moves chunk files that belong to nothing to lost+found, and marks files
-whose bytes are missing or wrong as damaged. It never deletes.
+whose bytes are missing or wrong as damaged. It never deletes. With -deep it also takes that mark away from files whose
+bytes are right again, so that a chunk file put back from a backup counts.
 
-Exit code: 0 only if nothing differs; 1 if something does, even when it was repaired: run it again to see 0.
+Exit code: 0 only if nothing differs; 1 if something does, even when it was repaired: run it again to see 0. Nothing was
+checked: 3 when the folder is missing or no data folder, 8 when a running node holds it.
 
 Examples:
   grove fsck -data /srv/grove

@@ -37,6 +37,7 @@ const FIELD = {
   parentId: 14,
   createdBy: 15,
   myPermissions: 16,
+  damaged: 17,
 } as const satisfies Record<Exclude<keyof Attr, "$typeName" | "$unknown">, number>;
 
 /** A repeated field's elements as protobuf keeps what it has not taken apart: the bytes that follow the first element's tag. */
@@ -153,6 +154,7 @@ class ListingWriter {
     }
     this.#number(FIELD.childCount, inode.childCount);
     this.#text(FIELD.createdBy, inode.createdBy);
+    this.#number(FIELD.damaged, inode.damaged ? 1 : 0);
     this.#bytes(this.#common);
     const users = this.#shared.get(inode.id);
     if (users === undefined) this.#bytes(this.#inherited);

@@ -48,6 +48,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   FENCED: "failed",
   CLUSTER_MISMATCH: "failed",
   STORAGE_FAILED: "failed",
+  DATA_IN_USE: "failed",
   STORE_UNAVAILABLE: "failed",
   OVERLOADED: "failed",
   NOT_IMPLEMENTED: "refused",

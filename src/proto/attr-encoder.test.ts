@@ -33,6 +33,7 @@ const attr = fc.record({
   parentId: text,
   createdBy: text,
   myPermissions: fc.array(fc.constantFrom(0, 1, 2, 3), { maxLength: 4 }),
+  damaged: fc.boolean(),
 });
 
 test("an Attr is encoded byte by byte as by the general encoder (D13)", () => {

@@ -1,7 +1,7 @@
 // Encodes an Attr several times faster than by reflection: it is the reply of every look and every change.
 import type { Attr } from "./gen/grove/v1/common_pb.ts";
 
-/** Tags and numbers of all fields together: sixteen tags of at most two bytes, and numbers of at most ten. */
+/** Tags and numbers of all fields together: seventeen tags of at most two bytes, and numbers of at most ten. */
 const FIXED_MAX_BYTES = 128;
 /** Tag and length of one text. */
 const TEXT_HEAD_MAX_BYTES = 7;
@@ -34,6 +34,7 @@ export function encodeAttr(attr: Attr): Uint8Array {
   writer.text(114, attr.parentId);
   writer.text(122, attr.createdBy);
   writer.packed(130, attr.myPermissions);
+  writer.number(136, attr.damaged ? 1 : 0);
   return writer.written();
 }
 

@@ -31,6 +31,7 @@ const attr: fc.Arbitrary<MessageInitShape<typeof AttrSchema>> = fc.record({
   parentId: text,
   createdBy: text,
   myPermissions: fc.array(fc.constantFrom(0, 1, 2, 3), { maxLength: 4 }),
+  damaged: fc.boolean(),
 });
 const page = fc.record({ entries: fc.array(attr, { maxLength: 8 }), nextPageToken: text });
 

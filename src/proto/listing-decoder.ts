@@ -150,6 +150,7 @@ class EntryDecoder {
       parentId: "",
       createdBy: "",
       myPermissions: [],
+      damaged: false,
     };
     while (this.#reader.at < this.#end && !this.#isOdd) this.#field(attr);
     return attr;
@@ -205,6 +206,9 @@ class EntryDecoder {
         break;
       case 130:
         this.#numbers(attr.myPermissions);
+        break;
+      case 136:
+        attr.damaged = this.#number() !== 0;
         break;
       default:
         this.#isOdd = true;

@@ -40,6 +40,12 @@ export interface ContentCheck {
   readonly deep: boolean;
 }
 
+/** What a check found wrong: inodes whose bytes are damaged, and chunks. */
+interface Damage {
+  readonly inodes: Set<number>;
+  readonly chunks: Set<number>;
+}
+
 interface ChunkRow {
   readonly id: number;
   readonly name: string;
@@ -53,11 +59,13 @@ interface ChunkRow {
 
 /** Checks all content; returns how many bytes were verified against their checksums. */
 export function checkContent(check: ContentCheck): number {
+  const damage: Damage = { inodes: new Set(), chunks: new Set() };
   checkLists(check);
-  let verifiedBytes = checkChunks(check);
+  let verifiedBytes = checkChunks(check, damage);
   checkOrphanFiles(check);
   checkFileChecksums(check);
-  if (check.deep) verifiedBytes += checkInline(check);
+  if (check.deep) verifiedBytes += checkInline(check, damage);
+  checkMarks(check, damage);
   return verifiedBytes;
 }
 
@@ -84,7 +92,7 @@ function checkLists({ db, findings }: ContentCheck): void {
   }
 }
 
-function checkChunks(check: ContentCheck): number {
+function checkChunks(check: ContentCheck, damage: Damage): number {
   const { db, findings, repair } = check;
   const rows = db.prepare(
     `SELECT id, name, length, crc32, block_crcs AS blockCrcs, refs,
@@ -95,6 +103,9 @@ function checkChunks(check: ContentCheck): number {
   const setRefs = db.prepare("UPDATE chunk SET refs = ? WHERE id = ?");
   const keep = db.prepare("DELETE FROM garbage WHERE chunk_id = ?");
   const drop = db.prepare("DELETE FROM chunk WHERE id = ?");
+  const markChunk = db.prepare(
+    "INSERT INTO damaged_chunk (chunk_id, found_at_ms, problem) VALUES (?, ?, ?) ON CONFLICT (chunk_id) DO NOTHING",
+  );
   let verifiedBytes = 0;
   for (const chunk of rows.all() as unknown as ChunkRow[]) {
     if (chunk.refs !== chunk.uses) {
@@ -121,7 +132,10 @@ function checkChunks(check: ContentCheck): number {
     const files = db.prepare(
       "SELECT DISTINCT inode.id, flags FROM inode JOIN file_chunk USING (content_id) WHERE chunk_id = ?",
     );
+    damage.chunks.add(chunk.id);
+    if (repair) markChunk.run(chunk.id, Date.now(), problem);
     for (const { id, flags } of files.all(chunk.id) as { id: number; flags: number }[]) {
+      damage.inodes.add(id);
       markDamaged(check, id, flags);
       findings.difference(`${describeInode(db, id)}: chunk ${chunk.name} ${problem}`);
     }
@@ -221,7 +235,7 @@ function checkFileChecksums({ db, findings }: ContentCheck): void {
   }
 }
 
-function checkInline(check: ContentCheck): number {
+function checkInline(check: ContentCheck, damage: Damage): number {
   const { db, findings } = check;
   const rows = db.prepare(
     "SELECT id, crc32, flags, data FROM inode JOIN inline_content ON inode_id = inode.id",
@@ -238,10 +252,49 @@ function checkInline(check: ContentCheck): number {
     else damaged.push(row);
   }
   for (const { id, flags } of damaged) {
+    damage.inodes.add(id);
     markDamaged(check, id, flags);
     findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
   }
   return verifiedBytes;
+}
+
+/**
+ * Marks of damage against what was found. A deep check that repairs takes away the marks of what is right again, which is how a chunk
+ * file that was put back from a backup comes to count.
+ */
+function checkMarks({ db, findings, repair, deep }: ContentCheck, damage: Damage): void {
+  const unmarked = db.prepare(
+    `SELECT DISTINCT inode.id, flags FROM damaged_chunk JOIN file_chunk USING (chunk_id) JOIN inode USING (content_id)
+     WHERE (flags & ${FLAG_DAMAGED}) = 0`,
+  );
+  const setFlags = db.prepare("UPDATE inode SET flags = ? WHERE id = ?");
+  for (const { id, flags } of unmarked.all() as { id: number; flags: number }[]) {
+    if (repair) setFlags.run(flags | FLAG_DAMAGED, id);
+    findings.difference(
+      `${describeInode(db, id)}: uses a damaged chunk and is not marked as damaged`,
+      repair,
+    );
+  }
+  const marked = db.prepare(`SELECT id, flags FROM inode WHERE (flags & ${FLAG_DAMAGED}) <> 0`);
+  const files = marked.all() as { id: number; flags: number }[];
+  if (!deep) {
+    if (files.length > 0)
+      findings.note(`${files.length} files are marked as damaged; -deep says what is wrong with them`);
+    return;
+  }
+  for (const { id, flags } of files) {
+    if (damage.inodes.has(id)) continue;
+    if (repair) setFlags.run(flags & ~FLAG_DAMAGED, id);
+    findings.difference(
+      `${describeInode(db, id)}: is marked as damaged, and all its bytes are right`,
+      repair,
+    );
+  }
+  const unmark = db.prepare("DELETE FROM damaged_chunk WHERE chunk_id = ?");
+  for (const { id } of db.prepare("SELECT chunk_id AS id FROM damaged_chunk").all() as { id: number }[]) {
+    if (repair && !damage.chunks.has(id)) unmark.run(id);
+  }
 }
 
 function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): void {

@@ -1,6 +1,6 @@
 // Tests that the check finds every planted difference, repairs what can be repaired, and destroys nothing (A-17).
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
@@ -12,6 +12,7 @@ import {
   OWNER,
   openTestStorage,
   patterned,
+  readAll,
   refusal,
   temporaryDirectory,
   upload,
@@ -166,6 +167,35 @@ test("only a deep check finds changed bytes, in chunks and in the database (A-08
   assert.equal(verifiedBytes, 0);
 });
 
+test("a chunk file that was put back counts again after a deep check that repairs, and not before (A-08)", async (context) => {
+  const directory = await filled(context);
+  const path = chunkFile(directory);
+  const right = readFileSync(path);
+  writeFileSync(path, Buffer.alloc(right.length));
+  checkStorage(directory, { repair: true, deep: true });
+  writeFileSync(path, right);
+  const shallow = checkStorage(directory, { repair: true, deep: false });
+  assert.deepEqual(shallow.differences, []);
+  assert.match(shallow.notes.join("\n"), /1 files are marked as damaged/);
+  const deep = checkStorage(directory, { repair: true, deep: true });
+  assert.match(deep.differences.join("\n"), /large: is marked as damaged, and all its bytes are right/);
+  assert.equal(deep.repairedCount, 1);
+  assertSound(directory);
+  const storage = await openTestStorage(directory);
+  assert.equal((await readAll(storage, inodeAt(storage, "a", "b", "large").id)).length, right.length);
+  await storage.close();
+});
+
+test("a file that uses a damaged chunk without a mark is found, and marked by a repair (A-08)", async (context) => {
+  const directory = await filled(context);
+  change(directory, "INSERT INTO damaged_chunk SELECT id, 0, 'x' FROM chunk");
+  const report = checkStorage(directory, { repair: true, deep: false });
+  assert.match(report.differences.join("\n"), /large: uses a damaged chunk and is not marked/);
+  const storage = await openTestStorage(directory);
+  assert.equal(inodeAt(storage, "a", "b", "large").damaged, true);
+  await storage.close();
+});
+
 test("files that belong to nothing are set aside, leftovers of uploads are only noted (A-11)", async (context) => {
   const directory = await filled(context);
   const path = join(directory, "chunks", "ee", "ee".repeat(16));
@@ -191,9 +221,9 @@ test("files that belong to nothing are set aside, leftovers of uploads are only 
 test("a directory in use, or none of ours, is not checked (A-19)", async (context) => {
   const directory = await filled(context);
   const storage = await openTestStorage(directory);
-  assert.throws(() => checkStorage(directory, { repair: true, deep: false }), refusal("STORAGE_FAILED"));
+  assert.throws(() => checkStorage(directory, { repair: true, deep: false }), refusal("DATA_IN_USE"));
   await storage.close();
   for (const other of [join(directory, "none"), join(directory, "chunks")]) {
-    assert.throws(() => checkStorage(other, { repair: false, deep: false }), refusal("STORAGE_FAILED"));
+    assert.throws(() => checkStorage(other, { repair: false, deep: false }), refusal("NO_SUCH_PATH"));
   }
 });

@@ -20,15 +20,15 @@ import { isBrokenDatabase } from "./sqlite-errors.ts";
 /**
  * Recounts and verifies everything in a data directory. `repair` corrects counters in one transaction, moves chunk files that belong to
  * nothing to `lost+found/` and marks files with missing or wrong bytes as damaged; it never deletes. `deep` also reads every stored
- * byte. Throws STORAGE_FAILED when the directory is in use or is no data directory.
+ * byte. Throws DATA_IN_USE when another process holds the directory and NO_SUCH_PATH when it is no data directory.
  */
 export function checkStorage(directory: string, options: { repair: boolean; deep: boolean }): StorageReport {
   const databasePath = join(directory, DATABASE_FILE);
-  if (!existsSync(directory)) throw new GroveError("STORAGE_FAILED", `${directory} does not exist`);
+  if (!existsSync(directory)) throw new GroveError("NO_SUCH_PATH", `${directory} does not exist`);
   const dataId = readIdentity(directory);
   if (dataId === undefined || !existsSync(databasePath)) {
     throw new GroveError(
-      "STORAGE_FAILED",
+      "NO_SUCH_PATH",
       `${directory} is no data directory, or its identity or database is missing`,
     );
   }

@@ -5,6 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, PURGE_SLICE_ROWS } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ContentRows } from "./content-rows.ts";
+import { type DamageRows, damagedText } from "./damage-rows.ts";
 import { fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type Ledger, noLongerThere, ROOT_STRIDE } from "./ledger.ts";
 import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
@@ -15,7 +16,6 @@ import type {
   ChangeFields,
   ChangeReply,
   CommitUploadCommand,
-  MarkDamagedCommand,
   NewContent,
   StageChunksCommand,
   WriteChunksCommand,
@@ -29,6 +29,7 @@ export class ContentCommands {
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
   readonly #bin: TrashBin;
+  readonly #damage: DamageRows;
   readonly #nextPurge: StatementSync;
   readonly #deletePurge: StatementSync;
 
@@ -40,6 +41,7 @@ export class ContentCommands {
       content: ContentRows;
       namespace: NamespaceCommands;
       bin: TrashBin;
+      damage: DamageRows;
     },
   ) {
     this.#ledger = rows.ledger;
@@ -47,6 +49,7 @@ export class ContentCommands {
     this.#content = rows.content;
     this.#namespace = rows.namespace;
     this.#bin = rows.bin;
+    this.#damage = rows.damage;
     // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
     this.#nextPurge = db.prepare(
       "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
@@ -118,15 +121,14 @@ export class ContentCommands {
     const { offset, data, nowMs } = command;
     const size = Math.max(row.size, offset + data.length);
     if (size > INLINE_FILE_MAX_BYTES) return undefined;
-    const old = this.#content.inline(row.id);
-    if (old.length !== row.size || crc32(old) !== row.crc32) {
-      throw new GroveError("CORRUPT", "the stored bytes do not match their checksum");
-    }
     const bytes = new Uint8Array(size);
-    bytes.set(old);
+    // What replaces everything need not know what was there, and makes a damaged file whole again.
+    const isWhole = offset === 0 && data.length >= row.size;
+    if (!isWhole) bytes.set(this.#soundInline(row));
     bytes.set(data, offset);
     this.#content.putInline(row.id, bytes);
-    const update = { size, crc32: crc32(bytes), mtimeMs: nowMs, nowMs, contentId: null, flags: row.flags };
+    const flags = isWhole ? row.flags & ~FLAG_DAMAGED : row.flags;
+    const update = { size, crc32: crc32(bytes), mtimeMs: nowMs, nowMs, contentId: null, flags };
     return this.#updateFile(place, row, update);
   }
 
@@ -148,7 +150,7 @@ export class ContentCommands {
       mtimeMs: command.nowMs,
       nowMs: command.nowMs,
       contentId,
-      flags: row.flags,
+      flags: this.#damage.flagsOfNewChunks(row, contentId),
     });
   }
 
@@ -166,12 +168,6 @@ export class ContentCommands {
 
   dropStaged(contentId: number): void {
     if (this.#content.unstage(contentId)) this.#content.purgeLater({ contentId });
-  }
-
-  markDamaged({ fileId, version }: MarkDamagedCommand): void {
-    const row = this.#inodes.byId(fileId);
-    if (row === undefined || row.version !== version || (row.flags & FLAG_DAMAGED) !== 0) return;
-    this.#inodes.setFlags(fileId, row.flags | FLAG_DAMAGED);
   }
 
   /** True when something is detached and waits for its removal. */
@@ -215,6 +211,15 @@ export class ContentCommands {
     this.#deletePurge.run(purgeId);
     const row = this.#inodes.byId(directoryId);
     if (row !== undefined) this.#inodes.delete(row, root);
+  }
+
+  /** Bytes of a small file. Throws CORRUPT when they are not the ones that were stored. */
+  #soundInline(row: InodeRow): Uint8Array {
+    const bytes = this.#content.inline(row.id);
+    if ((row.flags & FLAG_DAMAGED) !== 0 || bytes.length !== row.size || crc32(bytes) !== row.crc32) {
+      throw new GroveError("CORRUPT", damagedText);
+    }
+    return bytes;
   }
 
   /** The file to be written, and where it lies. */

@@ -62,13 +62,13 @@ test("a second process on the directory is refused while the first lives, whatev
   const holder = fileURLToPath(new URL("./lock-holder.fixture.ts", import.meta.url));
   const child = spawn(process.execPath, [holder, directory], { stdio: ["ignore", "pipe", "inherit"] });
   await new Promise((resolve) => child.stdout.once("data", resolve));
-  await assert.rejects(openTestStorage(directory), refusedBecause(/in use by another Grove process/));
-  assert.throws(() => assertSound(directory), refusedBecause(/in use/));
+  await assert.rejects(openTestStorage(directory), refusal("DATA_IN_USE"));
+  assert.throws(() => assertSound(directory), refusal("DATA_IN_USE"));
   const exited = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGKILL");
   await exited;
   const storage = await openTestStorage(directory);
-  await assert.rejects(openTestStorage(directory), refusedBecause(/in use/));
+  await assert.rejects(openTestStorage(directory), refusal("DATA_IN_USE"));
   await storage.createDirectory({ ...BY_OWNER, parentId: storage.root(OWNER)?.directoryId ?? 0, name: "a" });
   await storage.close();
   assertSound(directory);

@@ -82,7 +82,7 @@ export function lockDataDirectory(path: string): () => void {
   } catch (cause) {
     db.close();
     throw new GroveError(
-      "STORAGE_FAILED",
+      "DATA_IN_USE",
       `${path} is in use by another Grove process; stop that one first, or name another directory`,
       { cause },
     );

@@ -6,6 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
+import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
@@ -17,8 +18,8 @@ import { storageFailed } from "./sqlite-errors.ts";
 import type {
   Change,
   ChangeContext,
+  DamageFound,
   FileContent,
-  Inode,
   InodeId,
   ListPage,
   ListSort,
@@ -62,6 +63,7 @@ export class LocalStorage implements Storage {
   readonly #garbage: GarbageCollector;
   readonly #ranges: RangeWriter;
   readonly #content: ContentDeps;
+  readonly #damage: DamageReports;
   readonly #budget = new UploadBudget();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   readonly #sharesCallbacks: ((owners: readonly string[]) => void)[] = [];
@@ -94,8 +96,13 @@ export class LocalStorage implements Storage {
     const pins = new ChunkPins();
     const common = { reader: this.#reader, files: this.#files, pins };
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger });
-    this.#content = { ...common, damaged: (inode, what) => this.#markDamaged(inode, what) };
     const nowMs = (): number => this.#nowMs();
+    this.#damage = new DamageReports({ queue, logger, nowMs });
+    this.#content = {
+      ...common,
+      damaged: ({ id, version }, problem, chunkId) =>
+        void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
+    };
     this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
   }
 
@@ -119,6 +126,10 @@ export class LocalStorage implements Storage {
 
   facts(): StorageFacts {
     return this.#queue.facts;
+  }
+
+  onDamage(callback: (found: DamageFound) => void): void {
+    this.#damage.onFound(callback);
   }
 
   root(owner: string): RootRecord | undefined {
@@ -307,14 +318,6 @@ export class LocalStorage implements Storage {
   #tellFailure(reason: string): void {
     this.#logger.error("storage.failed", { reason });
     for (const callback of this.#failureCallbacks) callback(reason);
-  }
-
-  #markDamaged(inode: Inode, what: string): void {
-    this.#logger.error("storage.corrupt", { inode: inode.id, what });
-    // Without the mark the next read finds the same.
-    this.#queue
-      .submit({ op: "markDamaged", fileId: inode.id, version: inode.version })
-      .catch(() => undefined);
   }
 }
 

@@ -7,6 +7,7 @@ import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
+import { damagedText } from "./damage-rows.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
 import { harmlessFileError } from "./sqlite-errors.ts";
@@ -19,8 +20,8 @@ export interface ContentDeps {
   readonly reader: SnapshotReader;
   readonly files: OpenChunkFiles;
   readonly pins: ChunkPins;
-  /** Told when stored bytes do not match their checksum. */
-  readonly damaged: (inode: Inode, what: string) => void;
+  /** Told when stored bytes do not match their checksum; of which chunk, unless they lie in the database. */
+  readonly damaged: (inode: Inode, problem: string, chunkId: number | undefined) => void;
 }
 
 /** A range of the content: one block of one chunk, or of a hole. */
@@ -60,6 +61,7 @@ export class PinnedContent implements FileContent {
 
   async readBlock(offset: number, into?: Buffer): Promise<Buffer> {
     this.#refuseOutside(offset, 0);
+    this.#refuseDamaged();
     if (offset >= this.inode.sizeBytes)
       throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
     if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
@@ -70,6 +72,7 @@ export class PinnedContent implements FileContent {
 
   rangeCrc32(offset: number, length: number): number | Promise<number> {
     this.#refuseOutside(offset, length);
+    this.#refuseDamaged();
     if (this.#inline !== undefined) {
       const bytes = this.#checkedInline();
       return length === bytes.length ? this.inode.crc32 : crc32(bytes.subarray(offset, offset + length));
@@ -149,7 +152,8 @@ export class PinnedContent implements FileContent {
 
   #blockCrc(chunk: ChunkRecord | undefined, index: number): number {
     const crcs = chunk?.blockCrcs;
-    if (crcs === undefined || crcs.byteLength < (index + 1) * 4) throw this.#corrupt("a checksum is missing");
+    if (crcs === undefined || crcs.byteLength < (index + 1) * 4)
+      throw this.#corrupt("a checksum is missing", chunk);
     return new DataView(crcs.buffer, crcs.byteOffset).getUint32(index * 4, true);
   }
 
@@ -166,11 +170,11 @@ export class PinnedContent implements FileContent {
         readFully(descriptor, bytes, storedLength, block.start),
       );
     } catch (error) {
-      throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", error);
+      throw harmlessFileError(error) ?? this.#corrupt("a chunk file cannot be read", chunk, error);
     }
-    if (got < storedLength) throw this.#corrupt("a chunk file is too short");
+    if (got < storedLength) throw this.#corrupt("a chunk file is too short", chunk);
     const stored = storedLength === block.length ? bytes : bytes.subarray(0, storedLength);
-    if (crc32(stored) !== block.storedCrc) throw this.#corrupt("a block does not match its checksum");
+    if (crc32(stored) !== block.storedCrc) throw this.#corrupt("a block does not match its checksum", chunk);
     return bytes;
   }
 
@@ -193,14 +197,17 @@ export class PinnedContent implements FileContent {
     }
   }
 
-  #corrupt(what: string, cause?: unknown): GroveError {
+  /** What was found damaged once is not given out again, not even the parts that are right: whoever reads shall know at once. */
+  #refuseDamaged(): void {
+    if (this.inode.damaged) throw new GroveError("CORRUPT", damagedText);
+  }
+
+  #corrupt(problem: string, chunk?: ChunkRecord, cause?: unknown): GroveError {
     if (!this.#isReported) {
       this.#isReported = true;
-      this.#deps.damaged(this.inode, what);
+      this.#deps.damaged(this.inode, problem, chunk?.id);
     }
-    return new GroveError("CORRUPT", "the stored bytes do not match their checksum", {
-      cause: cause ?? new Error(what),
-    });
+    return new GroveError("CORRUPT", damagedText, { cause: cause ?? new Error(problem) });
   }
 }
 

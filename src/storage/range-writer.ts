@@ -1,7 +1,7 @@
 // Writes a range of a file by copy: chunks that it touches are made anew, so that a crash leaves the old bytes (D15).
 
 import { crc32Replace } from "#base/crc32-combine.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   CHUNK_BYTES,
   FILE_MAX_BYTES,
@@ -16,8 +16,8 @@ import { type ContentDeps, crcWithZeros, PinnedContent } from "./pinned-content.
 import { SlotPool } from "./slot-pool.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
-import { type ChangeContext, etagOf, type InodeId } from "./storage.ts";
-import type { ChangeReply, NewChunk } from "./write-commands.ts";
+import { type ChangeContext, etagOf, type Inode, type InodeId } from "./storage.ts";
+import type { ChangeReply, NewChunk, WriteInlineCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** Each holds up to three chunks in memory. */
@@ -82,19 +82,30 @@ export class RangeWriter {
 
   async #writeInTurn(write: RangeWrite): Promise<ChangeReply> {
     const { fileId, offset, data, ifMatch, owner, accessVersion, by } = write;
-    const { queue, content } = this.#deps;
+    const { content } = this.#deps;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
       const change = { owner, accessVersion, by, nowMs, fileId };
       const record = content.reader.file(fileId);
       const endsSmall = Math.max(record.inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
       const reply = endsSmall
-        ? await queue.submit({ op: "writeInline", ...change, offset, data, ifMatch })
+        ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
         : await this.#slots.run(() => this.#writeChunks(write, record, nowMs));
       if (reply !== undefined) return reply;
       // Somebody replaced the file meanwhile: the same write applies to what is there now.
     }
     throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
+  }
+
+  async #writeInline(command: WriteInlineCommand, inode: Inode): Promise<ChangeReply | undefined> {
+    const { queue, content } = this.#deps;
+    try {
+      return await queue.submit<"writeInline">(command);
+    } catch (error) {
+      if (isGroveError(error, "CORRUPT") && !inode.damaged)
+        content.damaged(inode, "a small file does not match its checksum", undefined);
+      throw error;
+    }
   }
 
   async #writeChunks(

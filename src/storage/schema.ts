@@ -142,6 +142,16 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX share_grant_by_user ON share_grant (username, owner, path);
   CREATE INDEX share_grant_by_path ON share_grant (owner, path);
   `,
+  `
+  -- Chunks whose bytes were found wrong, short or missing; the files that use them have the flag of damage.
+  CREATE TABLE damaged_chunk (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunk(id) ON DELETE CASCADE,
+    found_at_ms INTEGER NOT NULL,
+    problem TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX inode_by_content ON inode (content_id) WHERE content_id IS NOT NULL;
+  CREATE INDEX damaged_inode ON inode (id) WHERE (flags & 1) <> 0;
+  `,
 ];
 
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */

@@ -29,7 +29,7 @@ export interface Inode {
   /** CRC-32 (IEEE) of a file's whole content, 0 for a directory. */
   readonly crc32: number;
   readonly createdBy: string;
-  /** True when stored bytes were found not to match their checksum. */
+  /** True from when stored bytes were found not to match their checksum until the content is replaced; reads are CORRUPT meanwhile. */
   readonly damaged: boolean;
 }
 
@@ -171,6 +171,18 @@ export interface ListPage {
   readonly nextPageToken: string | undefined;
 }
 
+/** Stored bytes that were newly found damaged. */
+export interface DamageFound {
+  /** The file whose bytes they are, where they lie in the database. */
+  readonly inode?: InodeId;
+  /** The chunk that they are part of. */
+  readonly chunk?: number;
+  /** What is wrong, in words. */
+  readonly problem: string;
+  /** Files that cannot be read any more because of it: copies share chunks. */
+  readonly files: number;
+}
+
 /** Facts for the metrics document; kept as counters, never counted by scanning. */
 export interface StorageFacts {
   readonly chunkCount: number;
@@ -192,6 +204,8 @@ export interface Storage extends TrashStorage {
   /** Calls back once when a flush fails. */
   onFailure(callback: (reason: string) => void): void;
   facts(): StorageFacts;
+  /** Calls back when a read or the scrub finds damage that was not known; the files are marked by then. */
+  onDamage(callback: (found: DamageFound) => void): void;
 
   /** Reads are answered from one snapshot that holds every change acknowledged before; they are synchronous and take microseconds. */
   root(owner: string): RootRecord | undefined;

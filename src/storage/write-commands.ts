@@ -144,11 +144,15 @@ export interface CloseChunkDirectoryCommand {
   readonly directory: string;
 }
 
-/** Marks a file as damaged when it still is at the version that was read. */
+/**
+ * Marks what was found damaged: a file that still is at the version that was read, or a chunk that is still in use with every file that
+ * uses it, at most DAMAGED_FILES_PER_COMMAND of them at a time. Answered with how many files were marked.
+ */
 export interface MarkDamagedCommand {
   readonly op: "markDamaged";
-  readonly fileId: InodeId;
-  readonly version: number;
+  readonly target: { readonly fileId: InodeId; readonly version: number } | { readonly chunkId: number };
+  readonly problem: string;
+  readonly nowMs: number;
 }
 
 /** Moves a file or a folder with all that is in it into the trash. */

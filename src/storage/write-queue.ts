@@ -38,7 +38,7 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
   ? OwnReplies[Op]
   : Op extends "createRoot"
     ? RootReply
-    : Op extends "stageChunks"
+    : Op extends "stageChunks" | "markDamaged"
       ? number
       : Op extends "writeInline" | "writeChunks"
         ? ChangeReply | undefined

@@ -7,6 +7,7 @@ import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { ContentCommands } from "./content-commands.ts";
 import { ContentRows } from "./content-rows.ts";
+import { DamageRows } from "./damage-rows.ts";
 import { InodeRows } from "./inode-rows.ts";
 import { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
@@ -28,7 +29,7 @@ import { type Command, packRefusal, type Reply } from "./write-commands.ts";
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
 
-type SilentOp = "closeChunkDirectory" | "dropGarbage" | "dropStaged" | "markDamaged" | "openChunkDirectory";
+type SilentOp = "closeChunkDirectory" | "dropGarbage" | "dropStaged" | "openChunkDirectory";
 
 /** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
@@ -53,6 +54,7 @@ export class Writer {
   readonly #trash: TrashCommands;
   readonly #shareRows: ShareRows;
   readonly #shares: ShareCommands;
+  readonly #damage: DamageRows;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
@@ -79,7 +81,8 @@ export class Writer {
     const tables = { ledger: this.#ledger, inodes, content: this.#content, shares: this.#shareRows };
     const bin = new TrashBin(db, tables);
     this.#namespace = new NamespaceCommands(db, { ...tables, bin });
-    const rows = { ...tables, bin, namespace: this.#namespace };
+    this.#damage = new DamageRows(db, inodes);
+    const rows = { ...tables, bin, namespace: this.#namespace, damage: this.#damage };
     this.#contents = new ContentCommands(db, rows);
     this.#trash = new TrashCommands(rows);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
@@ -253,6 +256,8 @@ export class Writer {
         return this.#contents.writeChunks(command);
       case "stageChunks":
         return this.#contents.stageChunks(command);
+      case "markDamaged":
+        return this.#damage.mark(command);
       default:
         this.#applySilent(command);
         return undefined;
@@ -267,9 +272,6 @@ export class Writer {
         break;
       case "dropGarbage":
         this.#content.dropGarbage(command.chunkIds);
-        break;
-      case "markDamaged":
-        this.#contents.markDamaged(command);
         break;
       case "openChunkDirectory":
         this.#openDirectory.run(command.directory);
