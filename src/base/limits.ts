@@ -212,6 +212,16 @@ export const UPLOAD_GATHER_BYTES = 524_288;
 export const UPLOAD_CHUNKS_FLUSHING = 4;
 /** Finished chunks of one upload that are handed to the database together before its commit. */
 export const UPLOAD_STAGED_CHUNKS = 256;
+/** Unfinished resumable uploads that are kept for one user; one more is answered TOO_MANY_UPLOADS (decision D15). */
+export const UPLOADS_KEPT_PER_USER = 256;
+/** A resumable upload that has not moved for this long is dropped (decision D15). */
+export const UPLOAD_IDLE_MS: number = 24 * 60 * 60_000;
+/** After a start no upload expires before this, since the clock may have been set while the machine was off. */
+export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
+/** How often expired uploads are looked for. */
+export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** Expired uploads that are dropped in one look. */
+export const UPLOAD_EXPIRY_BATCH = 256;
 /** Writes of one file that may wait for each other; more are answered OVERLOADED. */
 export const RANGE_WRITES_WAITING = 1_024;
 /** Chunk files put into one directory before the next is taken, so that start-up sweeps few of them. */

@@ -100,6 +100,12 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   BAD_NAME: told("Choose another name."),
   BAD_ARGUMENT: told("See --help of this command."),
   OFFSET_MISMATCH: told("Try again."),
+  NO_SUCH_UPLOAD: told("Send the file again from its start."),
+  TOO_MANY_UPLOADS: told("Let those that were begun come to their end, or wait a day."),
+  UPLOAD_TAKEN_OVER: fixed(
+    "Another program of yours is uploading the same file to the same place.",
+    "Let one of the two finish.",
+  ),
   CHECKSUM_MISMATCH: fixed(
     "The bytes were damaged on their way to the server, which refused them.",
     "Try again.",

@@ -27,6 +27,7 @@ import { ExplainOperations } from "./explain-operations.ts";
 import { NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import { QuotaOperations } from "./quota-operations.ts";
+import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
 import { RootUsage } from "./root-usage.ts";
 import type { ServingState } from "./serving-state.ts";
@@ -35,7 +36,9 @@ import { ShareOperations } from "./share-operations.ts";
 import { StreamSlots } from "./stream-slots.ts";
 import { TrashKeeper } from "./trash-keeper.ts";
 import { TrashOperations } from "./trash-operations.ts";
-import { type UploadDeps, UploadWatch } from "./upload.ts";
+import type { UploadDeps } from "./upload.ts";
+import { UploadTurns } from "./upload-turns.ts";
+import { UploadWatch } from "./upload-watch.ts";
 
 /** Bounds that an operator may move (D17). */
 export interface ServiceLimits {
@@ -82,6 +85,7 @@ export interface FileService {
   readonly shares: ShareOperations;
   readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
+  readonly resumable: ResumableOperations;
   readonly downloads: DownloadDeps;
   readonly sessionTable: SessionTable;
   readonly state: ServingState;
@@ -126,6 +130,18 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const watch = new UploadWatch(clock);
   const keeper = keeperOver(deps, { changes, usage });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
+  const turns = new UploadTurns();
+  const resumable = new ResumableOperations({
+    storage,
+    access,
+    ledger,
+    usage,
+    meter,
+    turns,
+    clock,
+    random: deps.random,
+    log,
+  });
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {
     namespace: new NamespaceOperations(names),
@@ -144,8 +160,11 @@ export function createFileService(deps: FileServiceDeps): FileService {
       telemetry,
       slots: slots(),
       watch,
+      turns,
+      resumable,
       log,
     },
+    resumable,
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
     sessionTable: deps.sessions,
     state: deps.state,
@@ -156,6 +175,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     async stop() {
       stalls.stop();
       watch.stop();
+      resumable.stop();
       await keeper.stop();
     },
   };

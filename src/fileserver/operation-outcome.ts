@@ -32,6 +32,9 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   BAD_NAME: "refused",
   BAD_ARGUMENT: "refused",
   OFFSET_MISMATCH: "refused",
+  NO_SUCH_UPLOAD: "refused",
+  TOO_MANY_UPLOADS: "refused",
+  UPLOAD_TAKEN_OVER: "refused",
   // The bytes were damaged before they came here.
   CHECKSUM_MISMATCH: "refused",
   CORRUPT: "failed",

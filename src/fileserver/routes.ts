@@ -85,6 +85,9 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       ),
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
+    beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
+    getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
+    abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
     uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
       "chunk.data",
       (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests),

@@ -1,11 +1,9 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
 
-import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
-import { FILE_MAX_BYTES, SESSION_SWEEP_INTERVAL_MS, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SlicedMessage, SlicedSource } from "#grpc/sliced.ts";
-import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
 import type {
   Chunk,
   UploadHeader,
@@ -15,42 +13,20 @@ import type {
 import type { Holding, QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { Change, Storage, UploadSink } from "#storage/storage.ts";
+import type { ResumableSink, StagingChange, StoredUpload } from "#storage/upload-store.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import { type Access, type Reached, retryWhenStale, type Slot, slotOf } from "./access.ts";
+import { type Access, type Reached, retryWhenStale, type Slot } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
-import { requireEtag, tooLarge } from "./content-operations.ts";
+import { tooLarge } from "./content-operations.ts";
 import { entryAttr } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
+import type { ResumableOperations } from "./resumable-operations.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { StreamSlots } from "./stream-slots.ts";
-
-/** Looks at intervals for uploads that wait for a client whose session has ended, so that none holds its reservation for ever. */
-export class UploadWatch {
-  readonly #uploads = new Set<Upload>();
-  readonly #stop: () => void;
-
-  constructor(clock: Clock) {
-    this.#stop = clock.every(SESSION_SWEEP_INTERVAL_MS, () => {
-      for (const upload of this.#uploads) upload.giveUpIfOver();
-    });
-  }
-
-  /** Watches an upload while it runs; there are no more than the slots allow. */
-  async over<T>(upload: Upload, run: () => Promise<T>): Promise<T> {
-    this.#uploads.add(upload);
-    try {
-      return await run();
-    } finally {
-      this.#uploads.delete(upload);
-    }
-  }
-
-  /** Ends the watch. */
-  stop(): void {
-    this.#stop();
-  }
-}
+import type { UploadTurns } from "./upload-turns.ts";
+import type { UploadWatch } from "./upload-watch.ts";
+import { placeOfUpload, type UploadWish, wishOfHeader, wishOfStored } from "./upload-wish.ts";
 
 /** What uploads are made from. */
 export interface UploadDeps {
@@ -63,34 +39,26 @@ export interface UploadDeps {
   readonly telemetry: NodeTelemetry;
   readonly slots: StreamSlots;
   readonly watch: UploadWatch;
+  readonly turns: UploadTurns;
+  readonly resumable: Pick<ResumableOperations, "own" | "drop">;
   readonly log: Logger;
 }
-
-/** As far from 1970 as a date can be, in either direction (ECMA-262). */
-const TIME_MAX_MS = 8_640_000_000_000_000n;
 
 type Source = SlicedSource<typeof UploadRequestSchema>;
 type Message = SlicedMessage<typeof UploadRequestSchema>;
 type Reply = Omit<UploadResponse, "$typeName" | "$unknown">;
 
 /**
- * Receives one upload. Any breach (quota, reserve, checksum, order, session, a client that goes away) drops what was received, so that
- * sizes and reservations are as before (spec 3.5). Throws the refusals of D1.
+ * Receives one upload, or one stream of a resumable one. Any breach of a plain one (quota, reserve, checksum, order, session, a client
+ * that goes away) drops what was received, so that sizes and reservations are as before (spec 3.5). Throws the refusals of D1.
  */
 export function receiveUpload(deps: UploadDeps, caller: Caller, source: Source): Promise<Reply> {
   return deps.meter.later("write", () =>
     deps.slots.run(caller.identity.username, async () => {
       const header = headerOf(await source.next());
-      const upload = new Upload(deps, caller, header);
-      try {
-        await deps.watch.over(upload, () => upload.receive(source));
-        return await upload.commit();
-      } catch (error) {
-        await upload.abort(error);
-        throw error;
-      } finally {
-        upload.end();
-      }
+      return header.uploadId === ""
+        ? receivePlain(deps, caller, header, source)
+        : receiveResumable(deps, caller, header, source);
     }),
   );
 }
@@ -98,53 +66,139 @@ export function receiveUpload(deps: UploadDeps, caller: Caller, source: Source):
 function headerOf(first: Message | null): UploadHeader {
   const part = first?.message.part;
   if (part?.case !== "header") throw new GroveError("BAD_ARGUMENT", "an upload begins with its header");
-  const header = part.value;
-  if (header.uploadId !== "" || header.resumeOffset !== 0n) {
-    throw new GroveError(
-      "NOT_IMPLEMENTED",
-      "this server does not resume uploads; send the file from its start",
-    );
+  return part.value;
+}
+
+/** A plain upload: whatever ends it drops it. */
+async function receivePlain(
+  deps: UploadDeps,
+  caller: Caller,
+  header: UploadHeader,
+  source: Source,
+): Promise<Reply> {
+  if (header.resumeOffset !== 0n) {
+    throw new GroveError("BAD_ARGUMENT", "only an upload with an upload_id begins anywhere but at 0");
   }
-  if (header.sizeKnown && header.size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
-  if (header.mtimeMs < -TIME_MAX_MS || header.mtimeMs > TIME_MAX_MS) {
-    throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
+  const upload = new Upload(deps, caller, wishOfHeader(header), undefined);
+  try {
+    await deps.watch.over(upload, () => upload.receive(source));
+    return await upload.commit();
+  } catch (error) {
+    await upload.abort(error);
+    throw error;
+  } finally {
+    upload.end();
   }
-  if (header.onExists !== OnExists.REPLACE && header.onExists !== OnExists.FAIL) {
-    throw new GroveError("BAD_ARGUMENT", "on_exists has a value that this server does not know");
+}
+
+/** Refusals after which an upload cannot become what it was begun for; whatever else ends its stream keeps what is staged. */
+const ENDING_CODES = [
+  "QUOTA_EXCEEDED",
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+] as const;
+
+/** One stream of a resumable upload (D15). A breach of the quota drops all of it at once (spec 3.5), a broken stream keeps it. */
+async function receiveResumable(
+  deps: UploadDeps,
+  caller: Caller,
+  header: UploadHeader,
+  source: Source,
+): Promise<Reply> {
+  const { resumable, turns } = deps;
+  const { uploadId } = resumable.own(caller, header);
+  let upload: Upload | undefined;
+  let takenOver: GroveError | undefined;
+  const onTakenOver = (reason: GroveError): void => {
+    takenOver = reason;
+    upload?.giveUp(reason);
+  };
+  return turns.take(uploadId, onTakenOver, async () => {
+    // What was staged is known only now that nobody else works on it.
+    const stored = resumable.own(caller, header);
+    requireOffset(header.resumeOffset, stored.stagedBytes);
+    if (header.sizeKnown && header.size !== BigInt(stored.sizeBytes)) {
+      throw new GroveError("BAD_ARGUMENT", `this upload was begun with ${stored.sizeBytes} bytes`);
+    }
+    if (takenOver !== undefined) throw takenOver;
+    const current = await beginStream(deps, caller, stored);
+    upload = current;
+    try {
+      await deps.watch.over(current, () => current.receive(source));
+      return await current.commit();
+    } catch (error) {
+      if (isGroveError(error, ...ENDING_CODES)) await current.abort(error);
+      else await current.suspend();
+      throw error;
+    } finally {
+      current.end();
+    }
+  });
+}
+
+/** Refused before its first byte, an upload that cannot go on any more is dropped as it would be later. */
+async function beginStream(deps: UploadDeps, caller: Caller, stored: StoredUpload): Promise<Upload> {
+  try {
+    return new Upload(deps, caller, wishOfStored(stored), stored);
+  } catch (error) {
+    if (isGroveError(error, ...ENDING_CODES)) await deps.resumable.drop(stored);
+    throw error;
   }
-  return header;
+}
+
+function requireOffset(stated: bigint, offsetBytes: number): void {
+  if (stated === BigInt(offsetBytes)) return;
+  throw new GroveError("OFFSET_MISMATCH", "the upload goes on at another offset", {
+    metadata: { offset: String(offsetBytes) },
+  });
 }
 
 /** An upload under way. It holds a claim in the ledger and a sink in storage, and ends both. */
 class Upload {
   readonly #deps: UploadDeps;
   readonly #caller: Caller;
-  readonly #header: UploadHeader;
+  readonly #wish: UploadWish;
+  readonly #uploadId: string;
   readonly #sizeBytes: number | undefined;
   readonly #owner: string;
   readonly #reached: Reached;
   readonly #holding: Holding;
   readonly #sink: UploadSink;
-  #receivedBytes = 0;
+  readonly #resumable: ResumableSink | undefined;
+  #receivedBytes: number;
+  /** Where this stream began. */
+  readonly #offsetBytes: number;
   #giveUp: ((reason: unknown) => void) | undefined;
+  #wasGivenUp: { readonly reason: unknown } | undefined;
   /** Bytes of the message before: only when the next one has followed them are they surely where statfs counts them. */
   #lastBytes = 0;
 
-  /** Permission, path, quota, reserve, in that order, before the first byte (D15, D16). */
-  constructor(deps: UploadDeps, caller: Caller, header: UploadHeader) {
+  /** Permission, path, quota, reserve, in that order, before the first byte (D15, D16); the quota of what is not staged yet. */
+  constructor(deps: UploadDeps, caller: Caller, wish: UploadWish, stored: StoredUpload | undefined) {
     this.#deps = deps;
     this.#caller = caller;
-    this.#header = header;
-    this.#sizeBytes = header.sizeKnown ? Number(header.size) : undefined;
-    const { reached, slot } = this.#place();
+    this.#wish = wish;
+    this.#uploadId = stored?.uploadId ?? "";
+    this.#sizeBytes = wish.sizeBytes;
+    this.#offsetBytes = stored?.stagedBytes ?? 0;
+    this.#receivedBytes = this.#offsetBytes;
+    const { reached, slot } = placeOfUpload(deps.access, caller.identity, wish);
     const { root } = reached.resolution;
     this.#owner = root.owner;
     this.#reached = reached;
     this.#holding = deps.ledger.open({ owner: root.owner, usage: root.usage });
     try {
-      if (slot.present === undefined) this.#holding.checkCreate(this.#sizeBytes);
-      this.#holding.reserve(BigInt(this.#sizeBytes ?? 0));
-      this.#sink = deps.storage.beginUpload({ owner: root.owner, sizeBytes: this.#sizeBytes });
+      if (slot.present === undefined && stored === undefined) this.#holding.checkCreate(this.#sizeBytes);
+      this.#holding.reserve(BigInt((this.#sizeBytes ?? 0) - this.#offsetBytes));
+      const { storage } = deps;
+      const { sizeBytes } = wish;
+      this.#resumable = stored && storage.uploads.open(stored.uploadId, (change) => this.#staged(change));
+      this.#sink = this.#resumable ?? storage.beginUpload({ owner: root.owner, sizeBytes });
     } catch (error) {
       this.#holding.release();
       throw error;
@@ -156,6 +210,7 @@ class Upload {
     for (;;) {
       let message = source.next();
       if (message instanceof Promise) message = await this.#orGiveUp(message);
+      if (this.#wasGivenUp !== undefined) throw this.#wasGivenUp.reason;
       if (message === null) break;
       const { part } = message.message;
       if (part.case !== "chunk") throw new GroveError("BAD_ARGUMENT", "after the header come only chunks");
@@ -184,7 +239,8 @@ class Upload {
     const { reached, change } = await retryWhenStale(async () => {
       this.#caller.renew();
       // The place may have changed while the bytes came in: the decision is made anew, on the state that storage will hold us to.
-      const { reached, slot } = this.#place();
+      const { access } = this.#deps;
+      const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#wish);
       return { reached, change: await this.#sink.commit(this.#target(reached, slot)) };
     });
     this.#holding.settle(change.usedDeltaBytes);
@@ -199,6 +255,21 @@ class Upload {
     } catch (error) {
       this.#deps.log.warn("upload_abort_failed", { error: errorText(error), reason: errorText(reason) });
     }
+  }
+
+  /** Keeps what is staged for another stream. */
+  async suspend(): Promise<void> {
+    try {
+      await this.#resumable?.suspend();
+    } catch (error) {
+      this.#deps.log.warn("upload_suspend_failed", { error: errorText(error) });
+    }
+  }
+
+  /** Ends the stream where it waits for its client. */
+  giveUp(reason: unknown): void {
+    this.#wasGivenUp ??= { reason };
+    this.#giveUp?.(reason);
   }
 
   /** Gives back what is still reserved. */
@@ -223,7 +294,8 @@ class Upload {
     this.#sink.beginMessage();
     for (;;) {
       let slice = payload.read();
-      if (slice instanceof Promise) slice = await slice;
+      // Another stream of a resumable upload must not wait until a dead connection is known to be one.
+      if (slice instanceof Promise) slice = await (this.#resumable ? this.#orGiveUp(slice) : slice);
       if (slice === null) break;
       const written = this.#sink.write(slice);
       if (written !== undefined) await written;
@@ -234,10 +306,16 @@ class Upload {
         metadata: { offset: String(this.#receivedBytes) },
       });
     }
+    this.#resumable?.acceptMessage();
     this.#receivedBytes += payloadBytes;
     this.#deps.telemetry.bytesWritten(payloadBytes);
     this.#holding.wrote(this.#lastBytes);
     this.#lastBytes = payloadBytes;
+  }
+
+  #staged(change: StagingChange): void {
+    this.#holding.staged(change.usedDeltaBytes);
+    this.#deps.usage.record(this.#owner, change.usage);
   }
 
   #check(chunk: Chunk, payloadBytes: number): void {
@@ -263,31 +341,15 @@ class Upload {
     }
   }
 
-  #place(): { reached: Reached; slot: Slot } {
-    const header = this.#header;
-    const reached = this.#deps.access.reach(this.#caller.identity, header.root, header.path, "write");
-    const slot = slotOf(reached, "IS_DIRECTORY");
-    const { present } = slot;
-    if (present?.kind === "directory") throw new GroveError("IS_DIRECTORY", "a directory has this name");
-    if (present !== undefined && header.onExists === OnExists.FAIL) {
-      throw new GroveError("PATH_EXISTS", "this name is taken");
-    }
-    if (header.ifMatch !== "") {
-      if (present === undefined) throw new GroveError("ETAG_MISMATCH", "there is no such file any more");
-      requireEtag(present, header.ifMatch);
-    }
-    return { reached, slot };
-  }
-
   #target(reached: Reached, { parent, name }: Slot): Parameters<UploadSink["commit"]>[0] {
-    const header = this.#header;
+    const { onExists, ifMatch, mtimeMs } = this.#wish;
     return {
       ...contextOf(this.#caller, reached),
       parentId: parent.id,
       name,
-      onExists: header.onExists === OnExists.FAIL ? "fail" : "replace",
-      ifMatch: header.ifMatch === "" ? undefined : header.ifMatch,
-      mtimeMs: Number(header.mtimeMs),
+      onExists,
+      ifMatch,
+      mtimeMs,
     };
   }
 
@@ -298,7 +360,7 @@ class Upload {
       bytesWritten: BigInt(this.#receivedBytes),
       quotaUsed: BigInt(liveBytes + trashBytes + stagingBytes),
       quotaLimit: this.#deps.quotas.quotaBytes(this.#owner),
-      uploadId: "",
+      uploadId: this.#uploadId,
     };
   }
 }

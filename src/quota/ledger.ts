@@ -174,6 +174,16 @@ export class Holding {
     this.#pages.promisedBytes -= written;
   }
 
+  /** Reserved bytes are staged on stable storage: they move to the used ones and are in both at no time (D16). Negative when dropped. */
+  staged(usedDeltaBytes: number): void {
+    const bytes = BigInt(usedDeltaBytes);
+    this.#account.usedBytes += bytes;
+    if (bytes <= 0n) return;
+    const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes;
+    this.#account.reservedBytes -= moved;
+    this.#reservedBytes -= moved;
+  }
+
   /** The change is committed: its effect enters the used size and what was reserved is free again, in one step (D16). */
   settle(usedDeltaBytes: number): void {
     if (!this.#open) return;

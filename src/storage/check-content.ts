@@ -17,6 +17,7 @@ import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree-path.ts";
+import { checkUploads } from "./check-uploads.ts";
 import {
   CHUNK_DIRECTORIES,
   CHUNKS_DIRECTORY,
@@ -64,6 +65,7 @@ export function checkContent(check: ContentCheck): number {
   let verifiedBytes = checkChunks(check, damage);
   checkOrphanFiles(check);
   checkFileChecksums(check);
+  checkUploads(check.db, check.findings, check.repair);
   if (check.deep) verifiedBytes += checkInline(check, damage);
   checkMarks(check, damage);
   return verifiedBytes;
@@ -74,7 +76,7 @@ function checkLists({ db, findings }: ContentCheck): void {
   const orphans = db.prepare(
     `SELECT DISTINCT content_id AS id FROM file_chunk
      WHERE content_id NOT IN (SELECT content_id FROM inode WHERE content_id IS NOT NULL UNION ALL SELECT content_id FROM staging
-       UNION ALL SELECT content_id FROM purging WHERE content_id IS NOT NULL)`,
+       UNION ALL SELECT content_id FROM upload UNION ALL SELECT content_id FROM purging WHERE content_id IS NOT NULL)`,
   );
   for (const { id } of orphans.all() as { id: number }[])
     findings.difference(`chunk list ${id} belongs to nothing`);

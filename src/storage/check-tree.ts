@@ -169,6 +169,7 @@ function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void
     .prepare(
       `SELECT number, owner, live_bytes AS liveBytes, trash_bytes AS trashBytes, staging_bytes AS stagingBytes,
          file_count AS fileCount, ${TRASH_OF_ROOT} AS trashed, grant_count AS grantCount, next_id AS nextId, inode.size, inode.tree_files AS treeFiles,
+         (SELECT coalesce(sum(staged_bytes), 0) FROM upload WHERE root_number = number) AS staged,
          (SELECT count(*) FROM share_grant WHERE inode_id / ${ROOT_STRIDE} = number) AS grants,
          (SELECT coalesce(max(id), 0) FROM inode WHERE id BETWEEN number * ${ROOT_STRIDE} AND number * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1})
            % ${ROOT_STRIDE} AS lastId
@@ -176,18 +177,19 @@ function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void
     )
     .all() as Record<string, number | null>[];
   const update = db.prepare(
-    "UPDATE root SET live_bytes = ?, trash_bytes = ?, staging_bytes = 0, file_count = ?, grant_count = ?, next_id = ? WHERE number = ?",
+    "UPDATE root SET live_bytes = ?, trash_bytes = ?, staging_bytes = ?, file_count = ?, grant_count = ?, next_id = ? WHERE number = ?",
   );
   for (const row of rows) {
     const owner = String(row["owner"]);
-    const { size, treeFiles, trashed, grants, lastId, number } = row;
+    const { size, treeFiles, trashed, grants, lastId, number, staged } = row;
     if (
       size == null ||
       trashed == null ||
       treeFiles == null ||
       grants == null ||
       lastId == null ||
-      number == null
+      number == null ||
+      staged == null
     ) {
       findings.difference(`the root of ${owner} has no directory`);
       continue;
@@ -196,13 +198,13 @@ function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void
     const facts: readonly (readonly [string, unknown, number])[] = [
       ["live bytes", row["liveBytes"], size],
       ["bytes in the trash", row["trashBytes"], trashed],
-      ["bytes in staging", row["stagingBytes"], 0],
+      ["bytes in staging", row["stagingBytes"], staged],
       ["files", row["fileCount"], treeFiles],
       ["grants", row["grantCount"], grants],
       ["next id", row["nextId"], nextId],
     ];
     const wrong = facts.filter(([, said, is]) => said !== is);
-    if (wrong.length > 0 && repair) update.run(size, trashed, treeFiles, grants, nextId, number);
+    if (wrong.length > 0 && repair) update.run(size, trashed, staged, treeFiles, grants, nextId, number);
     for (const [what, said, is] of wrong) {
       findings.difference(`the root of ${owner} says ${String(said)} ${what}; it is ${is}`, repair);
     }

@@ -12,7 +12,7 @@ export interface ChunkChecksums {
 
 /** Runs over content once. Slices must not cross the end of a chunk. */
 export class ContentChecksums {
-  #fileCrc = 0;
+  #fileCrc: number;
   #chunkLength = 0;
   #blockLength = 0;
   /** Of the block so far, without the running segment. */
@@ -22,6 +22,11 @@ export class ContentChecksums {
   /** The bytes since the last border of a block or message. */
   #segmentCrc = 0;
   #segmentLength = 0;
+
+  /** Goes on behind whole chunks with this checksum. */
+  constructor(fileCrc = 0) {
+    this.#fileCrc = fileCrc;
+  }
 
   /** Bytes of the chunk in the making. */
   get chunkLength(): number {

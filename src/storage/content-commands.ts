@@ -12,6 +12,7 @@ import { authorOf, type NamespaceCommands, type Place, pathExists } from "./name
 import { FLAG_DAMAGED } from "./schema.ts";
 import { etagOf, type InodeId } from "./storage.ts";
 import type { TrashBin } from "./trash-bin.ts";
+import type { UploadCommands } from "./upload-commands.ts";
 import type {
   ChangeFields,
   ChangeReply,
@@ -30,6 +31,7 @@ export class ContentCommands {
   readonly #namespace: NamespaceCommands;
   readonly #bin: TrashBin;
   readonly #damage: DamageRows;
+  readonly #uploads: UploadCommands;
   readonly #nextPurge: StatementSync;
   readonly #deletePurge: StatementSync;
 
@@ -42,6 +44,7 @@ export class ContentCommands {
       namespace: NamespaceCommands;
       bin: TrashBin;
       damage: DamageRows;
+      uploads: UploadCommands;
     },
   ) {
     this.#ledger = rows.ledger;
@@ -50,6 +53,7 @@ export class ContentCommands {
     this.#namespace = rows.namespace;
     this.#bin = rows.bin;
     this.#damage = rows.damage;
+    this.#uploads = rows.uploads;
     // The newest first: what a slice detaches is removed before its siblings, so the table stays as small as the tree is deep.
     this.#nextPurge = db.prepare(
       "SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging ORDER BY id DESC LIMIT 1",
@@ -65,10 +69,12 @@ export class ContentCommands {
       if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
     }
     checkEtag(existing, command.ifMatch);
-    const contentId = this.#takeContent(place, command.content);
-    return existing === undefined
-      ? this.#commitNew(place, command, contentId)
-      : this.#commitOver(place, command, contentId, existing);
+    const { contentId, unstagedBytes } = this.#takeContent(place, command.content);
+    const reply =
+      existing === undefined
+        ? this.#commitNew(place, command, contentId)
+        : this.#commitOver(place, command, contentId, existing);
+    return unstagedBytes === 0 ? reply : { ...reply, usedDeltaBytes: reply.usedDeltaBytes - unstagedBytes };
   }
 
   #commitNew(place: Place, command: CommitUploadCommand, contentId: number | null): ChangeReply {
@@ -232,14 +238,26 @@ export class ContentCommands {
     return { place: { root, chain: this.#ledger.chain(root, row.parentId) }, row };
   }
 
-  #takeContent({ root }: Place, content: NewContent): number | null {
-    if ("inline" in content) return null;
+  /** The list of the file's chunks, and how many of its bytes were counted as staged until now. */
+  #takeContent(
+    { root }: Place,
+    content: NewContent,
+  ): { readonly contentId: number | null; readonly unstagedBytes: number } {
+    if ("inline" in content) {
+      if (content.uploadId !== undefined) this.#uploads.take(content.uploadId, root);
+      return { contentId: null, unstagedBytes: 0 };
+    }
+    if ("uploadId" in content) {
+      const taken = this.#uploads.take(content.uploadId, root);
+      this.#content.addChunks(taken.contentId, content.chunks);
+      return { contentId: taken.contentId, unstagedBytes: taken.stagedBytes };
+    }
     let { contentId } = content;
     if (contentId === undefined) contentId = this.#ledger.takeId(root);
     else if (!this.#content.unstage(contentId))
       throw new GroveError("INTERNAL", "the upload's staged chunks are gone");
     this.#content.addChunks(contentId, content.chunks);
-    return contentId;
+    return { contentId, unstagedBytes: 0 };
   }
 
   #updateFile(

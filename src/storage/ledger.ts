@@ -319,12 +319,7 @@ export class Ledger {
 
   /** Adds live bytes and files to a root. Throws BAD_ARGUMENT when the sum would leave the exact range of 2^53. */
   addToUsage(root: RootState, delta: { readonly bytes: number; readonly files: number }): void {
-    if (
-      delta.bytes > 0 &&
-      root.liveBytes + root.trashBytes + root.stagingBytes + delta.bytes > Number.MAX_SAFE_INTEGER
-    ) {
-      throw new GroveError("BAD_ARGUMENT", "a root holds less than 2^53 bytes");
-    }
+    requireExact(root, delta.bytes);
     this.touchRoot(root);
     root.liveBytes += delta.bytes;
     root.fileCount += delta.files;
@@ -335,6 +330,13 @@ export class Ledger {
     this.touchRoot(root);
     root.trashBytes += bytes;
     this.count({ trashBytes: bytes });
+  }
+
+  /** Adds to a root's staged bytes. Throws BAD_ARGUMENT like addToUsage. */
+  addStaging(root: RootState, bytes: number): void {
+    requireExact(root, bytes);
+    this.touchRoot(root);
+    root.stagingBytes += bytes;
   }
 
   #save(state: DirectoryState | RootState | CounterState): void {
@@ -349,6 +351,12 @@ export class Ledger {
     this.#dirtyRoots.clear();
     this.#countersDirty = false;
     this.#undo.length = 0;
+  }
+}
+
+function requireExact({ liveBytes, trashBytes, stagingBytes }: RootState, bytes: number): void {
+  if (bytes > 0 && liveBytes + trashBytes + stagingBytes + bytes > Number.MAX_SAFE_INTEGER) {
+    throw new GroveError("BAD_ARGUMENT", "a root holds less than 2^53 bytes");
   }
 }
 

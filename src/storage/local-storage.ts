@@ -9,6 +9,7 @@ import { ChunkStore } from "./chunk-store.ts";
 import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
+import { LocalUploads } from "./local-uploads.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
@@ -31,11 +32,13 @@ import type {
   Storage,
   StorageFacts,
   UploadSink,
+  UploadTarget,
 } from "./storage.ts";
 import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } from "./trash.ts";
 import { UploadBudget } from "./upload-budget.ts";
-import { StagedUpload } from "./upload-sink.ts";
-import type { ChangeReply } from "./write-commands.ts";
+import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "./upload-sink.ts";
+import type { ResumableSink, StagingChange, StoredUpload } from "./upload-store.ts";
+import type { ChangeReply, NewContent } from "./write-commands.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /** What LocalStorage is made of. */
@@ -52,6 +55,7 @@ export interface LocalStorageDeps {
 /** See Storage. Made by openStorage. */
 export class LocalStorage implements Storage {
   readonly dataId: string;
+  readonly uploads: LocalUploads;
   readonly #data: DataDirectory;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -104,12 +108,19 @@ export class LocalStorage implements Storage {
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
     this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
+    this.uploads = new LocalUploads({
+      queue,
+      reader: this.#reader,
+      clock: deps.clock,
+      openSink: (upload, point, onStaged) => this.#resumeUpload(upload, point, onStaged),
+    });
   }
 
   /** Resolves when the writer serves; rejects with STORAGE_FAILED after letting go of everything. */
   async ready(): Promise<void> {
     try {
       await this.#queue.ready;
+      await this.uploads.boundTimes();
     } catch (error) {
       await this.close();
       throw error;
@@ -195,21 +206,59 @@ export class LocalStorage implements Storage {
     const queue = this.#queue;
     return new StagedUpload(
       {
-        store: this.#store,
-        budget: this.#budget,
-        failure: () => queue.failure,
-        failed: (reason) => queue.fail(reason),
+        ...this.#sinkDeps(),
         stage: (contentId, chunks) => queue.submit({ op: "stageChunks", owner, contentId, chunks }),
         dropStaged: (contentId) => queue.submit({ op: "dropStaged", contentId }),
-        commit: async (target, uploaded) => {
-          const { parentId, name, onExists, ifMatch } = target;
-          const place = { parentId, name, onExists, ifMatch, mtimeMs: wholeMs(target.mtimeMs) };
-          const command = { op: "commitUpload", ...this.#fields(target), ...place, ...uploaded } as const;
-          return toChange(target, await queue.submit(command));
-        },
+        commit: (target, uploaded) => this.#commitUpload(target, uploaded),
       },
       sizeBytes,
     );
+  }
+
+  #resumeUpload(
+    { uploadId, sizeBytes }: StoredUpload,
+    point: ResumePoint,
+    onStaged: (change: StagingChange) => void,
+  ): ResumableSink {
+    const queue = this.#queue;
+    return new StagedUpload(
+      {
+        ...this.#sinkDeps(),
+        stage: async (_, chunks) => {
+          const nowMs = this.uploads.nowMs();
+          onStaged(await queue.submit({ op: "stageUpload", uploadId, chunks, nowMs }));
+          return point.contentId;
+        },
+        dropStaged: async () => onStaged(await this.uploads.drop(uploadId)),
+        commit: (target, { content, ...uploaded }) => {
+          const resumed =
+            "inline" in content ? { ...content, uploadId } : { uploadId, chunks: content.chunks };
+          return this.#commitUpload(target, { content: resumed, ...uploaded });
+        },
+      },
+      sizeBytes,
+      point,
+    );
+  }
+
+  #sinkDeps(): Pick<UploadSinkDeps, "store" | "budget" | "failure" | "failed"> {
+    const queue = this.#queue;
+    return {
+      store: this.#store,
+      budget: this.#budget,
+      failure: () => queue.failure,
+      failed: (reason) => queue.fail(reason),
+    };
+  }
+
+  async #commitUpload(
+    target: UploadTarget,
+    uploaded: { content: NewContent; sizeBytes: number; crc32: number },
+  ): Promise<Change> {
+    const { parentId, name, onExists, ifMatch } = target;
+    const place = { parentId, name, onExists, ifMatch, mtimeMs: wholeMs(target.mtimeMs) };
+    const command = { op: "commitUpload", ...this.#fields(target), ...place, ...uploaded } as const;
+    return toChange(target, await this.#queue.submit(command));
   }
 
   async writeRange(

@@ -152,6 +152,25 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX inode_by_content ON inode (content_id) WHERE content_id IS NOT NULL;
   CREATE INDEX damaged_inode ON inode (id) WHERE (flags & 1) <> 0;
   `,
+  `
+  -- Resumable uploads; a start keeps them. content_id is the list of their chunks, crc32 that of the staged_bytes in it.
+  CREATE TABLE upload (
+    content_id INTEGER PRIMARY KEY,
+    upload_id TEXT NOT NULL UNIQUE,
+    root_number INTEGER NOT NULL REFERENCES root(number),
+    username TEXT NOT NULL,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    replaces INTEGER NOT NULL,
+    if_match TEXT,
+    mtime_ms INTEGER NOT NULL,
+    staged_bytes INTEGER NOT NULL,
+    crc32 INTEGER NOT NULL,
+    touched_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX upload_by_user ON upload (username);
+  CREATE INDEX upload_by_touch ON upload (touched_at_ms);
+  `,
 ];
 
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */

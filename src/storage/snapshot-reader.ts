@@ -67,6 +67,8 @@ export class SnapshotReader {
   readonly #dataVersion: StatementSync;
   readonly #trash: TrashReader;
   readonly #listings = new Map<string, StatementSync>();
+  /** By their text; as many as the program has. */
+  readonly #statements = new Map<string, StatementSync>();
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
   #isHeld = false;
@@ -281,13 +283,16 @@ export class SnapshotReader {
   garbage(afterSequence: number, limit: number): { sequence: number; id: number; name: string }[] {
     return this.#read(() =>
       (this.#garbage.all(afterSequence, limit) as unknown as [number, number, string][]).map(
-        ([sequence, id, name]) => ({
-          sequence,
-          id,
-          name,
-        }),
+        ([sequence, id, name]) => ({ sequence, id, name }),
       ),
     );
+  }
+
+  /** For readers of other tables: runs a statement, whose rows come as arrays, within the snapshot of this turn. */
+  query<T>(sql: string, run: (statement: StatementSync) => T): T {
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    this.#statements.set(sql, statement);
+    return this.#read(() => run(statement));
   }
 
   /** Runs reads within the snapshot of this turn of the event loop. */

@@ -1,6 +1,8 @@
 // What a FileServer stores, as whole commands: the interface behind which SQLite and chunk files do the work.
 import type { TrashStorage } from "./trash.ts";
 
+import type { UploadStore } from "./upload-store.ts";
+
 /** Number of an inode; its root's number is in the upper bits, so that it tells nothing about other users. */
 export type InodeId = number;
 
@@ -237,6 +239,8 @@ export interface Storage extends TrashStorage {
   createFile(
     change: ChangeContext & { parentId: InodeId; name: string; data: Uint8Array; mtimeMs: number },
   ): Promise<Change>;
+  /** Uploads that outlive their streams and restarts. */
+  readonly uploads: UploadStore;
   /** Opens a sink for content whose size may be known (then chunk files are laid out for it). */
   beginUpload(upload: { owner: string; sizeBytes: number | undefined }): UploadSink;
   /** Rewrites a range by copy, growing the file if the range ends behind it; a hole before offset reads as zeros. */

@@ -12,8 +12,9 @@ import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
-import type { Change, UploadSink, UploadTarget } from "./storage.ts";
+import type { Change, UploadTarget } from "./storage.ts";
 import type { UploadBudget } from "./upload-budget.ts";
+import type { ResumableSink } from "./upload-store.ts";
 import type { NewChunk, NewContent } from "./write-commands.ts";
 
 /** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
@@ -36,18 +37,31 @@ export interface UploadSinkDeps {
   ) => Promise<Change>;
 }
 
+/** Where the stream of a resumable upload goes on: behind whole chunks that are staged. */
+export interface ResumePoint {
+  readonly contentId: number;
+  readonly offsetBytes: number;
+  readonly crc32: number;
+}
+
 interface FinishedChunk {
+  /** Where it ends in the file. */
+  readonly endBytes: number;
   readonly writer: ChunkWriter;
   readonly record: NewChunk;
   readonly durable: Promise<void>;
 }
 
-/** See UploadSink. A commit that is refused (a taken name, a stale access version) may be repeated; otherwise call abort. */
-export class StagedUpload implements UploadSink {
+/** See UploadSink and ResumableSink. A commit that is refused (a taken name, a stale access version) may be repeated; otherwise call abort. */
+export class StagedUpload implements ResumableSink {
   readonly #deps: UploadSinkDeps;
   readonly #sizeBytes: number | undefined;
-  readonly #checksums = new ContentChecksums();
-  #receivedBytes = 0;
+  readonly #isResumable: boolean;
+  readonly #checksums: ContentChecksums;
+  #receivedBytes: number;
+  /** Resumable: what may be staged, since its sender's checksums were right. */
+  #acceptedBytes = 0;
+  #isStaging = false;
   #slices: Buffer[] = [];
   #sliceBytes = 0;
   #copyBuffer: Buffer | undefined;
@@ -56,7 +70,7 @@ export class StagedUpload implements UploadSink {
   #writesInFlight = 0;
   #chunksFlushing = 0;
   #writer: ChunkWriter | undefined;
-  #nextPosition = 0;
+  #nextPosition: number;
   /** Chunks without rows yet. */
   #finished: FinishedChunk[] = [];
   #contentId: number | undefined;
@@ -66,9 +80,14 @@ export class StagedUpload implements UploadSink {
   #state: "receiving" | "committing" | "complete" | "committed" | "aborted" = "receiving";
   #committing: Promise<unknown> | undefined;
 
-  constructor(deps: UploadSinkDeps, sizeBytes: number | undefined) {
+  constructor(deps: UploadSinkDeps, sizeBytes: number | undefined, resume?: ResumePoint) {
     this.#deps = deps;
     this.#sizeBytes = sizeBytes;
+    this.#isResumable = resume !== undefined;
+    this.#checksums = new ContentChecksums(resume?.crc32);
+    this.#receivedBytes = resume?.offsetBytes ?? 0;
+    this.#nextPosition = this.#receivedBytes / CHUNK_BYTES;
+    this.#contentId = resume?.contentId;
     deps.budget.begin();
   }
 
@@ -105,6 +124,28 @@ export class StagedUpload implements UploadSink {
 
   endMessage(): number {
     return this.#checksums.endMessage();
+  }
+
+  acceptMessage(): void {
+    this.#acceptedBytes = this.#receivedBytes;
+    // One after the other: what becomes complete meanwhile is staged together.
+    if (!this.#isStaging && this.#finished.length > 0) this.#stage();
+  }
+
+  async suspend(): Promise<void> {
+    await this.#committing?.catch(() => undefined);
+    if (this.#state === "committed" || this.#state === "aborted") return;
+    this.#state = "aborted";
+    this.#deps.budget.end();
+    this.#slices = [];
+    this.#copyBuffer = undefined;
+    this.#drained?.resolve();
+    await this.#staging;
+    if (this.#error === undefined) {
+      this.#stage();
+      await this.#staging;
+    }
+    await this.#discardChunks();
   }
 
   async commit(target: UploadTarget): Promise<Change> {
@@ -211,7 +252,12 @@ export class StagedUpload implements UploadSink {
     this.#writer = undefined;
     const { crc32, blockCrcs } = this.#checksums.endChunk();
     const durable = writer.finish();
-    this.#finished.push({ writer, record: writer.record(crc32, blockCrcs), durable });
+    this.#finished.push({
+      endBytes: this.#receivedBytes,
+      writer,
+      record: writer.record(crc32, blockCrcs),
+      durable,
+    });
     this.#chunksFlushing++;
     const landed = (): void => {
       this.#chunksFlushing--;
@@ -221,13 +267,17 @@ export class StagedUpload implements UploadSink {
       this.#fail(error);
       landed();
     });
-    if (this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
+    if (!this.#isResumable && this.#finished.length >= UPLOAD_STAGED_CHUNKS) this.#stage();
   }
 
   /** Gives the finished chunks their rows early, so that the commit of a huge file is as short as that of a small one. */
   #stage(): void {
-    const chunks = this.#finished;
-    this.#finished = [];
+    const isReady = ({ endBytes }: FinishedChunk): boolean =>
+      !this.#isResumable || endBytes <= this.#acceptedBytes;
+    const chunks = this.#finished.filter(isReady);
+    if (chunks.length === 0) return;
+    this.#finished = this.#finished.filter((chunk) => !isReady(chunk));
+    this.#isStaging = true;
     this.#staging = this.#staging.then(async () => {
       try {
         if (this.#error !== undefined) throw this.#error;
@@ -240,7 +290,11 @@ export class StagedUpload implements UploadSink {
       } catch (error) {
         this.#finished.unshift(...chunks);
         this.#fail(error);
+      } finally {
+        this.#isStaging = false;
       }
+      // What has become complete meanwhile.
+      if (this.#isResumable && this.#state === "receiving" && this.#error === undefined) this.#stage();
     });
   }
 

@@ -3,6 +3,13 @@ import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts"
 import type { InodeId, InodeKind, StorageFacts, Usage } from "./storage.ts";
 import { StaleAccessError } from "./storage.ts";
 import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
+import type {
+  BoundUploadTimesCommand,
+  CreateUploadCommand,
+  DropUploadCommand,
+  StageUploadCommand,
+} from "./upload-commands.ts";
+import type { StagingChange } from "./upload-store.ts";
 
 /** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
 export interface ChangeFields {
@@ -23,7 +30,8 @@ export interface NewChunk {
 
 /** Content of a file as a change brings it: within the database, or a list of chunks of which the first may be staged already. */
 export type NewContent =
-  | { readonly inline: Uint8Array }
+  | { readonly inline: Uint8Array; readonly uploadId?: string }
+  | { readonly uploadId: string; readonly chunks: readonly NewChunk[] }
   | { readonly contentId: number | undefined; readonly chunks: readonly NewChunk[] };
 
 /** Puts a finished upload into the namespace. */
@@ -180,13 +188,16 @@ export interface PurgeTrashCommand {
 
 /** Everything that changes the database. */
 export type Command =
+  | BoundUploadTimesCommand
   | CloseChunkDirectoryCommand
   | CommitUploadCommand
   | CreateDirectoryCommand
   | CreateFileCommand
   | CreateRootCommand
+  | CreateUploadCommand
   | DropGarbageCommand
   | DropStagedCommand
+  | DropUploadCommand
   | MarkDamagedCommand
   | OpenChunkDirectoryCommand
   | PurgeTrashCommand
@@ -197,6 +208,7 @@ export type Command =
   | StageChunksCommand
   | TrashCommand
   | UnshareCommand
+  | StageUploadCommand
   | WriteChunksCommand
   | WriteInlineCommand;
 
@@ -286,6 +298,7 @@ export type Reply = readonly [
     | RestoreReply
     | RootReply
     | SharingReply
+    | StagingChange
     | TrashReply
     | number
     | undefined

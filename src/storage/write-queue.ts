@@ -6,6 +6,7 @@ import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
+import type { StagingChange } from "./upload-store.ts";
 import {
   type ChangeReply,
   type Command,
@@ -40,13 +41,15 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
     ? RootReply
     : Op extends "stageChunks" | "markDamaged"
       ? number
-      : Op extends "writeInline" | "writeChunks"
-        ? ChangeReply | undefined
-        : Op extends "share" | "unshare"
-          ? SharingReply
-          : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
-            ? ChangeReply
-            : undefined;
+      : Op extends "stageUpload" | "dropUpload"
+        ? StagingChange
+        : Op extends "writeInline" | "writeChunks"
+          ? ChangeReply | undefined
+          : Op extends "share" | "unshare"
+            ? SharingReply
+            : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
+              ? ChangeReply
+              : undefined;
 
 interface Pending {
   readonly bytes: number;
@@ -221,7 +224,8 @@ function bytesOf(command: Command): Uint8Array | undefined {
 function withOwnBytes(command: Command): Command {
   if ("data" in command) return { ...command, data: new Uint8Array(command.data) };
   if (command.op !== "commitUpload" || !("inline" in command.content)) return command;
-  return { ...command, content: { inline: new Uint8Array(command.content.inline) } };
+  const { content } = command;
+  return { ...command, content: { ...content, inline: new Uint8Array(content.inline) } };
 }
 
 function isRefused(value: Reply[1]): value is RefusedReply {

@@ -96,16 +96,19 @@ function rest(): void {
   if (writer.failure !== undefined) answer([]);
 }
 
+const DETACHING: ReadonlySet<string> = new Set([
+  "remove",
+  "purgeTrash",
+  "restore",
+  "rename",
+  "dropStaged",
+  "dropUpload",
+  "commitUpload",
+  "dropGarbage",
+]);
+
 function mayDetach(op: string): boolean {
-  return (
-    op === "remove" ||
-    op === "purgeTrash" ||
-    op === "restore" ||
-    op === "rename" ||
-    op === "dropStaged" ||
-    op === "commitUpload" ||
-    op === "dropGarbage"
-  );
+  return DETACHING.has(op);
 }
 
 port.on("message", (request: WriterRequest) => {

@@ -24,12 +24,18 @@ import {
 import type { StorageFacts } from "./storage.ts";
 import { TrashBin } from "./trash-bin.ts";
 import { TrashCommands } from "./trash-commands.ts";
+import { UploadCommands } from "./upload-commands.ts";
 import { type Command, packRefusal, type Reply } from "./write-commands.ts";
 
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
 
-type SilentOp = "closeChunkDirectory" | "dropGarbage" | "dropStaged" | "openChunkDirectory";
+type SilentOp =
+  | "boundUploadTimes"
+  | "closeChunkDirectory"
+  | "dropGarbage"
+  | "dropStaged"
+  | "openChunkDirectory";
 
 /** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
@@ -37,6 +43,7 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "dropGarbage",
   "dropStaged",
   "purgeTrash",
+  "dropUpload",
   "remove",
   "trash",
   "unshare",
@@ -55,6 +62,7 @@ export class Writer {
   readonly #shareRows: ShareRows;
   readonly #shares: ShareCommands;
   readonly #damage: DamageRows;
+  readonly #uploads: UploadCommands;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
@@ -80,9 +88,16 @@ export class Writer {
     this.#shares = new ShareCommands(this.#ledger, inodes, this.#shareRows);
     const tables = { ledger: this.#ledger, inodes, content: this.#content, shares: this.#shareRows };
     const bin = new TrashBin(db, tables);
+    this.#uploads = new UploadCommands(db, tables);
     this.#namespace = new NamespaceCommands(db, { ...tables, bin });
     this.#damage = new DamageRows(db, inodes);
-    const rows = { ...tables, bin, namespace: this.#namespace, damage: this.#damage };
+    const rows = {
+      ...tables,
+      bin,
+      namespace: this.#namespace,
+      damage: this.#damage,
+      uploads: this.#uploads,
+    };
     this.#contents = new ContentCommands(db, rows);
     this.#trash = new TrashCommands(rows);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
@@ -258,6 +273,12 @@ export class Writer {
         return this.#contents.stageChunks(command);
       case "markDamaged":
         return this.#damage.mark(command);
+      case "createUpload":
+        return this.#uploads.create(command);
+      case "stageUpload":
+        return this.#uploads.stage(command);
+      case "dropUpload":
+        return this.#uploads.drop(command);
       default:
         this.#applySilent(command);
         return undefined;
@@ -272,6 +293,9 @@ export class Writer {
         break;
       case "dropGarbage":
         this.#content.dropGarbage(command.chunkIds);
+        break;
+      case "boundUploadTimes":
+        this.#uploads.boundTimes(command);
         break;
       case "openChunkDirectory":
         this.#openDirectory.run(command.directory);

@@ -1,0 +1,83 @@
+// What an upload is to become, as its header or its beginning says, and the place that it asks for (D15).
+import { GroveError } from "#base/errors.ts";
+import { FILE_MAX_BYTES } from "#base/limits.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
+import type { BeginUploadRequest, UploadHeader } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { StoredUpload } from "#storage/upload-store.ts";
+import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
+import { requireEtag, tooLarge } from "./content-operations.ts";
+
+/** As far from 1970 as a date can be, in either direction (ECMA-262). */
+const TIME_MAX_MS = 8_640_000_000_000_000n;
+
+/** What is wanted of an upload. */
+export interface UploadWish {
+  readonly root: string;
+  readonly path: string;
+  /** Undefined when it is not known before the end. */
+  readonly sizeBytes: number | undefined;
+  readonly onExists: "replace" | "fail";
+  /** Etag that the present file must have; undefined for any. */
+  readonly ifMatch: string | undefined;
+  /** 0 means the time of arrival. */
+  readonly mtimeMs: number;
+}
+
+/** The wish of a plain upload. Throws BAD_ARGUMENT. */
+export function wishOfHeader(header: UploadHeader): UploadWish {
+  return wishOf(header, header.sizeKnown ? header.size : undefined);
+}
+
+/** The wish of a resumable upload. Throws BAD_ARGUMENT. */
+export function wishOfBegin(request: BeginUploadRequest): UploadWish & { readonly sizeBytes: number } {
+  return { ...wishOf(request, request.size), sizeBytes: Number(request.size) };
+}
+
+/** The wish that a resumable upload was begun with. */
+export function wishOfStored(stored: StoredUpload): UploadWish & { readonly sizeBytes: number } {
+  const { owner, path, sizeBytes, onExists, ifMatch, mtimeMs } = stored;
+  return { root: owner, path, sizeBytes, onExists, ifMatch, mtimeMs };
+}
+
+/** Permission, then path: where an upload may go now. Throws NOT_SHARED, NO_SUCH_PATH, IS_DIRECTORY, PATH_EXISTS, ETAG_MISMATCH. */
+export function placeOfUpload(
+  access: Access,
+  identity: VerifiedIdentity,
+  wish: UploadWish,
+): { reached: Reached; slot: Slot } {
+  const reached = access.reach(identity, wish.root, wish.path, "write");
+  const slot = slotOf(reached, "IS_DIRECTORY");
+  const { present } = slot;
+  if (present?.kind === "directory") throw new GroveError("IS_DIRECTORY", "a directory has this name");
+  if (present !== undefined && wish.onExists === "fail") {
+    throw new GroveError("PATH_EXISTS", "this name is taken");
+  }
+  if (wish.ifMatch !== undefined) {
+    if (present === undefined) throw new GroveError("ETAG_MISMATCH", "there is no such file any more");
+    requireEtag(present, wish.ifMatch);
+  }
+  return { reached, slot };
+}
+
+function wishOf(
+  fields: Pick<UploadHeader, "root" | "path" | "onExists" | "ifMatch" | "mtimeMs">,
+  size: bigint | undefined,
+): UploadWish {
+  const { root, path, onExists, ifMatch, mtimeMs } = fields;
+  if (size !== undefined && size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+  if (mtimeMs < -TIME_MAX_MS || mtimeMs > TIME_MAX_MS) {
+    throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
+  }
+  if (onExists !== OnExists.REPLACE && onExists !== OnExists.FAIL) {
+    throw new GroveError("BAD_ARGUMENT", "on_exists has a value that this server does not know");
+  }
+  return {
+    root,
+    path,
+    sizeBytes: size === undefined ? undefined : Number(size),
+    onExists: onExists === OnExists.FAIL ? "fail" : "replace",
+    ifMatch: ifMatch === "" ? undefined : ifMatch,
+    mtimeMs: Number(mtimeMs),
+  };
+}

@@ -1,0 +1,121 @@
+// Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision D15).
+import type { Clock } from "#base/clock.ts";
+import { UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS } from "#base/limits.ts";
+import type { SnapshotReader } from "./snapshot-reader.ts";
+import { noSuchUpload } from "./upload-commands.ts";
+import type { ResumePoint } from "./upload-sink.ts";
+import type { NewUpload, ResumableSink, StagingChange, StoredUpload, UploadStore } from "./upload-store.ts";
+import type { WriteQueue } from "./write-queue.ts";
+
+const COLUMNS = `upload_id, owner, username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
+  FROM upload JOIN root ON root.number = root_number`;
+type Row = [
+  string,
+  string,
+  string,
+  string,
+  number,
+  number,
+  string | null,
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+
+/** What the store of uploads is made from. */
+export interface LocalUploadsDeps {
+  readonly queue: WriteQueue;
+  readonly reader: SnapshotReader;
+  readonly clock: Clock;
+  /** Makes the sink of one stream. */
+  readonly openSink: (
+    upload: StoredUpload,
+    point: ResumePoint,
+    onStaged: (change: StagingChange) => void,
+  ) => ResumableSink;
+}
+
+/** See UploadStore. */
+export class LocalUploads implements UploadStore {
+  readonly #deps: LocalUploadsDeps;
+  readonly #wallAtStartMs: number;
+  readonly #steadyAtStartMs: number;
+
+  constructor(deps: LocalUploadsDeps) {
+    this.#deps = deps;
+    this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
+    this.#steadyAtStartMs = deps.clock.steadyMs();
+  }
+
+  /**
+   * Nobody knows how long the machine was off, since its clock may have been wrong then or be so now: at a start no upload is in the
+   * future, and none is so old that it expires before its client has had time to come back.
+   */
+  async boundTimes(): Promise<void> {
+    const latestMs = this.nowMs();
+    const earliestMs = latestMs - UPLOAD_IDLE_MS + UPLOAD_RESTART_GRACE_MS;
+    await this.#deps.queue.submit({ op: "boundUploadTimes", earliestMs, latestMs });
+  }
+
+  nowMs(): number {
+    return this.#wallAtStartMs + Math.trunc(this.#deps.clock.steadyMs() - this.#steadyAtStartMs);
+  }
+
+  async create(upload: NewUpload): Promise<StoredUpload> {
+    const { accessVersion, ...rest } = upload;
+    const nowMs = this.nowMs();
+    await this.#deps.queue.submit({ op: "createUpload", accessVersion, ...rest, nowMs });
+    return { ...rest, stagedBytes: 0, touchedAtMs: nowMs };
+  }
+
+  find(uploadId: string): StoredUpload | undefined {
+    return this.#find(uploadId)?.upload;
+  }
+
+  open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink {
+    const found = this.#find(uploadId);
+    if (found === undefined) throw noSuchUpload();
+    return this.#deps.openSink(found.upload, found.point, onStaged);
+  }
+
+  drop(uploadId: string): Promise<StagingChange> {
+    return this.#deps.queue.submit({ op: "dropUpload", uploadId });
+  }
+
+  untouchedSince(timeMs: number, limit: number): StoredUpload[] {
+    const sql = `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`;
+    return this.#deps.reader.query(sql, (statement) =>
+      (statement.all(timeMs, limit) as unknown as Row[]).map((row) => toUpload(row).upload),
+    );
+  }
+
+  #find(uploadId: string): { upload: StoredUpload; point: ResumePoint } | undefined {
+    const row = this.#deps.reader.query(
+      `SELECT ${COLUMNS} WHERE upload_id = ?`,
+      (statement) => statement.get(uploadId) as Row | undefined,
+    );
+    return row === undefined ? undefined : toUpload(row);
+  }
+}
+
+function toUpload(row: Row): { upload: StoredUpload; point: ResumePoint } {
+  const [uploadId, owner, by, path, sizeBytes, replaces, ifMatch, mtimeMs, offsetBytes, touchedAtMs] = row;
+  const onExists = replaces === 1 ? "replace" : "fail";
+  return {
+    upload: {
+      uploadId,
+      owner,
+      by,
+      path,
+      sizeBytes,
+      onExists,
+      ifMatch: ifMatch ?? undefined,
+      mtimeMs,
+      stagedBytes: offsetBytes,
+      touchedAtMs,
+    },
+    point: { contentId: row[10], offsetBytes, crc32: row[11] },
+  };
+}
