@@ -144,6 +144,8 @@ export const ARGON2_MEMORY_MAX_KIB = 1_048_576;
 export const STOP_GRACE_MS = 20_000;
 /** Bytes of log lines that may wait for a slow disk; more are dropped and counted. */
 export const LOG_BUFFER_MAX_BYTES = 16_777_216;
+/** Characters of a request's id; a longer one is not taken over. */
+export const REQUEST_ID_MAX_LENGTH = 64;
 /** Characters of one text field in a log line. */
 export const LOG_TEXT_MAX_LENGTH = 8_192;
 /** How long the file with the processor's temperature, once found, is read without looking for a better one. */

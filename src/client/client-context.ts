@@ -153,6 +153,9 @@ export class ClientContext {
         onRetry: (why: string, waitMs: number) => {
           if (!this.isJson) retries.tell(why, waitMs);
         },
+        onRequest: (id: string, address: string) => {
+          if (this.flags.verbose === true) note(this.terminal, `request ${id} to ${address}`);
+        },
       }),
     );
   }

@@ -5,6 +5,7 @@ import type { ConnectionFlags } from "./profile.ts";
 /** Values of the shared options. */
 export interface ClientFlags extends ConnectionFlags {
   readonly json?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
 }
 
 /** Adds the shared options, and after the options the examples, each a line of "what it does" and the command. */
@@ -16,6 +17,7 @@ export function withClientFlags(command: Command, examples: readonly (readonly [
       "--json",
       'print JSON for programs; errors as {"error":{code,reason,message,hint,metadata}} on standard error',
     )
+    .option("--verbose", "tell on standard error the id of every request, which the servers' logs name too")
     .option(
       "--metaserver <host:port,…>",
       "the cluster's metaserver (SVC_METASERVER; else the profile of 'grove login')",

@@ -2,9 +2,11 @@
 
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
+import { currentRequestId, makeRequestId, withRequestId } from "#base/request-scope.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
 import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { callMetadata } from "./call-metadata.ts";
 import { isClientError } from "./client-error.ts";
 import { explain } from "./error-text.ts";
 import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
@@ -83,6 +85,8 @@ export interface ClusterDeps extends LinkDeps {
   readonly random: Random;
   /** Told when an operation is tried again, in words for people. */
   readonly onRetry?: (why: string, waitMs: number) => void;
+  /** Told of each request by its id, which the servers' logs name too. */
+  readonly onRequest?: (id: string, address: string) => void;
 }
 
 /** How far one operation has come in what may be repeated. */
@@ -121,13 +125,18 @@ export class Cluster {
    * root is followed (T20 to T22), and a server that does not answer is tried again as patience allows. Rejects with GroveError or
    * ClientError.
    */
-  async run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
+  run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
+    return withRequestId(makeRequestId(), () => this.#run(root, patience, operation));
+  }
+
+  async #run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
     const progress: Progress = { attempts: 0, moves: 0, renewals: 0, route: undefined };
     for (;;) {
       let session: OpenSession | undefined;
       try {
         progress.route ??= await this.#deps.router.find(root);
         session = await this.link(progress.route.address).open();
+        this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
         return await operation(this.#serverOf(session));
       } catch (error) {
         await this.#heal(await refusalOf(error, progress.route?.address ?? "of the cluster"), {
@@ -163,7 +172,7 @@ export class Cluster {
   }
 
   #serverOf(session: OpenSession): Server {
-    const metadata = { authorization: `Bearer ${session.token}` };
+    const metadata = callMetadata(session.token);
     const { signal } = this.#deps;
     return {
       address: session.address,

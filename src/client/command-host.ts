@@ -5,6 +5,7 @@ import { ClientError } from "./client-error.ts";
 import type { ClientFlags } from "./client-flags.ts";
 import { errorJson, explain } from "./error-text.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import { isUnexpected, requestIdOf } from "./request-trace.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { terminalJson, terminalText } from "./terminal-text.ts";
 
@@ -64,7 +65,7 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
     return (await action(new ClientContext(terminal, flags, shared))) ?? EXIT.ok;
   } catch (error) {
     const failure = controller.signal.aborted ? (controller.signal.reason as unknown) : error;
-    report(verb, failure, terminal, flags.json === true);
+    report(verb, failure, terminal, flags);
     return exitCodeOf(failure);
   } finally {
     for (const signal of END_SIGNALS) process.off(signal, onSignal);
@@ -72,16 +73,25 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
 }
 
 /** Tells what went wrong: what happened and what to do, or the same as JSON (decisions D1, D24). */
-export function report(verb: string, error: unknown, terminal: Terminal, isJson: boolean): void {
+export function report(
+  verb: string,
+  error: unknown,
+  terminal: Terminal,
+  flags: Pick<ClientFlags, "json" | "verbose">,
+): void {
   if (terminal.env["GROVE_DEBUG"] && error instanceof Error) {
     terminal.error.write(`${terminalText(error.stack ?? "").replaceAll("\\x0a", "\n")}\n`);
   }
-  if (isJson) {
+  if (flags.json === true) {
     terminal.error.write(`${terminalJson(JSON.stringify(errorJson(error)))}\n`);
     return;
   }
   const { what, todo } = explain(error);
-  terminal.error.write(`grove ${verb}: ${terminalText(todo === "" ? what : `${what} ${todo}`)}\n`);
+  const id = requestIdOf(error);
+  const request =
+    id !== undefined && (flags.verbose === true || isUnexpected(error)) ? `(Request ${id}.)` : "";
+  const text = [what, todo, request].filter((part) => part !== "").join(" ");
+  terminal.error.write(`grove ${verb}: ${terminalText(text)}\n`);
 }
 
 /** The host that verbs use unless a shell gives them another. */

@@ -5,6 +5,7 @@ import { VERSION } from "#base/version.ts";
 import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
@@ -157,7 +158,7 @@ export class FileServerLink {
         deviceName: hostname().slice(0, CLIENT_LABEL_MAX_LENGTH),
       },
       {
-        metadata: { authorization: `Bearer ${token}` },
+        metadata: callMetadata(token),
         timeoutMs: SIGN_IN_CALL_TIMEOUT_MS,
         signal: this.#deps.signal,
       },

@@ -1,5 +1,6 @@
 // Turns the status of a call back into the refusal that the server meant: its code, message and numbers (decision D1).
 import { GroveError } from "#base/errors.ts";
+import { REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import type { ConnectFailure } from "#grpc/connect-failure.ts";
 import { Code, codeName, type StatusError } from "#grpc/status.ts";
 import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
@@ -14,6 +15,7 @@ const NUMBER_TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-offset", "offset"],
   ["svc-address", "address"],
   ["svc-retry-after-ms", "retry_after_ms"],
+  [REQUEST_ID_HEADER, "request_id"],
 ];
 
 /** True for an error that came out of the room grpc. By name, so that nothing need be loaded to ask. */
@@ -28,11 +30,21 @@ export async function refusalOf(error: unknown, peer: string): Promise<unknown> 
   if (code !== undefined) {
     return new GroveError(code, error.message, { metadata: await metadataOf(error), cause: error });
   }
-  return withoutReason(error, peer);
+  return withoutReason(error, peer, requestMetadata(error));
+}
+
+/** The id under which the server's log tells of the call, so that an operator can find it. */
+function requestMetadata(error: StatusError): Record<string, string> {
+  const id = error.metadata.get(REQUEST_ID_HEADER);
+  return id === undefined ? {} : { request_id: id };
 }
 
 /** Calls that ended without Grove's own reason: the network, a library, or a server that is none of ours. */
-function withoutReason(error: StatusError, peer: string): ClientError | GroveError {
+function withoutReason(
+  error: StatusError,
+  peer: string,
+  metadata: Record<string, string>,
+): ClientError | GroveError {
   switch (error.code) {
     case Code.CANCELLED:
       return new ClientError("CANCELLED", "cancelled", { cause: error });
@@ -62,7 +74,7 @@ function withoutReason(error: StatusError, peer: string): ClientError | GroveErr
       return new ClientError(
         "SERVER_BROKEN",
         `the server ${peer} failed: ${codeName(error.code)}, ${error.message || "without a message"}`,
-        { todo: "Try again; if it stays so, tell the administrator of the cluster.", cause: error },
+        { todo: "Try again; if it stays so, tell the administrator of the cluster.", metadata, cause: error },
       );
   }
 }

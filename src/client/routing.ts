@@ -3,6 +3,7 @@
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
 import type { MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
@@ -105,7 +106,7 @@ export class Router {
     this.#client ??= await this.#connect(metaservers);
     try {
       return await operation(this.#client, {
-        metadata: { authorization: `Bearer ${token}` },
+        metadata: callMetadata(token),
         timeoutMs: SIGN_IN_CALL_TIMEOUT_MS,
         signal: this.#deps.signal,
       });

@@ -100,7 +100,7 @@ export class Shell {
         this.#code = error.exitCode;
         return;
       }
-      report(name, error, this.#context.terminal, this.#context.isJson);
+      report(name, error, this.#context.terminal, this.#context.flags);
       this.#code = exitCodeOf(error);
     }
   }

@@ -1,4 +1,5 @@
 // Ends sessions at the servers that still know them.
+import { callMetadata } from "./call-metadata.ts";
 import type { ClientContext } from "./client-context.ts";
 
 /** Tells each server that a session of ours has ended. A server that cannot be told ends it by itself after a while. */
@@ -22,7 +23,7 @@ export async function endSessions(context: ClientContext): Promise<{ ended: numb
         await createClient(FileServer, channel).endSession(
           {},
           {
-            metadata: { authorization: `Bearer ${session.token}` },
+            metadata: callMetadata(session.token),
             timeoutMs: END_TIMEOUT_MS,
             signal: context.signal,
           },

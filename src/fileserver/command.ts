@@ -24,7 +24,7 @@ import {
 } from "#base/node-id.ts";
 import { type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
 import { run } from "#os/exit-signals.ts";
-import { createLogger } from "#os/logger.ts";
+import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { isLoopbackAddress } from "./quota-operations.ts";
@@ -69,7 +69,8 @@ ADMIN_PASSWORD_HASH or ADMIN_PASSWORD (who may set quotas), SVC_METRICS_TOKEN (g
 SVC_AUTH_MOCK=1 (the same as -mock).
 
 The metrics listener (/metrics, /health, /ready) is plain HTTP on the gRPC port minus 41000.
-Stop with Ctrl-C or SIGTERM: running transfers have 15 seconds to finish.`;
+Stop with Ctrl-C or SIGTERM: running transfers have 15 seconds to finish.
+SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** The parser of `grove fileserver`. */
 export function command(): Command {
@@ -151,6 +152,7 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
     level: flags.logLevel,
     fields: { role: "fileserver", node: options.id },
   });
+  switchLevelOnSignal(log);
   for (const warning of identity.warnings) log.warn("setting", { warning });
   warnOfDeviations(options, flags, log);
   try {

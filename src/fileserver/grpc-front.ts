@@ -4,9 +4,11 @@ import { errorText, type Logger } from "#base/log.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
+import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
+import { callLog } from "./call-log.ts";
 import { sessionInterceptor } from "./caller.ts";
 import type { FileService } from "./file-service.ts";
 import { mapError } from "./map-error.ts";
@@ -35,6 +37,8 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   const server = new GrpcServer({
     ...(deps.tls === undefined ? {} : { tls: { ...deps.tls, requestClientCertificate: true } }),
     interceptors: [
+      requestIds,
+      callLog(log, service.meter),
       sessionInterceptor({ sessions, state, service: FileServer.typeName, exempt: SESSIONLESS_METHODS }),
     ],
     mapError,

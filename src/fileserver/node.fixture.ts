@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
-import { silentLogger } from "#base/log.ts";
+import { type Logger, silentLogger } from "#base/log.ts";
 import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
 import { Metadata } from "#grpc/metadata.ts";
 import { StatusError } from "#grpc/status.ts";
@@ -23,6 +23,8 @@ export interface TestNodeSettings {
   readonly env?: Readonly<Record<string, string>>;
   readonly options?: Partial<FileServerOptions>;
   readonly clock?: Clock;
+  /** Where events go; nowhere by default. */
+  readonly log?: Logger;
   /** A folder of an earlier node, kept when this one stops. */
   readonly dataFolder?: string;
 }
@@ -87,7 +89,7 @@ export async function startTestNode(settings: TestNodeSettings = {}): Promise<Te
       ...settings.options,
     },
     {
-      log: silentLogger,
+      log: settings.log ?? silentLogger,
       diskSpace: () => disk,
       ...(settings.clock === undefined ? {} : { clock: settings.clock }),
     },

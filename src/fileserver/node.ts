@@ -1,5 +1,4 @@
 // Builds a FileServer from its settings, opens what it needs in order, and takes it down in reverse.
-import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -8,9 +7,11 @@ import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS, TRASH_RETENTION_MS } from "#b
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
+import { currentRequestId } from "#base/request-scope.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { forwardRequestId } from "#grpc/request-ids.ts";
 import { type AdminPassword, createAdminPassword } from "#identity/admin-password.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
@@ -24,13 +25,15 @@ import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
+import { diskSpaceOf, oncePerTurn } from "./disk-space.ts";
 import { DriftWatch } from "./drift-watch.ts";
 import { createFileService, type FileService, type ServiceLimits } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
-import { startMetricsListener } from "./metrics-listener.ts";
+import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
 import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
-import { nodeMetrics } from "./node-metrics.ts";
+import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
+import { securityEventSink } from "./security-sink.ts";
 import { ServingState } from "./serving-state.ts";
 
 /** Everything that is set from outside. */
@@ -157,30 +160,13 @@ async function assemble(
     log.error("storage_failed", { reason });
     grpc.health.setServing(FileServer.typeName, false);
   });
-  const metrics = await startMetricsListener(
-    {
-      metrics: nodeMetrics({
-        ...opened,
-        service,
-        dataFolder: options.dataFolder,
-        reserveBytes: options.reserveBytes,
-        certDaysLeft: () => certificate?.daysLeft ?? null,
-        connections: () => grpc.server.connectionCount(),
-        quotaDriftBytes: () => drift.driftBytes,
-        clockSkewMs: () => link?.clockSkewMs ?? null,
-      }),
-      securityEvents: () => opened.securityEvents.list(),
-      audit: (after, limit) => opened.auditLog.read(after, limit),
-      notReady: () => [
-        ...state.reasons(),
-        ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
-      ],
-      token: options.metricsToken,
-      clock: opened.clock,
-      log,
-    },
-    { host: options.listen.host, port: options.metricsPort },
-  );
+  const metrics = await openMetrics(options, opened, {
+    service,
+    certDaysLeft: () => certificate?.daysLeft ?? null,
+    connections: () => grpc.server.connectionCount(),
+    quotaDriftBytes: () => drift.driftBytes,
+    clockSkewMs: () => link?.clockSkewMs ?? null,
+  });
   closers.push(() => metrics.close());
   if (options.metaservers.length > 0) {
     link = await startLink(options, { ...opened, service, bound, certificate }, closers);
@@ -203,6 +189,36 @@ async function assemble(
     reloadCertificate,
     stop,
   };
+}
+
+type LiveReadings = Pick<
+  NodeMetricsDeps,
+  "service" | "certDaysLeft" | "connections" | "quotaDriftBytes" | "clockSkewMs"
+>;
+
+function openMetrics(
+  options: FileServerOptions,
+  opened: Opened,
+  live: LiveReadings,
+): Promise<MetricsListener> {
+  const { dataFolder, reserveBytes, listen, metricsPort } = options;
+  const { storage, state } = opened;
+  return startMetricsListener(
+    {
+      metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes }),
+      securityEvents: () => opened.securityEvents.list(),
+      audit: (after, limit) => opened.auditLog.read(after, limit),
+      // That no metaserver answers is no reason: the roots that are here are served without it.
+      notReady: () => [
+        ...state.reasons(),
+        ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
+      ],
+      token: options.metricsToken,
+      clock: opened.clock,
+      log: opened.log,
+    },
+    { host: listen.host, port: metricsPort },
+  );
 }
 
 async function openParts(
@@ -255,7 +271,7 @@ function serviceOver(
     adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
     reserveBytes: options.reserveBytes,
-    audit: (act) => opened.auditLog.append(act),
+    audit: (act) => opened.auditLog.append({ request: currentRequestId(), ...act }),
     trashRetentionMs: options.trashRetentionMs ?? TRASH_RETENTION_MS,
     onRootMade: (owner) => {
       log.info("root_made", { user: owner });
@@ -322,6 +338,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     addresses: options.metaservers,
     ...(certificate === undefined ? {} : { tls: certificate.material }),
     backoff: { maxMs: LINK_BACKOFF_MAX_MS },
+    interceptors: [forwardRequestId],
     clock,
   });
   closers.push(() => channel.close());
@@ -352,54 +369,4 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   closers.push(() => link.stop());
   await link.start();
   return link;
-}
-
-function securityEventSink(events: SecurityEvents, auditLog: AuditLog, log: Logger): SecurityEventSink {
-  return (facts) => {
-    const event = events.record(facts);
-    // A flood of one attempt counts up one event: it gets a line when it begins, and at every tenfold.
-    if (event.count === (facts.count ?? 1) || /^10+$/.test(String(event.count))) {
-      auditLog.append({
-        act: "security",
-        actor: event.username ?? "unknown",
-        subject: event.type,
-        detail: {
-          fatal: event.fatal,
-          ip_bound: event.ip_bound ?? undefined,
-          ip_seen: event.ip_seen ?? undefined,
-          count: event.count,
-        },
-      });
-    }
-    log[event.fatal ? "error" : "warn"]("security_event", {
-      id: event.id,
-      type: event.type,
-      fatal: event.fatal,
-      user: event.username,
-      ip_bound: event.ip_bound,
-      ip_seen: event.ip_seen,
-      count: event.count,
-    });
-  };
-}
-
-/** One system call on the superblock in memory: cheap enough for every chunk (D16). */
-function diskSpaceOf(folder: string): DiskSpace {
-  const { bsize, blocks, bavail } = statfsSync(folder, { bigint: true });
-  return { totalBytes: blocks * bsize, freeBytes: bavail * bsize };
-}
-
-/** Reads at most once in a turn of the event loop: what happens in one turn happens at one moment. */
-function oncePerTurn<T extends object>(read: () => T): () => T {
-  let known: T | undefined;
-  const forget = (): void => {
-    known = undefined;
-  };
-  return () => {
-    if (known === undefined) {
-      known = read();
-      setImmediate(forget);
-    }
-    return known;
-  };
 }

@@ -14,7 +14,7 @@ import type { ListenAddress } from "#grpc/server.ts";
 import { type IdentitySettings, readIdentitySettings, requireServable } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
-import { createLogger, LOG_LEVELS, type LogLevel } from "#os/logger.ts";
+import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
@@ -46,7 +46,8 @@ Examples:
   grove metaserver -data /var/lib/grove/metaserver -tls_cert m.crt -tls_key m.key -tls_ca ca.crt
   grove metaserver -mock -listen 127.0.0.1:50050      a trial without certificates; accepts mock tokens
 
-Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_AUTH_MOCK=1 for -mock.`;
+Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_AUTH_MOCK=1 for -mock.
+SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** Makes the parser of `grove metaserver`. */
 export function command(): Command {
@@ -88,6 +89,7 @@ export function command(): Command {
         level: flags.logLevel,
         fields: { role: "metaserver" },
       });
+      switchLevelOnSignal(log);
       try {
         await run(() => start(flags, log), {
           onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),

@@ -9,6 +9,7 @@ import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import type { ServerInterceptor } from "#grpc/handler.ts";
 import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
+import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer, type ListenAddress, type ServerTls } from "#grpc/server.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -49,7 +50,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   const server = new GrpcServer({
     ...(tls === undefined ? {} : { tls: { ...tls, requestClientCertificate: true } }),
     clock: deps.clock,
-    interceptors: [logRefusals(log)],
+    interceptors: [requestIds, logRefusals(log)],
     mapError,
     onError: ({ kind, error, method }) =>
       log[kind === "connection" ? "debug" : "error"](`${kind}_failed`, {

@@ -6,6 +6,7 @@ import { pino } from "pino";
 import { toJson64 } from "#base/json64.ts";
 import { LOG_BUFFER_MAX_BYTES, LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import type { LogFields, Logger } from "#base/log.ts";
+import { currentRequestId } from "#base/request-scope.ts";
 import { makePrivateFolder } from "./private-folder.ts";
 import { isSecretField, scrub } from "./scrub.ts";
 
@@ -41,8 +42,8 @@ interface Sink {
 }
 
 /**
- * Opens a logger: each event is one line `{"level","time","event",…fields}` with RFC 3339 time in UTC. A full or broken disk never
- * stops the caller: lines that cannot be kept are dropped and counted in `log_lines_dropped`. Throws when the file cannot be opened.
+ * Opens a logger: each event is one line `{"level","time","event",…fields}` with RFC 3339 time in UTC, and the `request_id` of the
+ * request on whose behalf it happened. A full or broken disk never stops the caller: lines that cannot be kept are dropped and counted in `log_lines_dropped`. Throws when the file cannot be opened.
  */
 export function createLogger(options: LoggerOptions): ProcessLogger {
   const stream = pino.destination({
@@ -118,7 +119,12 @@ function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
     (level: LogLevel) =>
     (event: string, fields?: LogFields): void => {
       if (sink.isClosed || LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(sink.level)) return;
-      const all = fields === undefined ? inherited : { ...inherited, ...cleanFields(fields) };
+      const request = currentRequestId();
+      const all = {
+        ...inherited,
+        ...(request === undefined ? {} : { request_id: request }),
+        ...(fields === undefined ? {} : cleanFields(fields)),
+      };
       sink.write(level, all, cleanText(event));
     };
   return {

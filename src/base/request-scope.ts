@@ -1,0 +1,35 @@
+// The id of the request that is being worked on, known to everything that happens on its behalf without being handed along.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { randomBytes } from "node:crypto";
+import { REQUEST_ID_MAX_LENGTH } from "./limits.ts";
+
+/** Metadata that carries a request's id from client to FileServer to MetaServer, and back in the trailers of a refusal. */
+export const REQUEST_ID_HEADER = "x-request-id";
+
+const scope = new AsyncLocalStorage<string>();
+const FORM = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._:-]{7,${REQUEST_ID_MAX_LENGTH - 1}}$`);
+/** One draw for each process and a count behind it: ids are for finding, and need not be secret. */
+let prefix: string | undefined;
+let made = 0;
+
+/** Runs something on behalf of a request; what it starts stays within, also after it has returned. */
+export function withRequestId<T>(id: string, run: () => T): T {
+  return scope.run(id, run);
+}
+
+/** The id of the request on whose behalf this runs; undefined for what the process does by itself. */
+export function currentRequestId(): string | undefined {
+  return scope.getStore();
+}
+
+/** A new id, unlike all others with near certainty: 13 random characters of this process, and a count. */
+export function makeRequestId(): string {
+  prefix ??= randomBytes(8).readBigUInt64BE().toString(36).padStart(13, "0");
+  made++;
+  return `${prefix}-${made.toString(36)}`;
+}
+
+/** True for an id that may stand in a log: 8 to 64 letters, digits and `.` `_` `:` `-`. Whatever else a client sends is not taken over. */
+export function isRequestId(text: string): boolean {
+  return FORM.test(text);
+}
