@@ -8,5 +8,4 @@ import { setFlagsFromString } from "node:v8";
  */
 export function keepBuffersYoung(): void {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
-  setFlagsFromString("--external-memory-max-growing-factor=4");
 }
