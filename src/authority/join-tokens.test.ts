@@ -1,0 +1,112 @@
+// One-time tokens: used once, also by several at once, in time, for the id they are for, and never stored as they are.
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
+import { JoinTokens, parseJoinToken } from "./join-tokens.ts";
+
+const FINGERPRINT = "ab".repeat(32);
+const rejected = (error: unknown): boolean => isGroveError(error, "TOKEN_REJECTED");
+const badArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");
+
+async function setUp(t: TestContext): Promise<{ folder: string; clock: ManualClock; tokens: JoinTokens }> {
+  const folder = await mkdtemp(join(tmpdir(), "join-tokens-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const clock = new ManualClock();
+  return { folder, clock, tokens: new JoinTokens(folder, clock) };
+}
+
+test("a token is good once: of ten at the same time one gets it (D20)", async (t) => {
+  const { tokens, folder, clock } = await setUp(t);
+  const token = parseJoinToken(await tokens.make({ fingerprint: FINGERPRINT, id: "n1", lifetimeMs: 60_000 }));
+  assert.equal(token.fingerprint, FINGERPRINT);
+  assert.equal(token.id, "n1");
+  assert.equal(await tokens.check(token), "n1");
+  // Another process at the same folder.
+  const beside = new JoinTokens(folder, clock);
+  const uses = Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? tokens : beside).use(token));
+  const outcomes = await Promise.allSettled(uses);
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
+  for (const outcome of outcomes) if (outcome.status === "rejected") assert.ok(rejected(outcome.reason));
+  await assert.rejects(tokens.check(token), rejected);
+});
+
+test("a token ends at its time, and a wrong secret, an unknown selector and a used one are answered alike", async (t) => {
+  const { tokens, clock } = await setUp(t);
+  const token = parseJoinToken(
+    await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 60_000 }),
+  );
+  clock.advance(59_999);
+  assert.equal(await tokens.check(token), undefined);
+  const texts = new Set<string>();
+  const note = async (shown: { selector: string; secret: string }): Promise<void> => {
+    await assert.rejects(tokens.check(shown), (error) => {
+      assert.ok(rejected(error));
+      texts.add((error as Error).message);
+      return true;
+    });
+  };
+  await note({ ...token, secret: `${token.secret.slice(0, -1)}${token.secret.endsWith("A") ? "B" : "A"}` });
+  await note({ ...token, selector: "0".repeat(16) });
+  clock.advance(1);
+  await note(token);
+  assert.equal(texts.size, 1);
+});
+
+test("the folder holds the hash of a token and not the token, for its owner alone", async (t) => {
+  const { tokens, folder } = await setUp(t);
+  const token = parseJoinToken(
+    await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 }),
+  );
+  const [name = ""] = await readdir(join(folder, "tokens"));
+  const text = await readFile(join(folder, "tokens", name), "utf8");
+  assert.ok(!text.includes(token.secret));
+  const { stat } = await import("node:fs/promises");
+  assert.equal((await stat(join(folder, "tokens", name))).mode & 0o777, 0o600);
+  assert.equal((await stat(join(folder, "tokens"))).mode & 0o777, 0o700);
+});
+
+test("what is no token is refused without a word of it; lives beyond a week and ids that are none are refused", async (t) => {
+  const { tokens } = await setUp(t);
+  const good = await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 });
+  for (const text of [
+    "",
+    "gjt_",
+    good.slice(1),
+    `${good}.N1`,
+    `${good}.../x`,
+    "x".repeat(10_000),
+    `${good}\n${good}`,
+  ]) {
+    assert.throws(
+      () => parseJoinToken(text),
+      (error) => badArgument(error) && !(error as Error).message.includes(text === "" ? "\0" : text),
+    );
+  }
+  assert.equal(parseJoinToken(`  ${good}\n`).fingerprint, FINGERPRINT);
+  const order = { fingerprint: FINGERPRINT, id: undefined };
+  await tokens.make({ ...order, lifetimeMs: JOIN_TOKEN_LIFETIME_MAX_MS });
+  await assert.rejects(tokens.make({ ...order, lifetimeMs: JOIN_TOKEN_LIFETIME_MAX_MS + 1 }), badArgument);
+  await assert.rejects(tokens.make({ ...order, lifetimeMs: 0 }), badArgument);
+  await assert.rejects(tokens.make({ ...order, id: "../x", lifetimeMs: 1 }), badArgument);
+});
+
+test("ended tokens make room for new ones; more than a thousand do not wait", async (t) => {
+  const { tokens, folder, clock } = await setUp(t);
+  await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 });
+  const { copyFile } = await import("node:fs/promises");
+  const [first = ""] = await readdir(join(folder, "tokens"));
+  for (let index = 1; index < JOIN_TOKENS_MAX; index++) {
+    const name = `${index.toString(16).padStart(16, "0")}.json`;
+    await copyFile(join(folder, "tokens", first), join(folder, "tokens", name));
+  }
+  const order = { fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 };
+  await assert.rejects(tokens.make(order), (error) => isGroveError(error, "OVERLOADED"));
+  clock.advance(1_000);
+  await tokens.make(order);
+  assert.equal((await readdir(join(folder, "tokens"))).length, 1);
+});
