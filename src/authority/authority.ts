@@ -194,26 +194,31 @@ interface Order {
 }
 
 async function sign(order: Order, deps: AuthorityDeps): Promise<string> {
-  const id = checkedNodeId(order.request.id);
-  const names = order.request.names ?? [];
-  const addresses = order.request.addresses ?? [];
-  for (const name of names) checkName(name);
-  for (const address of addresses) {
-    if (isIP(address) === 0) throw new GroveError("BAD_ARGUMENT", "a certificate's address is an IP address");
-  }
-  checkKey(order.publicKey);
+  const { publicKey, request } = order;
+  checkNodeRequest(publicKey, request);
+  const { id, names = [], addresses = [] } = request;
   const { makeLeafCertificate } = await import("./certificate-maker.ts");
   const nowMs = deps.clock.wallMs();
   const lifetimeMs = deps.lifetimeMs ?? NODE_CERTIFICATE_LIFETIME_MS;
   const dnsNames = [...new Set([`${id}.cluster.local`, ...names])];
   return makeLeafCertificate(
     order.signer,
-    { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey: order.publicKey },
+    { commonName: id, dnsNames, ipAddresses: [...new Set(addresses)], publicKey },
     {
       notBefore: new Date(nowMs - Math.min(BACKDATE_MS, lifetimeMs / 10)),
       notAfter: new Date(Math.min(nowMs + lifetimeMs, order.authorityEndsMs)),
     },
   );
+}
+
+/** Throws BAD_ARGUMENT for an id, a name, an address or a key that no certificate is issued for. */
+export function checkNodeRequest(publicKey: Uint8Array, request: NodeCertificateRequest): void {
+  checkedNodeId(request.id);
+  for (const name of request.names ?? []) checkName(name);
+  for (const address of request.addresses ?? []) {
+    if (isIP(address) === 0) throw new GroveError("BAD_ARGUMENT", "a certificate's address is an IP address");
+  }
+  checkKey(publicKey);
 }
 
 /** Another node's name in a certificate would let it speak for that node; wildcards would let it speak for all. */

@@ -331,7 +331,7 @@ export const JOIN_FAILURES_PER_MINUTE_PER_ADDRESS = 5;
 /** Wrong join tokens per minute from everywhere. */
 export const JOIN_FAILURES_PER_MINUTE = 60;
 /** Renewals of one node's certificate per hour. */
-export const RENEWALS_PER_HOUR_PER_NODE = 60;
+export const RENEWALS_PER_HOUR_PER_NODE = 20;
 /** DNS names and addresses that a node may ask for in its certificate, each. */
 export const CERTIFICATE_NAMES_MAX = 16;
 /** Files that one command of the storage writer marks as damaged; further ones that share a chunk follow in the next. */

@@ -1,6 +1,6 @@
 // How nodes come by certificates: the first one by a one-time token, each next one by the one before (D20).
 import { createPublicKey, X509Certificate } from "node:crypto";
-import type { Authority, NodeCertificateRequest } from "#authority/authority.ts";
+import { type Authority, checkNodeRequest, type NodeCertificateRequest } from "#authority/authority.ts";
 import { JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
 import { signAgain } from "#authority/sign-again.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -113,6 +113,7 @@ async function checkedOrder(
     );
   }
   const publicKey = await requestedKey(request.certificateRequest);
+  checkNodeRequest(publicKey, { id, names, addresses });
   if (grantedId === undefined) await requireFreeId(id, publicKey, deps, authority);
   return { publicKey, request: { id, names, addresses } };
 }

@@ -16,6 +16,7 @@ import type { ServerTls } from "#grpc/server.ts";
 import { type Code, StatusError } from "#grpc/status.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { MetaCertificates } from "./certificates.ts";
 import { startMetaServer } from "./meta-server.ts";
 
 /** A MetaServer under test. */
@@ -40,10 +41,15 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
 /** Starts one; plain and in mock mode unless it is given certificates. */
 export async function startForTest(
   t: TestContext,
-  options: { readonly tls?: ServerTls; readonly clock?: ManualClock } = {},
+  options: {
+    readonly tls?: ServerTls;
+    readonly clock?: ManualClock;
+    readonly certificates?: MetaCertificates;
+  } = {},
 ): Promise<MetaServerUnderTest> {
   const clock = options.clock ?? new ManualClock();
-  const mock = options.tls === undefined;
+  const tls = options.certificates?.served() ?? options.tls;
+  const mock = tls === undefined;
   const folder = await temporaryFolder(t);
   const directory = await openDirectory(`sqlite:${join(folder, "metadata.db")}`, { clock });
   const logged: MetaServerUnderTest["logged"] = [];
@@ -56,7 +62,8 @@ export async function startForTest(
     clock,
     log,
     listen: { host: "127.0.0.1", port: 0 },
-    tls: options.tls,
+    tls,
+    certificates: options.certificates,
     mock,
     reflection: true,
   });
