@@ -171,10 +171,17 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["commander", "oidc-provider", "zod"],
     builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:tls"],
   },
+  doctor: {
+    floor: 4,
+    holds: "`grove doctor`: what is wrong with a client machine or a server's host, and what to do about it",
+    imports: [...PROCESS_ROOM, "identity", "quota", "directory", "fileserver", "client"],
+    packages: ["commander"],
+    builtins: [...FILES, "node:net", "node:tls"],
+  },
   bin: {
     floor: 5,
     holds: "argv and environment in, exit code out",
-    imports: ["base", "fileserver", "metaserver", "client", "devcluster"],
+    imports: ["base", "fileserver", "metaserver", "client", "devcluster", "doctor"],
     packages: ["commander"],
     builtins: [],
   },

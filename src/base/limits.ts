@@ -340,3 +340,5 @@ export const DAMAGED_FILES_PER_COMMAND = 512;
 export const DAMAGED_FILES_LISTED = 100;
 /** Damaged chunks and files whose marking may be under way at once; what is found beyond them is found again by the next look. */
 export const DAMAGE_REPORTS_IN_FLIGHT = 1_024;
+/** Longest time that one check of `grove doctor` may take; all run at once. */
+export const DOCTOR_CHECK_TIMEOUT_MS = 5_000;

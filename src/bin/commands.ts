@@ -194,6 +194,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     title: "More",
     commands: [
       {
+        name: "doctor",
+        summary: "Look for what is wrong here, and say what to do about it",
+        load: () => import("#doctor/command.ts"),
+      },
+      {
         name: "completion",
         summary: "Print the completion script for bash, zsh or fish",
         load: () => import("#client/completion-command.ts"),

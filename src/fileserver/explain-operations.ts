@@ -1,4 +1,6 @@
 // Why an operation would be allowed or refused: the steps of policy, path, quota and reserve, taken as operations take them (spec 5.4).
+import { formatBytes } from "#base/bytes.ts";
+import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import type { Permission } from "#policy/decide.ts";
@@ -29,6 +31,8 @@ export interface Explained {
   readonly steps: Step[];
   readonly username: string;
   readonly owner: string;
+  /** This server's clock. */
+  readonly nowMs: bigint;
 }
 
 /** What is asked: the permission, and for a write how many bytes it would add. */
@@ -43,6 +47,7 @@ export interface ExplainDeps {
   readonly access: Access;
   readonly ledger: QuotaLedger;
   readonly meter: OperationMeter;
+  readonly clock: Pick<Clock, "wallMs">;
 }
 
 /** Answers `grove why`. */
@@ -61,6 +66,7 @@ export class ExplainOperations {
     return this.#deps.meter.now("read", () => {
       const { username } = caller.identity;
       const owner = this.#deps.access.ownerOf(caller.identity, question.root);
+      const nowMs = BigInt(Math.floor(this.#deps.clock.wallMs()));
       const steps: Step[] = [{ check: "identity", passed: true, text: `you are ${username}` }];
       try {
         this.#walk(caller, question, owner, steps);
@@ -74,9 +80,10 @@ export class ExplainOperations {
           steps,
           username,
           owner,
+          nowMs,
         };
       }
-      return { allowed: true, reason: "", message: "", metadata: {}, steps, username, owner };
+      return { allowed: true, reason: "", message: "", metadata: {}, steps, username, owner, nowMs };
     });
   }
 
@@ -133,12 +140,16 @@ export class ExplainOperations {
     const { root } = reached.resolution;
     const holding = this.#deps.ledger.open({ owner: root.owner, usage: root.usage });
     const whose = reached.isOwner ? "your quota" : `the quota of ${root.owner}, who pays,`;
-    const bytes = `${question.addBytes} bytes`;
+    const bytes = question.addBytes === 0n ? "it" : formatBytes(question.addBytes);
     try {
       if (makesEntry(reached)) holding.checkCreate(question.addBytes);
       holding.reserve(question.addBytes);
       steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
-      steps.push({ check: "reserve", passed: true, text: "the disk has room for them above its reserve" });
+      steps.push({
+        check: "reserve",
+        passed: true,
+        text: `the disk has room for ${bytes} above its reserve`,
+      });
     } catch (error) {
       if (isGroveError(error, "QUOTA_EXCEEDED")) {
         steps.push({ check: "quota", passed: false, text: `${whose} has no room for ${bytes}` });
@@ -147,7 +158,7 @@ export class ExplainOperations {
         steps.push({
           check: "reserve",
           passed: false,
-          text: "the disk has no room for them above its reserve",
+          text: `the disk has no room for ${bytes} above its reserve`,
         });
       }
       throw error;

@@ -148,7 +148,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
-    explanations: new ExplainOperations({ storage, access, ledger, meter }),
+    explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
     ...accountOperations(deps, { access, roots, usage, limits }),
     uploads: {
       storage,

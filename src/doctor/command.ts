@@ -1,0 +1,178 @@
+// The command `grove doctor`: what is wrong on this machine, as a client or as a server's host, and what to do about it.
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { Command, InvalidArgumentError } from "commander";
+import { parseBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
+import { FILESERVER_PORT } from "#base/limits.ts";
+import { formatHostPort, parseHostPort } from "#base/node-id.ts";
+import type { ClientContext } from "#client/client-context.ts";
+import { ClientError, localFailure } from "#client/client-error.ts";
+import { type ClientFlags, withClientFlags } from "#client/client-flags.ts";
+import { type CommandHost, processHost } from "#client/command-host.ts";
+import { parseAddresses } from "#client/profile.ts";
+import { type Environment, readIdentitySettings } from "#identity/settings.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { certificateFilesCheck } from "./certificates.ts";
+import { clientChecks } from "./client-checks.ts";
+import { clusterFileChecks } from "./cluster-file-checks.ts";
+import { environmentCheck } from "./environment-checks.ts";
+import { type Check, runChecks } from "./finding.ts";
+import {
+  diskCheck,
+  folderCheck,
+  nodeCheck,
+  portRuleCheck,
+  quotaFileCheck,
+  storeCheck,
+} from "./host-checks.ts";
+import { providerChecks } from "./provider-checks.ts";
+import { countStates, reportJson, reportLines } from "./report.ts";
+import { serverCheck, type Trust } from "./server-probe.ts";
+
+interface DoctorFlags extends ClientFlags {
+  readonly data?: string;
+  readonly cluster?: string;
+  readonly listen?: string;
+  readonly meta?: string;
+  readonly reserve?: bigint;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+  readonly envFile?: string;
+}
+
+/** Makes the parser of `grove doctor`. */
+export function command(host: CommandHost = processHost()): Command {
+  return withClientFlags(
+    new Command("doctor")
+      .description(
+        "Look for what is wrong: on a machine that uses a cluster, or with -data or -cluster on a host of one. Each check says what it " +
+          "saw and what to do. Nothing is changed, no secret is shown; the exit code is 0 when nothing failed.",
+      )
+      .option("--data <folder>", "look at the FileServer or MetaServer that keeps its data there")
+      .option("--cluster <file>", "look at all that 'grove up' runs: its cluster.json")
+      .option(
+        "--listen <host:port>",
+        `where the FileServer listens (default: 127.0.0.1:${FILESERVER_PORT})`,
+        parseListen,
+      )
+      .option("--meta <url>", "metadata store (default: metadata.db in the data folder of a MetaServer)")
+      .option("--reserve <bytes>", "the FileServer's reserve, when it is not 20 GiB", parseReserve)
+      .option("--tls-cert <file>", "the server's certificate; with -tls_key and -tls_ca")
+      .option("--tls-key <file>", "its key")
+      .option("--tls-ca <file>", "the cluster's authority")
+      .option(
+        "--env-file <file>",
+        "the servers' variables as NAME=VALUE lines (default: those of this shell)",
+      ),
+    [
+      ["grove doctor", "why can I not sign in, or not reach my files?"],
+      ["sudo -u grove grove doctor -data /srv/grove", "a FileServer's host"],
+      ["grove doctor -cluster grove-data/cluster.json", "what 'grove up' runs"],
+    ],
+  ).action((flags: DoctorFlags) =>
+    host.run("doctor", flags, async (context) => {
+      const findings = await runChecks(await checksOf(context, flags));
+      if (context.isJson) await context.printJson(reportJson(findings));
+      else await context.print(...reportLines(findings));
+      return countStates(findings).failed > 0 ? 1 : 0;
+    }),
+  );
+}
+
+async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Check[]> {
+  if (flags.cluster !== undefined)
+    return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
+  if (flags.data === undefined && flags.meta === undefined) return clientChecks(context);
+  const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
+  return hostChecks(flags, env);
+}
+
+/** The checks of a server that this machine runs, by the flags and variables that it was started with. */
+async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]> {
+  const folder = flags.data === undefined ? undefined : resolve(flags.data);
+  const isMeta = folder === undefined || existsSync(join(folder, "metadata.db"));
+  const trust = await trustOf(flags);
+  const metaservers = flags.metaserver === undefined ? [] : parseAddresses(flags.metaserver);
+  const store =
+    flags.meta ?? (isMeta && folder !== undefined ? `sqlite:${join(folder, "metadata.db")}` : undefined);
+  return [
+    ...(folder === undefined ? [] : [folderCheck(folder), diskCheck(folder, isMeta ? 0n : flags.reserve)]),
+    ...(isMeta || folder === undefined ? [] : fileserverChecks(flags, folder, env, trust)),
+    ...(store === undefined ? [] : [storeCheck(store)]),
+    ...metaservers.map((address) =>
+      serverCheck("metaserver", address, MetaServer.typeName, trust ?? { ca: undefined, mock: true }),
+    ),
+    ...certificateChecks(flags),
+    ...providerChecksOf(env),
+    environmentCheck(env),
+  ];
+}
+
+function fileserverChecks(
+  flags: DoctorFlags,
+  folder: string,
+  env: Environment,
+  trust: Trust | undefined,
+): Check[] {
+  const address = flags.listen ?? `127.0.0.1:${FILESERVER_PORT}`;
+  const token = env["SVC_METRICS_TOKEN"];
+  return [
+    quotaFileCheck(folder),
+    portRuleCheck(address),
+    ...(trust === undefined ? [] : [serverCheck("fileserver", address, FileServer.typeName, trust)]),
+    nodeCheck(`fileserver on ${address}`, address, token === "" ? undefined : token),
+  ];
+}
+
+/** Undefined when no authority is given: whether the servers speak TLS is then not known, and their plain metrics tell how they fare. */
+async function trustOf(flags: DoctorFlags): Promise<Trust | undefined> {
+  const path = flags.tlsCa ?? flags.ca;
+  return path === undefined ? undefined : { ca: await readText(path), mock: false };
+}
+
+function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
+  if (tlsCert === undefined && tlsKey === undefined) return [];
+  if (tlsCert === undefined || tlsKey === undefined || tlsCa === undefined) {
+    throw new ClientError("USAGE", "-tls_cert, -tls_key and -tls_ca go together");
+  }
+  return [certificateFilesCheck({ cert: tlsCert, key: tlsKey, ca: tlsCa }, () => systemClock.wallMs())];
+}
+
+/** What is wrong with the variables themselves is told by their own check. */
+function providerChecksOf(env: Environment): Check[] {
+  try {
+    const { issuer, tokeninfoUrl, mock } = readIdentitySettings(env);
+    return mock ? [] : providerChecks({ issuer, tokeninfoUrl });
+  } catch {
+    return [];
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+}
+
+function parseListen(text: string): string {
+  try {
+    const { host, port } = parseHostPort(text.startsWith(":") ? `127.0.0.1${text}` : text);
+    // A server that listens everywhere is asked here.
+    return formatHostPort({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
+  } catch {
+    throw new InvalidArgumentError("write host:port.");
+  }
+}
+
+function parseReserve(text: string): bigint {
+  const bytes = parseBytes(text);
+  if (bytes === undefined) throw new InvalidArgumentError('write bytes, or "20GiB".');
+  return bytes;
+}

@@ -1,0 +1,306 @@
+// What can be wrong on a server's host: its data folder, disk, ports, the running node's own numbers, and its metadata store.
+import { readFile, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { formatBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { parse64, parseU64 } from "#base/json64.ts";
+import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
+import { parseHostPort } from "#base/node-id.ts";
+import { openDirectory } from "#directory/open-directory.ts";
+import { clockFinding } from "./clock-finding.ts";
+import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
+import { listensBeyondLoopback } from "./listening-sockets.ts";
+import { getJson, metricsUrlOf } from "./server-probe.ts";
+
+/** Ports below this need a privilege. */
+const FIRST_FREE_PORT = 1_024;
+/** Free inodes below which a disk is as good as full. */
+const INODES_LOW = 100_000;
+/** Space above the reserve below which the trash is purged early (D14): the disk is about to be full. */
+const SPACE_LOW_BYTES: bigint = 5n * 1_073_741_824n;
+
+/** Files of a FileServer's data folder that nobody else may read. */
+const PRIVATE_FILES = ["inodes.db", "quota_config.json", "identity.json"];
+
+/** Whether a data folder is there and its owner's alone. */
+export function folderCheck(folder: string): Check {
+  const name = `data ${folder}`;
+  return {
+    name,
+    async run() {
+      const found = await stat(folder).catch(
+        (error: unknown) => (error as NodeJS.ErrnoException).code ?? "?",
+      );
+      if (typeof found === "string") {
+        const todo =
+          found === "ENOENT"
+            ? "Check -data; a server makes its folder when it first starts."
+            : "Run this as the user that the server runs as.";
+        return [failed(name, `cannot be read (${found})`, todo)];
+      }
+      if (!found.isDirectory()) return [failed(name, "is no folder", "Check -data.")];
+      const own = process.getuid?.();
+      const findings: Finding[] = [];
+      if ((found.mode & 0o077) !== 0) {
+        findings.push(
+          failed(
+            name,
+            "others on this machine may enter it",
+            `Make it the server's alone: chmod 700 '${folder}'`,
+          ),
+        );
+      }
+      for (const file of PRIVATE_FILES) {
+        const inside = await stat(join(folder, file)).catch(() => undefined);
+        if (inside !== undefined && inside.uid !== found.uid) {
+          findings.push(
+            failed(
+              name,
+              `${file} in it belongs to another user than the folder`,
+              `Give it back: chown --reference='${folder}' '${join(folder, file)}'`,
+            ),
+          );
+        }
+      }
+      if (own !== undefined && own !== 0 && own !== found.uid) {
+        findings.push(
+          warning(name, "belongs to another user than you", "Run this as the user that the server runs as."),
+        );
+      }
+      return findings.length > 0 ? findings : [ok(name, "is there, and its owner's alone")];
+    },
+  };
+}
+
+/** Whether the disk has room above the reserve, and inodes (spec 4.6.3). */
+export function diskCheck(folder: string, reserveBytes: bigint = DISK_RESERVE_BYTES): Check {
+  const name = `disk of ${folder}`;
+  return {
+    name,
+    async run() {
+      const disk = await statfs(folder, { bigint: true });
+      const freeBytes = disk.bavail * disk.bsize;
+      const kept = reserveBytes === 0n ? "" : `, ${formatBytes(reserveBytes)} of them the reserve`;
+      const room = `${formatBytes(freeBytes)} are free${kept}`;
+      const findings: Finding[] = [];
+      if (freeBytes <= reserveBytes) {
+        findings.push(
+          failed(name, `${room}: nothing can be written`, "Make room, or move the data to a larger disk."),
+        );
+      } else if (freeBytes - reserveBytes < SPACE_LOW_BYTES) {
+        findings.push(warning(name, room, "Make room soon: trash is being purged for space."));
+      } else findings.push(ok(name, room));
+      // A file system that makes inodes as they are needed says 0 of 0.
+      if (disk.files > 0n && disk.ffree < BigInt(INODES_LOW)) {
+        const what = `${disk.ffree} inodes are left`;
+        const todo = "Delete small files, or move the data to a disk with more inodes.";
+        findings.push(disk.ffree === 0n ? failed(name, what, todo) : warning(name, what, todo));
+      }
+      return findings;
+    },
+  };
+}
+
+/** Whether the quota file can be read (spec 2.1). */
+export function quotaFileCheck(folder: string): Check {
+  const name = "quota_config.json";
+  const todo = "Put back the generation before (quota_config.json.previous) or one from a backup.";
+  return {
+    name,
+    async run() {
+      let text: string;
+      try {
+        text = await readFile(join(folder, name), "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT")
+          return [ok(name, "is not there: everybody has the default quota")];
+        return [failed(name, errorText(error), todo)];
+      }
+      try {
+        const { quotas } = parse64(text) as { quotas: Record<string, unknown> };
+        const values = Object.values(quotas);
+        if (values.some((value) => parseU64(value) === undefined))
+          return [failed(name, "holds something that is no quota", todo)];
+        return [ok(name, `holds ${values.length} quota${values.length === 1 ? "" : "s"}`)];
+      } catch {
+        return [failed(name, "cannot be understood", todo)];
+      }
+    },
+  };
+}
+
+/** The rule of T6: the metrics port is the gRPC port minus 41000. */
+export function portRuleCheck(address: string): Check {
+  const name = `port of ${address}`;
+  return {
+    name,
+    run() {
+      const { port } = parseHostPort(address);
+      const metrics = port - METRICS_PORT_OFFSET;
+      const todo = `Take a gRPC port from ${METRICS_PORT_OFFSET + FIRST_FREE_PORT} up, such as 50051.`;
+      if (metrics < 1)
+        return Promise.resolve([
+          failed(name, `leaves no metrics port: it must be above ${METRICS_PORT_OFFSET}`, todo),
+        ]);
+      if (metrics < FIRST_FREE_PORT) {
+        return Promise.resolve([warning(name, `its metrics port ${metrics} needs a privilege`, todo)]);
+      }
+      return Promise.resolve([ok(name, `leaves metrics on ${metrics}`)]);
+    },
+  };
+}
+
+/** What a running FileServer says of itself: readiness, drift, clock, and whom its metrics tell about users (T8). */
+export function nodeCheck(name: string, address: string, metricsToken: string | undefined): Check {
+  const url = metricsUrlOf(address);
+  return {
+    name,
+    async run(signal) {
+      let ready: Awaited<ReturnType<typeof getJson>>;
+      try {
+        ready = await getJson(`${url}/ready`, signal);
+      } catch (error) {
+        return [
+          failed(
+            name,
+            `its metrics do not answer on ${url} (${errorText(error)})`,
+            "See that it runs, that -listen is the server's, and what its log says.",
+          ),
+        ];
+      }
+      const findings = [readyFinding(name, ready.body)];
+      if (ready.dateMs !== undefined) {
+        // Its header holds whole seconds, the fraction cut off.
+        findings.push(clockFinding(`clock of ${name}`, ready.dateMs + 500 - Date.now()));
+      }
+      const { body } = await getJson(`${url}/metrics`, signal, metricsToken);
+      findings.push(...metricsFindings(name, body));
+      const bare = metricsToken === undefined ? body : (await getJson(`${url}/metrics`, signal)).body;
+      findings.push(exposureFinding(name, address, "per_user_storage" in bare));
+      return findings;
+    },
+  };
+}
+
+function readyFinding(name: string, body: Readonly<Record<string, unknown>>): Finding {
+  if (body["ready"] === true) return ok(name, "runs, and takes calls");
+  const reasons = Array.isArray(body["reasons"])
+    ? body["reasons"].map(String).join("; ")
+    : "without a reason";
+  const isBroken = reasons.includes("storage failed") || reasons.includes("fenced");
+  return isBroken
+    ? failed(name, `takes no calls: ${reasons}`, "Look at its disk and its log, then restart it.")
+    : warning(name, `takes no calls at present: ${reasons}`, "Wait, or look at its log.");
+}
+
+function metricsFindings(name: string, body: Readonly<Record<string, unknown>>): Finding[] {
+  const findings: Finding[] = [];
+  const drift = parseU64(body["quota_drift_bytes"]);
+  if (drift === 0n) findings.push(ok(`drift of ${name}`, "its counters agree with its files"));
+  else if (drift !== undefined) {
+    findings.push(
+      failed(
+        `drift of ${name}`,
+        `its counters are ${formatBytes(drift)} off its files`,
+        "Stop it and run: grove fsck -data DIR -repair",
+      ),
+    );
+  }
+  const skewMs = body["clock_skew_ms"];
+  if (typeof skewMs === "number") findings.push(clockFinding(`metaserver's clock (seen by ${name})`, skewMs));
+  const daysLeft = body["cert_days_left"];
+  if (typeof daysLeft === "number") {
+    const what = `the certificate in use has ${Math.floor(daysLeft)} days left`;
+    const certificate = `certificate of ${name}`;
+    findings.push(
+      daysLeft < 0
+        ? failed(certificate, what, "Renew it.")
+        : daysLeft < 14
+          ? warning(certificate, what, "Renew it.")
+          : ok(certificate, what),
+    );
+  }
+  const [free, reserve] = [parseU64(body["disk_free_bytes"]), parseU64(body["reserve_bytes"])];
+  if (free !== undefined && reserve !== undefined && free <= reserve) {
+    findings.push(
+      failed(
+        `disk of ${name}`,
+        `${formatBytes(free)} are free, which is not above its reserve of ${formatBytes(reserve)}: nothing can be written`,
+        "Make room, or move the data to a larger disk.",
+      ),
+    );
+  }
+  if (body["storage_failed"] === true)
+    findings.push(
+      failed(
+        `storage of ${name}`,
+        "a flush to its disk has failed",
+        "Look at the disk (dmesg), then restart the FileServer.",
+      ),
+    );
+  return findings;
+}
+
+function exposureFinding(name: string, address: string, tellsOfUsers: boolean): Finding {
+  const what = `metrics of ${name}`;
+  if (!tellsOfUsers) return ok(what, "tell of single users only with SVC_METRICS_TOKEN");
+  const { port } = parseHostPort(address);
+  const isOpen =
+    listensBeyondLoopback(port - METRICS_PORT_OFFSET) ?? !/^(?:127\.|localhost|\[?::1)/.test(address);
+  if (!isOpen) return ok(what, "can be read from this machine only");
+  return warning(
+    what,
+    "tell whoever reaches the port how much every user stores",
+    "Set SVC_METRICS_TOKEN, or close the port to the outside.",
+  );
+}
+
+/** Whether the metadata store can be used (D19). The URL is never shown: it may hold a password. */
+export function storeCheck(url: string): Check {
+  const name = "metadata store";
+  return {
+    name,
+    async run() {
+      const path = /^sqlite:(.+)$/s.exec(url)?.[1];
+      // Opening would make it, and a check changes nothing.
+      if (path !== undefined && (await stat(path).catch(() => undefined)) === undefined) {
+        return [
+          failed(
+            name,
+            `${path} is not there`,
+            "Check -data and -meta; the metaserver makes it when it first starts.",
+          ),
+        ];
+      }
+      try {
+        const directory = await openDirectory(url, { clock: systemClock });
+        try {
+          const nodes = await directory.nodes();
+          const live = nodes.filter((node) => node.live).length;
+          const what = `answers; ${live} of ${nodes.length} nodes live`;
+          return live < nodes.length
+            ? [
+                warning(
+                  name,
+                  what,
+                  `Not heard of for 30 s: ${nodes
+                    .filter((node) => !node.live)
+                    .map((node) => node.fsId)
+                    .join(", ")}`,
+                ),
+              ]
+            : [ok(name, what)];
+        } finally {
+          await directory.close();
+        }
+      } catch (error) {
+        if (path !== undefined && isGroveError(error, "STORE_UNAVAILABLE")) {
+          return [ok(name, "is held by a running metaserver, which answers for it")];
+        }
+        return [failed(name, errorText(error), "See that the database runs and that -meta names it.")];
+      }
+    },
+  };
+}
