@@ -61,7 +61,7 @@ export class TrashKeeper {
     void this.expire();
   }
 
-  /** Purges what is older than the retention, of all roots. Does nothing while another purge runs. */
+  /** Purges what is older than the retention, of all roots. While another purge runs, waits for that one instead. */
   expire(): Promise<void> {
     return this.#alone(async () => {
       await this.#expire();
@@ -81,7 +81,8 @@ export class TrashKeeper {
   }
 
   async #alone(purge: () => Promise<void>): Promise<void> {
-    if (this.#running !== undefined || this.#isStopped || this.#deps.storage.failure !== undefined) return;
+    if (this.#running !== undefined) return this.#running;
+    if (this.#isStopped || this.#deps.storage.failure !== undefined) return;
     this.#running = purge()
       .catch((error: unknown) => {
         this.#deps.log.error("trash_purge_failed", { error: errorText(error) });

@@ -44,6 +44,14 @@ export class TrashOperations {
         const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
           this.#deps.storage.trash({ ...context, inodeId: inode.id }),
         );
+        for (const { names, username } of item.formerShares) {
+          this.#deps.audit({
+            act: "share.remove",
+            actor: caller.identity.username,
+            subject: `${reached.owner}:${[item.originalPath, ...names].join("/")}`,
+            detail: { user: username, trash_id: item.id },
+          });
+        }
         return { item: this.#message({ ...item, parentExists: true }) };
       }),
     );
