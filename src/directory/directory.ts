@@ -130,6 +130,12 @@ export interface SharedRoot extends LocatedRoot {
   readonly path: string;
 }
 
+/** A path in a root. */
+export interface SharePlace {
+  readonly owner: string;
+  readonly path: string;
+}
+
 /** One RootShare (granted) or RootUnshare (not granted) of a node. */
 export interface GrantChange extends Grant {
   readonly owner: string;
@@ -185,12 +191,18 @@ export interface Directory {
   /** Where a root lives, without placing it. */
   findRoot(owner: string): Promise<LocatedRoot | undefined>;
 
-  /** What others share with a user, by owner and path; at most 1000. */
-  rootsSharedWith(user: string): Promise<SharedRoot[]>;
+  /** What others share with a user, by owner and path, from behind a place on: one page of at most 1000. */
+  rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]>;
+
+  /**
+   * The deepest path on the way to a place that the root's owner shares with the user; where none covers it, the place itself if something
+   * below it is shared; else undefined, after the same work whether or not there is such a root (D1).
+   */
+  sharedRoot(user: string, place: SharePlace): Promise<SharedRoot | undefined>;
 
   /**
    * Records a grant or its end and tells whether that was news: an older version never overwrites a newer one (F-03). Throws FENCED,
-   * and WRONG_NODE when the root does not live on the calling node.
+   * STARTING while the node has no lease, and WRONG_NODE when the root does not live on the calling node.
    */
   setGrant(change: GrantChange): Promise<boolean>;
 

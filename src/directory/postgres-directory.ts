@@ -22,6 +22,7 @@ import type {
   NodeRecord,
   NodeRegistration,
   SharedRoot,
+  SharePlace,
   StoreState,
   Subject,
 } from "./directory.ts";
@@ -155,8 +156,12 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#read, (now) => commands.findRoot(now, owner));
   }
 
-  rootsSharedWith(user: string): Promise<SharedRoot[]> {
-    return this.#run(this.#read, (now) => commands.rootsSharedWith(now, user));
+  rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]> {
+    return this.#run(this.#read, (now) => commands.rootsSharedWith(now, user, after));
+  }
+
+  sharedRoot(user: string, place: SharePlace): Promise<SharedRoot | undefined> {
+    return this.#run(this.#read, (now) => commands.sharedRoot(now, user, place));
   }
 
   setGrant(change: GrantChange): Promise<boolean> {

@@ -92,11 +92,14 @@ function* recordRoots(fsId: string, roots: readonly HeldRoot[], nowWallMs: numbe
   );
 }
 
-/** The list replaces every grant up to its version; a newer one came by a message of its own and stays. */
+/**
+ * The list replaces every grant up to its version, ended ones too: what is older than a registration counts no more. A newer one came by a
+ * message of its own and stays.
+ */
 function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
   const version = "(SELECT r.version FROM roots r WHERE r.owner = grants.owner)";
   yield* run(
-    `UPDATE grants SET granted = 0, version = ${version}
+    `DELETE FROM grants
      WHERE owner IN (${roots.map(() => "?").join(", ")}) AND version <= ${version}`,
     ...roots.map(({ owner }) => owner),
   );

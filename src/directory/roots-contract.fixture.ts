@@ -199,7 +199,16 @@ export function testRoots(contract: Contract): void {
       }));
       await directory.register(registration("a", { roots }));
       assert.equal((await directory.nodes())[0]?.rootCount, 1_200);
-      assert.equal((await directory.rootsSharedWith("v@example.com")).length, 1_000);
+      const first = await directory.rootsSharedWith("v@example.com");
+      const rest = await directory.rootsSharedWith("v@example.com", first.at(-1));
+      assert.deepEqual([first.length, rest.length], [1_000, 200]);
+      assert.equal(new Set([...first, ...rest].map(({ owner }) => owner)).size, 1_200);
+      const last = rest.at(-1)?.owner ?? "";
+      const found = await directory.sharedRoot("v@example.com", {
+        owner: last,
+        path: `/${last.slice(1, -12)}`,
+      });
+      assert.equal(found?.rootId, `ROOT-${last.slice(1, -12)}`, "also what no first page would show");
       assert.deepEqual((await directory.register(registration("a", { roots }))).conflicts, []);
       const fewer = roots.map((root) => ({ ...root, version: 3n, grants: [] }));
       await directory.register(registration("a", { roots: fewer }));
@@ -232,6 +241,58 @@ export function testRoots(contract: Contract): void {
       await again.register(registration("a", { roots }));
       assert.equal(await again.admitSubject("u@example.com", person("2")), true);
       assert.equal(await again.admitSubject("u@example.com", person("1")), false);
+    },
+  );
+
+  contract(
+    "the way to a place is found by the deepest share on it, or by one below it (D19)",
+    async ({ directory }) => {
+      const owner = "u@example.com";
+      const grants = ["/a", "/a/b", "/a b", "/x/y"].map((path) => ({ path, user: "v@example.com" }));
+      await directory.register(registration("a", { roots: [{ owner, rootId: "R", version: 1n, grants }] }));
+      const way = async (path: string, user = "v@example.com"): Promise<string | undefined> => {
+        const found = await directory.sharedRoot(user, { owner, path });
+        if (found !== undefined) assert.deepEqual([found.owner, found.rootId, found.fsId], [owner, "R", "a"]);
+        return found?.path;
+      };
+      assert.equal(await way("/a"), "/a");
+      assert.equal(await way("/a/c"), "/a");
+      assert.equal(await way("/a/b/c"), "/a/b");
+      assert.equal(await way("/a b"), "/a b");
+      assert.equal(await way("/"), "/");
+      assert.equal(await way("/x"), "/x");
+      assert.equal(await way("/ab"), undefined);
+      assert.equal(await way("/x/z"), undefined);
+      assert.equal(await way("/a", "w@example.com"), undefined);
+      assert.equal(
+        await directory.sharedRoot("v@example.com", { owner: "w@example.com", path: "/" }),
+        undefined,
+      );
+    },
+  );
+
+  contract(
+    "a node without a lease tells nothing of its shares until it beats again (D19)",
+    async (store, clock) => {
+      const { directory } = store;
+      const owner = "u@example.com";
+      await directory.register(
+        registration("a", { roots: [{ owner, rootId: "R", version: 1n, grants: [] }] }),
+      );
+      const grant = { owner, path: "/docs", user: "v@example.com", version: 2n, granted: true };
+      const change = { ...grant, node: { fsId: "a", epoch: 1, speaker: MOCK } };
+      clock.advance(NODE_LEASE_MS);
+      await refused("STARTING", directory.setGrant(change));
+      await directory.heartbeat(beat("a", 1));
+      assert.equal(await directory.setGrant(change), true);
+      // What is older than the state that a registration has told counts no more, and leaves nothing behind.
+      await directory.register(
+        registration("a", { roots: [{ owner, rootId: "R", version: 5n, grants: [] }] }),
+      );
+      const late = { ...change, node: { ...change.node, epoch: 2 } };
+      assert.equal(await directory.setGrant({ ...late, version: 4n }), false);
+      assert.deepEqual(await directory.rootsSharedWith("v@example.com"), []);
+      assert.equal(await directory.setGrant({ ...late, version: 5n }), true);
     },
   );
 

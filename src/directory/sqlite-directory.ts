@@ -14,6 +14,7 @@ import type {
   NodeRecord,
   NodeRegistration,
   SharedRoot,
+  SharePlace,
   StoreState,
   Subject,
 } from "./directory.ts";
@@ -109,8 +110,12 @@ class SqliteDirectory implements Directory {
     return this.#call("findRoot", owner);
   }
 
-  rootsSharedWith(user: string): Promise<SharedRoot[]> {
-    return this.#call("rootsSharedWith", user);
+  rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]> {
+    return this.#call("rootsSharedWith", user, after);
+  }
+
+  sharedRoot(user: string, place: SharePlace): Promise<SharedRoot | undefined> {
+    return this.#call("sharedRoot", user, place);
   }
 
   setGrant(change: GrantChange): Promise<boolean> {

@@ -11,6 +11,7 @@ import type {
   NodeRecord,
   NodeRegistration,
   SharedRoot,
+  SharePlace,
   Subject,
 } from "./directory.ts";
 import { lockFile } from "./file-lock.ts";
@@ -93,8 +94,12 @@ export class SqliteStore {
     return this.#read(commands.findRoot(this.#moment(now), owner));
   }
 
-  rootsSharedWith(now: Now, user: string): SharedRoot[] {
-    return this.#read(commands.rootsSharedWith(this.#moment(now), user));
+  rootsSharedWith(now: Now, user: string, after?: SharePlace): SharedRoot[] {
+    return this.#read(commands.rootsSharedWith(this.#moment(now), user, after));
+  }
+
+  sharedRoot(now: Now, user: string, place: SharePlace): SharedRoot | undefined {
+    return this.#read(commands.sharedRoot(this.#moment(now), user, place));
   }
 
   setGrant(now: Now, change: GrantChange): boolean {

@@ -1,6 +1,6 @@
 // The commands of the metadata store, as plans that every database runs; each is one transaction (D19).
 import { GroveError } from "#base/errors.ts";
-import { NODES_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
+import { GRANTS_PER_ROOT, NODES_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type {
@@ -13,6 +13,7 @@ import type {
   NodeRecord,
   NodeRegistration,
   SharedRoot,
+  SharePlace,
   Subject,
 } from "./directory.ts";
 import { mayHold, maySpeak, type NodeRow, requireEpoch, toNodeRecord } from "./node-row.ts";
@@ -140,24 +141,53 @@ export function* findRoot(now: Moment, owner: string): Plan<LocatedRoot | undefi
   return row === undefined ? undefined : toLocated(now, row);
 }
 
-/** What others share with a user. */
-export function* rootsSharedWith(now: Moment, user: string): Plan<SharedRoot[]> {
+/** What others share with a user, one page. */
+export function* rootsSharedWith(now: Moment, user: string, after?: SharePlace): Plan<SharedRoot[]> {
   const rows = yield* all<RootRow & { path: string }>(
     `SELECT ${ROOT_COLUMNS}, g.path FROM grants g JOIN roots r ON r.owner = g.owner
-     LEFT JOIN nodes n ON n.fs_id = r.fs_id WHERE g."user" = ? AND g.granted = 1 ORDER BY g.owner, g.path LIMIT ?`,
+     LEFT JOIN nodes n ON n.fs_id = r.fs_id WHERE g."user" = ? AND g.granted = 1
+       AND (g.owner, g.path) > (?, ?) ORDER BY g.owner, g.path LIMIT ?`,
     user,
+    after?.owner ?? "",
+    after?.path ?? "",
     SHARED_ROOTS_LISTED_MAX,
   );
   return rows.map((row) => ({ ...toLocated(now, row), path: row.path }));
 }
 
+/** The deepest path on the way to a place that is shared with a user. */
+export function* sharedRoot(now: Moment, user: string, place: SharePlace): Plan<SharedRoot | undefined> {
+  const { owner, path } = place;
+  const shared = yield* all<{ path: string }>(
+    'SELECT path FROM grants WHERE "user" = ? AND owner = ? AND granted = 1 LIMIT ?',
+    user,
+    owner,
+    GRANTS_PER_ROOT,
+  );
+  const way = wayTo(
+    path,
+    shared.map((row) => row.path),
+  );
+  if (way === undefined) return undefined;
+  const row = yield* rootRow(owner);
+  return row === undefined ? undefined : { ...toLocated(now, row), path: way };
+}
+
 /** Records a grant or its end, and tells whether that was news. */
-export function* setGrant(_now: Moment, change: GrantChange): Plan<boolean> {
-  yield* requireCaller(change.node);
-  const root = yield* rootRow(change.owner);
+export function* setGrant(now: Moment, change: GrantChange): Plan<boolean> {
+  const node = yield* requireCaller(change.node);
+  if (!now.isLive(node)) {
+    throw new GroveError("STARTING", "this node's lease has run out; it must send a heartbeat first");
+  }
+  const root = yield* get<{ fs_id: string; version: bigint }>(
+    "SELECT fs_id, version FROM roots WHERE owner = ?",
+    change.owner,
+  );
   if (root?.fs_id !== change.node.fsId) {
     throw new GroveError("WRONG_NODE", "this root does not live on the calling node");
   }
+  // A registration has told the whole state of its version, which leaves no trace of what had ended by then.
+  if (change.version < root.version) return false;
   const changes = yield* run(
     `INSERT INTO grants (owner, "user", path, version, granted) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (owner, "user", path) DO UPDATE SET version = excluded.version, granted = excluded.granted
@@ -295,13 +325,23 @@ function* putNode(
   );
 }
 
-function* requireCaller(caller: NodeCaller): Plan<void> {
+function* requireCaller(caller: NodeCaller): Plan<NodeRow> {
   const node = yield* get<NodeRow>("SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?", caller.fsId);
   if (node === undefined) {
     throw new GroveError("STARTING", "this node has not registered with the metadata store");
   }
   maySpeak(node, caller.speaker);
   requireEpoch(node, caller.epoch);
+  return node;
+}
+
+/** The deepest of the shared paths that covers a place; the place itself when one lies below it; else nothing. */
+function wayTo(place: string, shared: readonly string[]): string | undefined {
+  const isBelow = (path: string, above: string): boolean =>
+    path === above || above === "/" || path.startsWith(`${above}/`);
+  const covering = shared.filter((path) => isBelow(place, path));
+  if (covering.length > 0) return covering.reduce((a, b) => (b.length > a.length ? b : a));
+  return shared.some((path) => isBelow(path, place)) ? place : undefined;
 }
 
 function* rootRow(owner: string): Plan<RootRow | undefined> {

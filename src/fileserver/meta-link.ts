@@ -1,15 +1,15 @@
 // The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import type { Client } from "#grpc/client.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
-import type { RootRecord } from "#storage/storage.ts";
+import { reasonOf } from "./refusal-reason.ts";
 import type { RootClaim } from "./root-keeper.ts";
+import type { ShareTeller } from "./share-teller.ts";
 
 /** Free and total bytes of the data folder's filesystem. */
 export interface DiskSpace {
@@ -41,7 +41,7 @@ export interface MetaLinkDeps {
   readonly client: Client<typeof MetaServer>;
   readonly node: NodeFacts;
   readonly cluster: ClusterMemory;
-  readonly roots: () => readonly RootRecord[];
+  readonly shares: ShareTeller;
   readonly rootCount: () => number;
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
@@ -71,6 +71,7 @@ export class MetaLink {
 
   constructor(deps: MetaLinkDeps) {
     this.#deps = deps;
+    deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 
   /** True while the last contact went well. */
@@ -105,6 +106,12 @@ export class MetaLink {
     this.#isRunning = false;
     this.#cancelTimer?.();
     await this.#beating;
+    await this.#deps.shares.stop();
+  }
+
+  /** Resolves when the MetaServer has heard of a root's shares, or has had its time. Never rejects. */
+  async sharesTold(owner: string): Promise<void> {
+    await this.#deps.shares.told(owner);
   }
 
   /** Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say. */
@@ -150,7 +157,9 @@ export class MetaLink {
       else await this.#heartbeat(this.#epoch);
       if (this.#lastFailure !== undefined) log.info("metaserver_reached");
       this.#lastFailure = undefined;
+      this.#deps.shares.reached();
     } catch (error) {
+      this.#deps.shares.lost();
       this.#noticeFence(error);
       const failure = errorText(error);
       // One line for each new state of affairs, not one every five seconds.
@@ -178,8 +187,9 @@ export class MetaLink {
   }
 
   async #register(): Promise<void> {
-    const { client, node, cluster, log } = this.#deps;
+    const { client, node, cluster, shares, log } = this.#deps;
     const disk = this.#deps.diskSpace();
+    const list = await shares.pause();
     const answer = await client.registerFileServer(
       {
         fsId: node.id,
@@ -187,12 +197,7 @@ export class MetaLink {
         grpcAddr: node.address,
         version: VERSION,
         clusterId: cluster.clusterId,
-        roots: this.#deps.roots().map((root) => ({
-          owner: root.owner,
-          rootId: root.rootId,
-          version: BigInt(root.accessVersion),
-          grants: [],
-        })),
+        roots: list.roots,
         diskTotal: disk.totalBytes,
         diskFree: disk.freeBytes,
         diskReserve: node.reserveBytes,
@@ -204,6 +209,7 @@ export class MetaLink {
     requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
     this.#epoch = answer.epoch;
+    shares.registered(answer.epoch, list);
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
@@ -214,11 +220,6 @@ export class MetaLink {
     this.#cancelTimer?.();
     this.#deps.onFenced("another process registered with this node's id");
   }
-}
-
-function reasonOf(error: unknown): ErrorCode | undefined {
-  if (isGroveError(error)) return error.code;
-  return error instanceof StatusError ? errorCodeOf(error.metadata.get(REASON_TRAILER)) : undefined;
 }
 
 /** A data folder stays in its cluster whatever a MetaServer answers (D19). */

@@ -35,6 +35,7 @@ import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { ServingState } from "./serving-state.ts";
+import { ShareTeller } from "./share-teller.ts";
 
 /** Everything that is set from outside. */
 export interface FileServerOptions {
@@ -277,6 +278,7 @@ function serviceOver(
       log.info("root_made", { user: owner });
       link()?.beatSoon();
     },
+    sharesTold: async (owner) => link()?.sharesTold(owner),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
 }
@@ -343,8 +345,9 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   });
   closers.push(() => channel.close());
   certificate?.onChange((tls) => channel.updateTls(tls));
+  const client = createClient(MetaServer, channel);
   const link = new MetaLink({
-    client: createClient(MetaServer, channel),
+    client,
     node: {
       id: options.id,
       name: options.name,
@@ -354,7 +357,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
       reserveBytes: options.reserveBytes,
     },
     cluster: await openClusterMemory(options.dataFolder),
-    roots: () => storage.roots(),
+    shares: new ShareTeller({ client, fsId: options.id, storage, clock, log }),
     rootCount: () => service.usage.count,
     diskSpace: parts.diskSpace,
     isDraining: () => state.isDraining,

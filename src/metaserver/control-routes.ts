@@ -1,12 +1,11 @@
 // The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
-import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
-import { canonicalUsername } from "#base/names.ts";
+import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
-import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { type NodeSpeakerDeps, requireNode, speakerFor } from "./node-speaker.ts";
+import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
 
 /** What the routes are made from. */
@@ -16,7 +15,7 @@ export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly rememberCluster: (clusterId: string) => Promise<void>;
 }
 
-/** The handlers of the control plane. Every one proves first who calls, also where it then answers UNIMPLEMENTED. */
+/** The handlers of the control plane. Every one proves first who calls. */
 export type ControlRoutes = Pick<
   ServiceHandlers<typeof MetaServer>,
   "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare"
@@ -25,10 +24,20 @@ export type ControlRoutes = Pick<
 /** Makes the handlers. */
 export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
   const { directory, clock, log } = deps;
-  const notYet = (_request: unknown, context: CallContext): never => {
-    requireNode(context, deps);
-    throw new GroveError("NOT_IMPLEMENTED", "sharing between roots is not part of this version");
-  };
+  const record =
+    (granted: boolean) =>
+    async (request: RootShareRequest | RootUnshareRequest, context: CallContext): Promise<object> => {
+      const speaker = speakerFor(request.fsId, context, deps);
+      await directory.setGrant({
+        owner: canonicalUsername(request.owner),
+        path: joinPath(splitPath(request.path)),
+        user: canonicalUsername(request.user),
+        version: storedVersion("version", request.version),
+        granted,
+        node: { fsId: request.fsId, epoch: epochOf(request.epoch), speaker },
+      });
+      return {};
+    };
   return {
     async registerFileServer(request, context) {
       const registration = toRegistration(request, speakerFor(request.fsId, context, deps));
@@ -67,7 +76,8 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       return { rootId, fsId, address };
     },
 
-    rootShare: notYet,
-    rootUnshare: notYet,
+    // Told again or late they change nothing, and that is no error: the node only has to know that it was heard (F-03).
+    rootShare: record(true),
+    rootUnshare: record(false),
   };
 }

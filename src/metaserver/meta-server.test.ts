@@ -191,10 +191,99 @@ test("a registration that makes no sense is refused whole, field by field", TIME
   await refused(client.heartbeat({ fsId: "a", epoch: 1n << 60n }), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
 });
 
-test("sharing answers UNIMPLEMENTED until it is built", TIMEOUT, async (t) => {
+test(
+  "RootShare and RootUnshare in any order end as their versions say, for roots of the caller (F-03)",
+  TIMEOUT,
+  async (t) => {
+    const { connect, clock } = await startForTest(t);
+    const client = connect();
+    await client.registerFileServer(nodeMessage("a"));
+    await client.registerFileServer(nodeMessage("b"));
+    await client.claimRoot({ fsId: "a", epoch: 1n, username: "u@example.com" });
+    const share = { owner: "u@example.com", path: "/docs/", user: "V@example.com", fsId: "a", epoch: 1n };
+    const seen = async (): Promise<string[]> => {
+      const { roots } = await client.getRoots({}, as("v@example.com"));
+      return roots.slice(1).map(({ owner, path }) => `${owner}:${path}`);
+    };
+    await client.rootShare({ ...share, version: 2n });
+    assert.deepEqual(await seen(), ["u@example.com:/docs"]);
+    await client.rootUnshare({ ...share, version: 4n });
+    await client.rootShare({ ...share, version: 3n });
+    await client.rootShare({ ...share, version: 2n });
+    assert.deepEqual(await seen(), []);
+    await client.rootShare({ ...share, version: 5n });
+    assert.deepEqual(await seen(), ["u@example.com:/docs"]);
+    await refused(
+      client.rootUnshare({ ...share, fsId: "b", version: 9n }),
+      Code.FAILED_PRECONDITION,
+      "WRONG_NODE",
+    );
+    await refused(
+      client.rootShare({ ...share, path: "docs", version: 9n }),
+      Code.INVALID_ARGUMENT,
+      "BAD_ARGUMENT",
+    );
+    await refused(
+      client.rootShare({ ...share, user: "v", version: 9n }),
+      Code.INVALID_ARGUMENT,
+      "BAD_ARGUMENT",
+    );
+    await refused(client.rootShare({ ...share, fsId: "c", version: 9n }), Code.UNAVAILABLE, "STARTING");
+    await client.registerFileServer(nodeMessage("a"));
+    await refused(client.rootUnshare({ ...share, version: 9n }), Code.FAILED_PRECONDITION, "FENCED");
+    clock.advance(NODE_LEASE_MS);
+    await refused(client.rootUnshare({ ...share, epoch: 2n, version: 9n }), Code.UNAVAILABLE, "STARTING");
+    assert.deepEqual(await seen(), ["u@example.com:/docs"]);
+  },
+);
+
+test(
+  "Navigate leads to whom something on the way is shared, and to nobody else (D1, D19)",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    const grants = [{ path: "/docs", user: "v@example.com" }];
+    await client.registerFileServer(
+      nodeMessage("a", { roots: [{ owner: "u@example.com", rootId: "R", version: 1n, grants }] }),
+    );
+    for (const path of ["", "/", "/docs", "/docs/deep/x"]) {
+      const route = await client.navigate({ root: "u@example.com", path }, as("v@example.com"));
+      assert.deepEqual([route.fsId, route.rootId], ["a", "R"], path);
+    }
+    const told = new Set<string>();
+    for (const [root, path, user] of [
+      ["u@example.com", "/private", "v@example.com"],
+      ["u@example.com", "/docs", "w@example.com"],
+      ["nobody@example.com", "/docs", "v@example.com"],
+    ] as const) {
+      const call = client.navigate({ root, path }, as(user));
+      const error = await call.catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof StatusError);
+      told.add(`${error.code} ${error.message} ${error.metadata.get("svc-reason")}`);
+    }
+    assert.deepEqual([...told], ["7 nothing on this way is shared with you NOT_SHARED"]);
+  },
+);
+
+test("GetRoots has every shared root once, over as many pages as it takes", TIMEOUT, async (t) => {
   const client = (await startForTest(t)).connect();
-  await refused(client.rootShare({}), Code.UNIMPLEMENTED, "NOT_IMPLEMENTED");
-  await refused(client.rootUnshare({}), Code.UNIMPLEMENTED, "NOT_IMPLEMENTED");
+  const roots = Array.from({ length: 1_001 }, (_, index) => ({
+    owner: `u${index}@example.com`,
+    rootId: `R${index}`,
+    version: 1n,
+    grants: [{ path: "/docs", user: "v@example.com" }],
+  }));
+  await client.registerFileServer(nodeMessage("a", { roots }));
+  const first = await client.getRoots({}, as("v@example.com"));
+  assert.deepEqual([first.roots.length, first.roots[0]?.owner], [1_001, "v@example.com"]);
+  const rest = await client.getRoots({ pageToken: first.nextPageToken }, as("v@example.com"));
+  assert.equal(new Set([...first.roots, ...rest.roots].map(({ owner }) => owner)).size, 1_002);
+  assert.equal(rest.nextPageToken, "");
+  await refused(
+    client.getRoots({ pageToken: "x" }, as("v@example.com")),
+    Code.INVALID_ARGUMENT,
+    "BAD_ARGUMENT",
+  );
 });
 
 test(

@@ -28,14 +28,6 @@ export interface NodeCertificate {
 }
 
 /**
- * Proves that the caller may make control calls at all. Outside mock mode it needs a client certificate of the cluster's authority
- * with a name that spec 5.6 admits. Throws CLIENT_CERT_REQUIRED.
- */
-export function requireNode(context: CallContext, deps: NodeSpeakerDeps): void {
-  if (!deps.mock) verdictOf(context, deps);
-}
-
-/**
  * Proves that the caller may speak for the node: by a certificate that names it, or by one that names no node and whose key the
  * metadata store then compares (D20). Throws CLIENT_CERT_REQUIRED, and BAD_ARGUMENT for what is no node id.
  */

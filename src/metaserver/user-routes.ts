@@ -1,8 +1,8 @@
 // The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
+import { ROUTE_TTL_SECONDS, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
-import type { Directory, LocatedRoot } from "#directory/directory.ts";
+import type { Directory, LocatedRoot, SharePlace } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -20,15 +20,20 @@ export type UserRoutes = Pick<ServiceHandlers<typeof MetaServer>, "getRoots" | "
 export function userRoutes(deps: UserRoutesDeps): UserRoutes {
   const { directory } = deps;
   return {
-    async getRoots(_request, context) {
+    async getRoots(request, context) {
       const user = await requireUser(context, deps);
-      const shared = await directory.rootsSharedWith(user);
+      const after = readPageToken(request.pageToken);
+      const shared = await directory.rootsSharedWith(user, after);
+      const last = shared.length === SHARED_ROOTS_LISTED_MAX ? shared.at(-1) : undefined;
+      const nextPageToken = last === undefined ? "" : pageToken(last);
+      if (after !== undefined) return { roots: shared.map(toRoot), nextPageToken };
       const own = await directory.locateRoot(user).catch((error: unknown) => {
         // A visitor whose own root has no place yet still sees what others share.
         if (shared.length > 0 && isGroveError(error, "STARTING", "NODE_DRAINING")) return undefined;
         throw error;
       });
-      return { roots: [...(own === undefined ? [] : [{ ...own, path: "/" }]), ...shared].map(toRoot) };
+      const first = own === undefined ? [] : [{ ...own, path: "/" }];
+      return { roots: [...first, ...shared].map(toRoot), nextPageToken };
     },
 
     async navigate(request, context) {
@@ -36,7 +41,11 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
       const owner = request.root === "" ? user : canonicalUsername(request.root);
       const path = joinPath(splitPath(request.path === "" ? "/" : request.path));
       const root =
-        owner === user ? await directory.locateRoot(user) : await sharedRoot(directory, owner, user);
+        owner === user ? await directory.locateRoot(user) : await directory.sharedRoot(user, { owner, path });
+      // Whether the root exists is not told to whom nothing on that way is shared with (D1).
+      if (root === undefined) {
+        throw new GroveError("NOT_SHARED", "nothing on this way is shared with you");
+      }
       if (root.address === "") {
         throw new GroveError(
           "STARTING",
@@ -59,12 +68,21 @@ async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<
   return identity.username;
 }
 
-/** Whether the root exists is not told to whom nothing in it is shared with (D1). */
-async function sharedRoot(directory: Directory, owner: string, user: string): Promise<LocatedRoot> {
-  const shared = await directory.rootsSharedWith(user);
-  const found = shared.find((root) => root.owner === owner);
-  if (found === undefined) throw new GroveError("NOT_SHARED", "nothing in this root is shared with you");
-  return found;
+/** Where the next page begins, as text that a client sends back unread. */
+function pageToken({ owner, path }: SharePlace): string {
+  return Buffer.from(JSON.stringify([owner, path])).toString("base64url");
+}
+
+/** Throws BAD_ARGUMENT for what no reply has sent. */
+function readPageToken(token: string): SharePlace | undefined {
+  if (token === "") return undefined;
+  try {
+    const [owner, path] = JSON.parse(Buffer.from(token, "base64url").toString()) as unknown[];
+    if (typeof owner === "string" && typeof path === "string") return { owner, path };
+  } catch {
+    // It is told below.
+  }
+  throw new GroveError("BAD_ARGUMENT", "page_token is none that this server has sent");
 }
 
 function toRoot(root: LocatedRoot & { readonly path: string }): {

@@ -1,0 +1,228 @@
+// Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, F-01).
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Clock } from "#base/clock.ts";
+import type { ErrorCode } from "#base/errors.ts";
+import {
+  HEARTBEAT_INTERVAL_MS,
+  PATH_MAX_BYTES,
+  REGISTERED_GRANTS_MAX_BYTES,
+  SHARE_TOLD_WAIT_MS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Client } from "#grpc/client.ts";
+import type { MetaServer, RootInfoSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { RootRecord, SharedPath, Storage } from "#storage/storage.ts";
+import { reasonOf } from "./refusal-reason.ts";
+
+/** What the teller is made from. */
+export interface ShareTellerDeps {
+  readonly client: Pick<Client<typeof MetaServer>, "rootShare" | "rootUnshare">;
+  readonly fsId: string;
+  readonly storage: Pick<Storage, "root" | "roots" | "shares" | "sharesOf" | "onSharesChanged">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What a registration says of the roots, and what is known to be heard once it was answered. */
+export interface RootList {
+  readonly roots: MessageInitShape<typeof RootInfoSchema>[];
+  /** Grants by owner; a root is missing whose grants found no room and have to follow. */
+  readonly told: ReadonlyMap<string, ReadonlyMap<string, SharedPath>>;
+  readonly toFollow: readonly string[];
+}
+
+/** Why what one grant was told cannot be repeated with another outcome. */
+const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
+  undefined,
+  "FENCED",
+  "OVERLOADED",
+  "STARTING",
+  "STORE_UNAVAILABLE",
+]);
+/** Of a grant's path and user in a message, tags and lengths included. */
+const GRANT_HEAD_BYTES = 10;
+
+/**
+ * What there is to tell is what differs between the grants in storage, which are durable, and those that the MetaServer has acknowledged to
+ * this process. So nothing is lost with either side: a restart registers, and a registration tells everything.
+ */
+export class ShareTeller {
+  readonly #deps: ShareTellerDeps;
+  /** By owner, the grants that the MetaServer has heard of: as many as there are. */
+  #told = new Map<string, Map<string, SharedPath>>();
+  readonly #changed = new Set<string>();
+  #epoch: bigint | undefined;
+  #telling: Promise<unknown> | undefined;
+  #isReached = false;
+  /** While a registration is under way, which ends the epoch that calls are made in. */
+  #isPaused = false;
+  #onRefused: (error: unknown) => void = () => undefined;
+
+  constructor(deps: ShareTellerDeps) {
+    this.#deps = deps;
+    deps.storage.onSharesChanged((owners) => {
+      for (const owner of owners) this.#changed.add(owner);
+      if (this.#isReached) this.tell();
+    });
+  }
+
+  /** Told of each call that failed for a reason that concerns the node and not the grant. */
+  set onRefused(callback: (error: unknown) => void) {
+    this.#onRefused = callback;
+  }
+
+  /** Stops telling for a registration, ; `registered` or the next contact ends that. Resolves with what it has to say. */
+  async pause(): Promise<RootList> {
+    this.#isPaused = true;
+    await this.#telling;
+    return this.#list();
+  }
+
+  /** A registration with that list was answered; what has changed since then follows. */
+  registered(epoch: bigint, list: RootList): void {
+    this.#epoch = epoch;
+    this.#told = new Map([...list.told].map(([owner, grants]) => [owner, new Map(grants)]));
+    for (const owner of list.toFollow) this.#changed.add(owner);
+    this.reached();
+  }
+
+  /** A heartbeat or registration was answered: what waited is told. */
+  reached(): void {
+    this.#isPaused = false;
+    this.#isReached = true;
+    this.tell();
+  }
+
+  /** The MetaServer does not answer: what changes waits until it does. */
+  lost(): void {
+    this.#isReached = false;
+  }
+
+  /** Starts telling, unless that is under way. */
+  tell(): void {
+    if (
+      this.#epoch === undefined ||
+      this.#isPaused ||
+      this.#telling !== undefined ||
+      this.#changed.size === 0
+    )
+      return;
+    this.#telling = this.#tellAll().finally(() => {
+      this.#telling = undefined;
+    });
+  }
+
+  /** Resolves when the MetaServer has heard of a root's grants; when it does not answer, or not in time, without that. Never rejects. */
+  async told(owner: string): Promise<void> {
+    if (!this.#isReached || this.#telling === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.after(SHARE_TOLD_WAIT_MS, resolve);
+    const heard = (): void => {
+      if (this.#telling === undefined || !this.#changed.has(owner)) resolve();
+    };
+    void this.#telling.then(heard, resolve);
+    await promise;
+    cancel();
+  }
+
+  /** Ends the telling; resolves when no call is under way. */
+  async stop(): Promise<void> {
+    this.#isPaused = true;
+    await this.#telling;
+  }
+
+  /** All roots with their grants, as of now. */
+  #list(): RootList {
+    const shares = this.#deps.storage.shares();
+    const told = new Map<string, Map<string, SharedPath>>();
+    const toFollow: string[] = [];
+    let bytes = 0;
+    const roots = this.#deps.storage.roots().map((root) => {
+      const grants = tellable(shares.get(root.owner) ?? []);
+      for (const { path, username } of grants.values()) {
+        bytes += GRANT_HEAD_BYTES + Buffer.byteLength(path) + Buffer.byteLength(username);
+      }
+      const fits = bytes <= REGISTERED_GRANTS_MAX_BYTES;
+      if (!fits) toFollow.push(root.owner);
+      else if (grants.size > 0) told.set(root.owner, grants);
+      const listed = fits ? [...grants.values()] : [];
+      return {
+        owner: root.owner,
+        rootId: root.rootId,
+        version: BigInt(root.accessVersion),
+        grants: listed.map(({ path, username }) => ({ path, user: username })),
+      };
+    });
+    return { roots, told, toFollow };
+  }
+
+  /** Never rejects. Ends when there is nothing left to tell, or when the MetaServer does not take it now. */
+  async #tellAll(): Promise<void> {
+    for (const owner of this.#changed) {
+      if (this.#isPaused) return;
+      try {
+        if (!(await this.#tellOne(owner))) this.#changed.add(owner);
+      } catch (error) {
+        this.#changed.add(owner);
+        this.lost();
+        this.#deps.log.warn("share_not_told", { reason: reasonOf(error), error: errorText(error) });
+        this.#onRefused(error);
+        return;
+      }
+    }
+  }
+
+  /** False when it was paused before the end. */
+  async #tellOne(owner: string): Promise<boolean> {
+    // What changes from here on puts it there again.
+    this.#changed.delete(owner);
+    const { storage } = this.#deps;
+    const root = storage.root(owner);
+    if (root === undefined) return true;
+    const wanted = tellable(storage.sharesOf(owner));
+    const told = this.#told.get(owner) ?? new Map<string, SharedPath>();
+    for (const [key, grant] of told) {
+      if (wanted.has(key)) continue;
+      if (this.#isPaused) return false;
+      await this.#call("rootUnshare", root, grant);
+      told.delete(key);
+    }
+    for (const [key, grant] of wanted) {
+      if (told.has(key)) continue;
+      if (this.#isPaused) return false;
+      await this.#call("rootShare", root, grant);
+      told.set(key, grant);
+      this.#told.set(owner, told);
+    }
+    if (told.size === 0) this.#told.delete(owner);
+    return true;
+  }
+
+  async #call(method: "rootShare" | "rootUnshare", root: RootRecord, grant: SharedPath): Promise<void> {
+    const { client, fsId, log } = this.#deps;
+    const { owner, accessVersion } = root;
+    const { path, username: user } = grant;
+    const version = BigInt(accessVersion);
+    try {
+      await client[method](
+        { owner, path, user, fsId, version, epoch: this.#epoch ?? 0n },
+        { timeoutMs: HEARTBEAT_INTERVAL_MS },
+      );
+    } catch (error) {
+      if (PASSING.has(reasonOf(error))) throw error;
+      // Repeated it would be refused again, and stand in the way of all others.
+      log.error("share_refused", {
+        user: owner,
+        with: user,
+        reason: reasonOf(error),
+        error: errorText(error),
+      });
+    }
+  }
+}
+
+/** By path and user. Moves may take a folder deeper than any path can name; nobody can ask the way there. */
+function tellable(shares: readonly SharedPath[]): Map<string, SharedPath> {
+  const short = shares.filter(({ path }) => Buffer.byteLength(path) <= PATH_MAX_BYTES);
+  return new Map(short.map((share) => [`${share.username}:${share.path}`, share]));
+}
