@@ -6,14 +6,7 @@ import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  DISK_RESERVE_BYTES,
-  FILESERVER_PORT,
-  REGISTER_PER_MINUTE_PER_ADDRESS,
-  STREAMS_PER_USER,
-  TRASH_MIN_AGE_MS,
-  TRASH_RETENTION_MS,
-} from "#base/limits.ts";
+import { DISK_RESERVE_BYTES, FILESERVER_PORT, TRASH_MIN_AGE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import {
   checkedFileServerAddress,
@@ -28,8 +21,9 @@ import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { isLoopbackAddress } from "./quota-operations.ts";
+import { type LimitFlags, limitsOf, movedLimits, withLimitFlags } from "./service-limits.ts";
 
-interface Flags {
+interface Flags extends LimitFlags {
   readonly data: string;
   readonly id?: string;
   readonly name?: string;
@@ -46,8 +40,6 @@ interface Flags {
   readonly passwordPath: boolean;
   readonly mock: boolean;
   readonly insecure: boolean;
-  readonly registerPerMinute: number;
-  readonly streamsPerUser: number;
   readonly logFile?: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";
 }
@@ -74,7 +66,7 @@ SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** The parser of `grove fileserver`. */
 export function command(): Command {
-  return new Command("fileserver")
+  const parser = new Command("fileserver")
     .summary("Run a storage node")
     .description(
       "Runs a storage node: it keeps the files of user roots, their quotas, and the sessions of its users.",
@@ -124,24 +116,13 @@ export function command(): Command {
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
     .option("--mock", "accept mock tokens instead of real ones; for trials only", false)
     .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
-    .option(
-      "--register-per-minute <n>",
-      "sign-ins per minute and address",
-      parseCount,
-      REGISTER_PER_MINUTE_PER_ADDRESS,
-    )
-    .option(
-      "--streams-per-user <n>",
-      "uploads of one user at once, and as many downloads",
-      parseCount,
-      STREAMS_PER_USER,
-    )
     .option("--log-file <file>", "write the log there instead of standard error")
     .option("--log-level <level>", "debug, info, warn or error", parseLevel, "info")
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
       await serve(flags, process.env);
     });
+  return withLimitFlags(parser);
 }
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -154,7 +135,7 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
   });
   switchLevelOnSignal(log);
   for (const warning of identity.warnings) log.warn("setting", { warning });
-  warnOfDeviations(options, flags, log);
+  warnOfDeviations(options, log);
   try {
     await run(
       async () => {
@@ -217,7 +198,7 @@ async function optionsOf(
     identity,
     idpCa: flags.idpCa === undefined ? undefined : await readPem(flags.idpCa),
     metricsToken: metricsToken === "" ? undefined : metricsToken,
-    limits: { registerPerMinutePerAddress: flags.registerPerMinute, streamsPerUser: flags.streamsPerUser },
+    limits: limitsOf(flags),
   };
 }
 
@@ -242,7 +223,7 @@ function requireSafe(
   }
 }
 
-function warnOfDeviations(options: FileServerOptions, flags: Flags, log: Logger): void {
+function warnOfDeviations(options: FileServerOptions, log: Logger): void {
   if (options.identity.mock) log.warn("auth_mock", { warning: "mock sign-in is on: anybody can be anybody" });
   if (options.reserveBytes !== DISK_RESERVE_BYTES) {
     log.warn("reserve", {
@@ -250,15 +231,8 @@ function warnOfDeviations(options: FileServerOptions, flags: Flags, log: Logger)
       warning: `the disk reserve is ${formatBytes(options.reserveBytes)}, not 20 GiB`,
     });
   }
-  if (
-    flags.registerPerMinute !== REGISTER_PER_MINUTE_PER_ADDRESS ||
-    flags.streamsPerUser !== STREAMS_PER_USER
-  ) {
-    log.warn("limits", {
-      register_per_minute: flags.registerPerMinute,
-      streams_per_user: flags.streamsPerUser,
-    });
-  }
+  const moved = movedLimits(options.limits ?? {});
+  if (moved !== undefined) log.warn("limits", moved);
 }
 
 function isWildcard(host: string): boolean {
@@ -302,13 +276,6 @@ function parseRetention(text: string): number {
     throw new InvalidArgumentError('write a span of at least a day, such as "30d", or 0.');
   }
   return ms;
-}
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isSafeInteger(count) || count < 1)
-    throw new InvalidArgumentError("write a whole number from 1 up.");
-  return count;
 }
 
 function parseLevel(text: string): Flags["logLevel"] {

@@ -1,12 +1,7 @@
 // The FileServer's operations, put together: policy, quota, storage, telemetry, in that order, once.
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import {
-  ADMIN_HASH_FAILURE_WINDOW_MS,
-  ADMIN_HASH_FAILURES_PER_WINDOW,
-  REGISTER_PER_MINUTE_PER_ADDRESS,
-  STREAMS_PER_USER,
-} from "#base/limits.ts";
+import { ADMIN_HASH_FAILURE_WINDOW_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
@@ -30,6 +25,7 @@ import { QuotaOperations } from "./quota-operations.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
 import { RootUsage } from "./root-usage.ts";
+import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import type { ServingState } from "./serving-state.ts";
 import { SessionOperations } from "./session-operations.ts";
 import { ShareOperations } from "./share-operations.ts";
@@ -39,12 +35,6 @@ import { TrashOperations } from "./trash-operations.ts";
 import type { UploadDeps } from "./upload.ts";
 import { UploadTurns } from "./upload-turns.ts";
 import { UploadWatch } from "./upload-watch.ts";
-
-/** Bounds that an operator may move (D17). */
-export interface ServiceLimits {
-  readonly registerPerMinutePerAddress: number;
-  readonly streamsPerUser: number;
-}
 
 /** What the service is made from. */
 export interface FileServiceDeps {
@@ -100,11 +90,7 @@ export interface FileService {
 /** Puts the operations together over what the process has opened. */
 export function createFileService(deps: FileServiceDeps): FileService {
   const { storage, telemetry, clock, log, adminUsername } = deps;
-  const limits: ServiceLimits = {
-    registerPerMinutePerAddress: REGISTER_PER_MINUTE_PER_ADDRESS,
-    streamsPerUser: STREAMS_PER_USER,
-    ...deps.limits,
-  };
+  const limits: ServiceLimits = { ...DEFAULT_SERVICE_LIMITS, ...deps.limits };
   const usage = new RootUsage(storage.roots());
   const ledger = new QuotaLedger({
     quotaBytes: (owner) => deps.quotas.quotaBytes(owner),
@@ -234,7 +220,7 @@ function accountOperations(
       adminUsername,
       adminPassword,
       passwordFailures: new RateLimiter(clock, {
-        count: ADMIN_HASH_FAILURES_PER_WINDOW,
+        count: limits.passwordFailuresPerWindow,
         windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
       }),
       onSecurityEvent,

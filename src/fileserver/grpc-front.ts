@@ -1,6 +1,7 @@
 // The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
 import type { TlsMaterial } from "#authority/tls-material.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
@@ -10,6 +11,7 @@ import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
 import { callLog } from "./call-log.ts";
 import { sessionInterceptor } from "./caller.ts";
+import { certificateWatch } from "./certificate-watch.ts";
 import type { FileService } from "./file-service.ts";
 import { mapError } from "./map-error.ts";
 import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
@@ -19,9 +21,12 @@ import type { ServingState } from "./serving-state.ts";
 export interface GrpcFrontDeps {
   readonly tls: TlsMaterial | undefined;
   readonly reflection: boolean;
+  /** Calls at once on one connection (D17). */
+  readonly streamsPerConnection: number;
   readonly service: FileService;
   readonly sessions: SessionTable;
   readonly state: ServingState;
+  readonly onSecurityEvent: SecurityEventSink;
   readonly log: Logger;
 }
 
@@ -36,8 +41,10 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   const { service, sessions, state, log } = deps;
   const server = new GrpcServer({
     ...(deps.tls === undefined ? {} : { tls: { ...deps.tls, requestClientCertificate: true } }),
+    limits: { maxConcurrentStreams: deps.streamsPerConnection },
     interceptors: [
       requestIds,
+      certificateWatch(deps.onSecurityEvent),
       callLog(log, service.meter),
       sessionInterceptor({ sessions, state, service: FileServer.typeName, exempt: SESSIONLESS_METHODS }),
     ],

@@ -13,6 +13,7 @@ import {
   METRICS_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { networkOf } from "#base/network.ts";
 import { constantTimeEqual } from "#identity/constant-time.ts";
 import { metricsJson } from "#telemetry/metrics-document.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
@@ -98,7 +99,7 @@ const SERVER_OPTIONS = {
 function boundPerAddress(server: Server): void {
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
-    const address = socket.remoteAddress ?? "";
+    const address = networkOf(socket.remoteAddress ?? "");
     const count = (open.get(address) ?? 0) + 1;
     if (count > METRICS_CONNECTIONS_PER_ADDRESS) {
       socket.destroy();

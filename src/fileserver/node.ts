@@ -27,13 +27,14 @@ import { SecurityEvents } from "#telemetry/security-events.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
 import { diskSpaceOf, oncePerTurn } from "./disk-space.ts";
 import { DriftWatch } from "./drift-watch.ts";
-import { createFileService, type FileService, type ServiceLimits } from "./file-service.ts";
+import { createFileService, type FileService } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
 import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
 import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
 import { securityEventSink } from "./security-sink.ts";
+import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import { ServingState } from "./serving-state.ts";
 import { ShareTeller } from "./share-teller.ts";
 
@@ -143,9 +144,11 @@ async function assemble(
   const grpc = createGrpcFront({
     tls: certificate?.material,
     reflection: options.reflection,
+    streamsPerConnection: options.limits?.streamsPerConnection ?? DEFAULT_SERVICE_LIMITS.streamsPerConnection,
     service,
     sessions,
     state,
+    onSecurityEvent: opened.onSecurityEvent,
     log,
   });
   const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
@@ -235,7 +238,12 @@ async function openParts(
   const auditLog = await AuditLog.open({ dataFolder: options.dataFolder, clock, log });
   closers.push(() => auditLog.close());
   const onSecurityEvent = securityEventSink(securityEvents, auditLog, log);
-  const sessions = new SessionTable({ clock, random, onSecurityEvent });
+  const sessions = new SessionTable({
+    clock,
+    random,
+    onSecurityEvent,
+    limits: { global: options.limits?.sessions ?? DEFAULT_SERVICE_LIMITS.sessions },
+  });
   closers.push(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
   return {
     storage,

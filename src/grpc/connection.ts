@@ -3,6 +3,7 @@ import type { ServerHttp2Session } from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { networkOf } from "#base/network.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { ServerCall } from "./server-call.ts";
@@ -34,6 +35,8 @@ export const connectionKey = (socket: Socket): string =>
 export class Connection {
   readonly calls: Set<ServerCall> = new Set();
   readonly address: string;
+  /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
+  readonly network: string;
   /** Tells this connection's sockets, raw and TLS, from all others. */
   readonly key: string;
   readonly #socket: Socket;
@@ -52,6 +55,7 @@ export class Connection {
     this.#openedAtMs = nowMs;
     this.#heardAtMs = nowMs;
     this.address = normalAddress(socket.remoteAddress ?? "");
+    this.network = networkOf(this.address);
     this.key = connectionKey(socket);
     this.#peer = {
       address: this.address,

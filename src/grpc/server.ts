@@ -229,8 +229,8 @@ export class GrpcServer {
 
   #accept(socket: Socket): void {
     const connection = new Connection(socket, this.#limits, this.#clock.steadyMs());
-    const { address } = connection;
-    const fromAddress = this.#perAddress.get(address) ?? 0;
+    const { network } = connection;
+    const fromAddress = this.#perAddress.get(network) ?? 0;
     socket.on("error", (error) => this.#report({ kind: "connection", error }));
     const isFull =
       this.#connections.size >= this.#limits.maxConnections ||
@@ -240,16 +240,16 @@ export class GrpcServer {
       return;
     }
     this.#connections.set(connection.key, connection);
-    this.#perAddress.set(address, fromAddress + 1);
+    this.#perAddress.set(network, fromAddress + 1);
     socket.once("close", () => this.#dropped(connection));
     this.#http.emit("connection", socket);
   }
 
   #dropped(connection: Connection): void {
     this.#connections.delete(connection.key);
-    const left = (this.#perAddress.get(connection.address) ?? 1) - 1;
-    if (left === 0) this.#perAddress.delete(connection.address);
-    else this.#perAddress.set(connection.address, left);
+    const left = (this.#perAddress.get(connection.network) ?? 1) - 1;
+    if (left === 0) this.#perAddress.delete(connection.network);
+    else this.#perAddress.set(connection.network, left);
     for (const call of connection.calls) call.onClose();
     if (this.#connections.size === 0) {
       for (const resolve of this.#whenEmpty.splice(0)) resolve();

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
 
 /** How much one address may do: at most count in any windowMs. */
 export interface Rate {
@@ -9,7 +10,10 @@ export interface Rate {
   readonly windowMs: number;
 }
 
-/** The moments of each address's last acts, on the steady clock; at most 20,000 addresses are remembered. */
+/**
+ * The moments of each address's last acts, on the steady clock; at most 20,000 addresses are remembered. All addresses of an IPv6 /64
+ * are one, since a single machine has them all.
+ */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #rate: Rate;
@@ -24,20 +28,21 @@ export class RateLimiter {
   take(address: string): number {
     const waitMs = this.waitMs(address);
     if (waitMs > 0) return waitMs;
-    const moments = this.#moments.get(address) ?? [];
+    const place = networkOf(address);
+    const moments = this.#moments.get(place) ?? [];
     moments.push(this.#clock.steadyMs());
-    this.#moments.set(address, moments);
+    this.#moments.set(place, moments);
     return 0;
   }
 
   /** Takes the last act back: it turned out not to count. */
   giveBack(address: string): void {
-    this.#moments.get(address)?.pop();
+    this.#moments.get(networkOf(address))?.pop();
   }
 
   /** Milliseconds until the address may act; 0 when it may now. */
   waitMs(address: string): number {
-    const moments = this.#moments.get(address);
+    const moments = this.#moments.get(networkOf(address));
     if (moments === undefined) return 0;
     const nowMs = this.#clock.steadyMs();
     while (moments[0] !== undefined && moments[0] <= nowMs - this.#rate.windowMs) moments.shift();

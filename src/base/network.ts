@@ -1,0 +1,27 @@
+// What counts as one place on the network: an IPv4 address, or the /64 of an IPv6 one, of which a single machine has as many as it likes.
+
+/**
+ * The place behind an address, as text that is only to be compared: limits that count addresses count these. An IPv4 address stands for
+ * itself, also in its IPv6 form; what is no address stands for itself too (decision D17).
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const bare = address.split("%", 1)[0] ?? "";
+  const url = URL.parse(`http://[${bare}]/`);
+  if (url === null) return address;
+  const [left = "", right] = url.hostname.slice(1, -1).split("::");
+  const groups = left === "" ? [] : left.split(":");
+  if (right !== undefined) {
+    const tail = right === "" ? [] : right.split(":");
+    while (groups.length + tail.length < GROUPS) groups.push("0");
+    groups.push(...tail);
+  }
+  if (groups.slice(0, 5).every((group) => group === "0") && groups[5] === "ffff") {
+    const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
+    return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+  }
+  return `${groups.slice(0, GROUPS / 2).join(":")}::/64`;
+}
+
+/** An IPv6 address has eight groups of 16 bits. */
+const GROUPS = 8;

@@ -1,0 +1,100 @@
+// The limits of decision D17 that an operator may move: their values, their flags, and what is said when one was moved.
+import { type Command, InvalidArgumentError } from "commander";
+import {
+  ADMIN_HASH_FAILURES_PER_WINDOW,
+  REGISTER_PER_MINUTE_PER_ADDRESS,
+  SESSIONS_GLOBAL,
+  STREAMS_PER_CONNECTION,
+  STREAMS_PER_USER,
+} from "#base/limits.ts";
+
+/** Bounds that an operator may move (D17). Addresses are IPv4 addresses and /64 networks of IPv6. */
+export interface ServiceLimits {
+  readonly registerPerMinutePerAddress: number;
+  /** Wrong administrator's passwords of an address in 15 minutes; after that none is compared. */
+  readonly passwordFailuresPerWindow: number;
+  /** Uploads of one user at once, and as many downloads. */
+  readonly streamsPerUser: number;
+  /** Calls at once on one connection. */
+  readonly streamsPerConnection: number;
+  /** Sessions of all users. */
+  readonly sessions: number;
+}
+
+/** What they are unless told otherwise. */
+export const DEFAULT_SERVICE_LIMITS: ServiceLimits = {
+  registerPerMinutePerAddress: REGISTER_PER_MINUTE_PER_ADDRESS,
+  passwordFailuresPerWindow: ADMIN_HASH_FAILURES_PER_WINDOW,
+  streamsPerUser: STREAMS_PER_USER,
+  streamsPerConnection: STREAMS_PER_CONNECTION,
+  sessions: SESSIONS_GLOBAL,
+};
+
+/** The flags' values. */
+export interface LimitFlags {
+  readonly registerPerMinute: number;
+  readonly passwordFailures: number;
+  readonly streamsPerUser: number;
+  readonly streamsPerConnection: number;
+  readonly sessions: number;
+}
+
+/** Adds the flags to a server's parser. */
+export function withLimitFlags(command: Command): Command {
+  const limits = DEFAULT_SERVICE_LIMITS;
+  return command
+    .option(
+      "--register-per-minute <n>",
+      "sign-ins per minute and address",
+      parseCount,
+      limits.registerPerMinutePerAddress,
+    )
+    .option(
+      "--password-failures <n>",
+      "wrong administrator's passwords per address in 15 minutes; then none is compared",
+      parseCount,
+      limits.passwordFailuresPerWindow,
+    )
+    .option(
+      "--streams-per-user <n>",
+      "uploads of one user at once, and as many downloads",
+      parseCount,
+      limits.streamsPerUser,
+    )
+    .option(
+      "--streams-per-connection <n>",
+      "calls at once on one connection",
+      parseCount,
+      limits.streamsPerConnection,
+    )
+    .option("--sessions <n>", "sessions of all users at once", parseCount, limits.sessions);
+}
+
+/** The limits that the flags ask for. */
+export function limitsOf(flags: LimitFlags): ServiceLimits {
+  return {
+    registerPerMinutePerAddress: flags.registerPerMinute,
+    passwordFailuresPerWindow: flags.passwordFailures,
+    streamsPerUser: flags.streamsPerUser,
+    streamsPerConnection: flags.streamsPerConnection,
+    sessions: flags.sessions,
+  };
+}
+
+/** Those that are not what they are unless told otherwise, as fields of a log line; undefined when none is. */
+export function movedLimits(limits: Partial<ServiceLimits>): Record<string, number> | undefined {
+  const moved: Record<string, number> = {};
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === DEFAULT_SERVICE_LIMITS[name as keyof ServiceLimits]) continue;
+    moved[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = value;
+  }
+  return Object.keys(moved).length === 0 ? undefined : moved;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw new InvalidArgumentError("write a whole number from 1 up.");
+  }
+  return count;
+}
