@@ -174,7 +174,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   doctor: {
     floor: 4,
     holds: "`grove doctor`: what is wrong with a client machine or a server's host, and what to do about it",
-    imports: [...PROCESS_ROOM, "identity", "quota", "directory", "fileserver", "client"],
+    imports: [...PROCESS_ROOM, "identity", "directory", "client"],
     packages: ["commander"],
     builtins: [...FILES, "node:net", "node:tls"],
   },
