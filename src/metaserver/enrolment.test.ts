@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer as createNetServer } from "node:net";
+import { type AddressInfo, createServer as createNetServer, type Server as NetServer } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
@@ -21,7 +21,7 @@ import {
 } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { GrpcChannelOptions } from "#grpc/client.ts";
-import { Code } from "#grpc/status.ts";
+import { Code, StatusError } from "#grpc/status.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { joinCluster } from "./join-cluster.ts";
 import {
@@ -223,7 +223,7 @@ test("many wrong tokens at once get no more attempts than one after another", TI
     calls.map((call) =>
       call.then(
         () => "",
-        (error: { metadata: { get(key: string): string } }) => error.metadata.get("svc-reason"),
+        (error: unknown) => (error instanceof StatusError ? error.metadata.get("svc-reason") : String(error)),
       ),
     ),
   );
@@ -258,7 +258,7 @@ test("a server that is not of the token's cluster gets nothing, not even the tok
     addresses: ["127.0.0.1"],
   });
   let received = 0;
-  const listen = async (server: ReturnType<typeof createNetServer>): Promise<string> => {
+  const listen = async (server: NetServer): Promise<string> => {
     server.listen(0, "127.0.0.1");
     t.after(() => server.close());
     await once(server, "listening");
@@ -276,13 +276,13 @@ test("a server that is not of the token's cluster gets nothing, not even the tok
       again: false,
       clock: cluster.clock,
     });
-  const served = (chain: string): ReturnType<typeof createNetServer> =>
+  const served = (chain: string): NetServer =>
     createTlsServer({ cert: chain, key: evil.keyPem, ALPNProtocols: ["h2"] }, (socket) => {
       socket.on("error", () => undefined);
       socket.on("data", (data: Buffer) => {
         received += data.length;
       });
-    }) as unknown as ReturnType<typeof createNetServer>;
+    });
   await assert.rejects(
     joinAt(await listen(served(evil.certificatePem))),
     has("CLUSTER_MISMATCH", /nothing was sent/),
