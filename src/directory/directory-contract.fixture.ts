@@ -82,8 +82,17 @@ export function testDirectoryContract(
       await refused("NODE_ID_HELD", directory.register(clone));
       const restarted = registration("a", { speaker: key("K1"), dataId: "new disk" });
       assert.equal((await directory.register(restarted)).epoch, 2);
-      // A renewed certificate with a new key takes the lease over by its first heartbeat.
-      await directory.heartbeat(beat("a", 2, { speaker: key("K2") }));
+      // A second process with a certificate for the id, that knows the epoch, or claims a newer one, takes nothing over.
+      for (const epoch of [2, 9]) {
+        await refused("NODE_ID_HELD", directory.heartbeat(beat("a", epoch, { speaker: key("K2") })));
+        await refused(
+          "NODE_ID_HELD",
+          directory.heartbeat(beat("a", epoch, { speaker: key("K2"), instanceId: "another" })),
+        );
+      }
+      assert.equal((await directory.nodes())[0]?.epoch, 2);
+      // The process that registered goes over to a new key by its first heartbeat with it.
+      await directory.heartbeat(beat("a", 2, { speaker: key("K2"), instanceId: restarted.instanceId }));
       assert.equal((await directory.register(clone)).epoch, 3);
       clock.advance(NODE_LEASE_MS);
       assert.equal((await directory.register(registration("a", { speaker: key("K9") }))).epoch, 4);
@@ -116,6 +125,8 @@ export function testDirectoryContract(
       await refused("CLIENT_CERT_REQUIRED", directory.claimRoot("u@example.com", impostor));
       // The node's own certificate may, and does not change whose key was first.
       await directory.register(registration("a", { speaker: { kind: "named", keyFingerprint: "K3" } }));
+      await refused("NODE_ID_HELD", directory.heartbeat(beat("a", 2, { speaker: generic("K1") })));
+      clock.advance(NODE_LEASE_MS);
       assert.equal((await directory.heartbeat(beat("a", 2, { speaker: generic("K1") }))).known, true);
     },
   );

@@ -78,6 +78,8 @@ export interface Heartbeat {
   readonly rootCount?: bigint | undefined;
   readonly diskFreeBytes: bigint;
   readonly draining: boolean;
+  /** Of the process, as it registered; empty or undefined from nodes that do not tell. */
+  readonly instanceId?: string | undefined;
   readonly speaker: Speaker;
 }
 
@@ -176,7 +178,7 @@ export interface Directory {
    */
   register(registration: NodeRegistration): Promise<Lease>;
 
-  /** Renews a lease. Throws FENCED for an older epoch, and CLIENT_CERT_REQUIRED when the speaker may not speak for this id. */
+  /** Renews a lease. Throws FENCED for an older epoch, NODE_ID_HELD for another key and process than the live lease's, and CLIENT_CERT_REQUIRED when the speaker may not speak for this id. */
   heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome>;
 
   /**

@@ -1,6 +1,6 @@
 // A node as a row of the store: who may speak for it, who may hold its id, and its public form.
 import { GroveError } from "#base/errors.ts";
-import type { NodeRecord, NodeRegistration, Speaker } from "./directory.ts";
+import type { Heartbeat, NodeRecord, NodeRegistration, Speaker } from "./directory.ts";
 
 /** A row of the table of nodes, with the number of roots counted in. */
 export interface NodeRow {
@@ -43,6 +43,22 @@ export function mayHold(
   if (isSame) return;
   throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${newcomer.fsId}`, {
     metadata: { fs_id: newcomer.fsId },
+  });
+}
+
+/**
+ * Throws NODE_ID_HELD when a heartbeat comes with another key than that of the live lease, and from another process: of two with a
+ * certificate for the same id only the one that registered may go over to a new key.
+ */
+export function mayBeat(
+  node: Pick<NodeRow, "holder_key" | "instance_id" | "fs_id">,
+  beat: Pick<Heartbeat, "speaker" | "instanceId">,
+): void {
+  const key = beat.speaker.kind === "mock" ? null : beat.speaker.keyFingerprint;
+  if (key === null || node.holder_key === null || node.holder_key === key) return;
+  if (beat.instanceId === node.instance_id) return;
+  throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${node.fs_id}`, {
+    metadata: { fs_id: node.fs_id },
   });
 }
 

@@ -16,7 +16,7 @@ import type {
   SharePlace,
   Subject,
 } from "./directory.ts";
-import { mayHold, maySpeak, type NodeRow, requireEpoch, toNodeRecord } from "./node-row.ts";
+import { mayBeat, mayHold, maySpeak, type NodeRow, requireEpoch, toNodeRecord } from "./node-row.ts";
 import { chooseNode } from "./placement.ts";
 import { registerRoots } from "./root-takeover.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
@@ -91,6 +91,7 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   if (node === undefined) return { known: false, sendFull: false };
   maySpeak(node, beat.speaker);
   requireEpoch(node, beat.epoch);
+  if (now.isLive(node)) mayBeat(node, beat);
   // A newer epoch than the store's, or roots that it lacks, mean that the store was restored from an older copy.
   const isStoreOlder =
     BigInt(beat.epoch) > node.epoch || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;

@@ -179,6 +179,7 @@ export class MetaLink {
         diskFree: this.#deps.diskSpace().freeBytes,
         draining: this.#deps.isDraining(),
         nowMs: BigInt(Math.trunc(clock.wallMs())),
+        instanceId: node.instanceId,
       },
       { timeoutMs: CALL_TIMEOUT_MS },
     );

@@ -63,6 +63,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         rootsVersion: storedVersion("roots_version", request.rootsVersion),
         diskFreeBytes: storedBytes(request.diskFree),
         draining: request.draining,
+        instanceId: request.instanceId,
         speaker: speakerFor(request.fsId, context, deps),
       });
       return { ...outcome, nowMs: BigInt(Math.trunc(clock.wallMs())) };

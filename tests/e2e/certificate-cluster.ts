@@ -34,9 +34,17 @@ export async function startCertificateCluster(
   const caDir = join(folder, "ca");
   await groveOk(["ca", "init", "-ca_dir", caDir]);
   const place = await freePlace();
+  const data = join(folder, "meta");
   const program = startGrove([
-    ...["metaserver", "-data", join(folder, "meta"), "-ca_dir", caDir, "-cert_days", String(certDays)],
-    ...["-listen", place.address, "-log_level", "debug"],
+    "metaserver",
+    "-data",
+    data,
+    "-ca_dir",
+    caDir,
+    "-cert_days",
+    String(certDays),
+    "-listen",
+    place.address,
   ]);
   t.after(() => stopProgram(program, "SIGKILL"));
   await program.says(/"event":"serving"/);

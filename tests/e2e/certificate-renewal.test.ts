@@ -56,7 +56,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
     })(),
     session,
   );
-  let isOver = false;
+  const over = new AbortController();
   let calls = 0;
   let connections = 0;
   const failures: string[] = [];
@@ -69,7 +69,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
     }
   };
   const onOneConnection = async (name: string): Promise<void> => {
-    for (let at = 0; !isOver; at++) {
+    for (let at = 0; !over.signal.aborted; at++) {
       await counted(() =>
         files.createFile({ path: `/${name}${at}`, data: bytes.subarray(0, 1_000) }, session),
       );
@@ -77,7 +77,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
     }
   };
   const onNewConnections = async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const channel = new GrpcChannel({ addresses: [node.address], tls });
       await counted(() => createClient(FileServer, channel).getAttr({ path: "/big" }, session));
       connections++;
@@ -91,7 +91,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
     await counted(async () => {
       for await (const message of files.downloadFile({ path: "/big" }, session)) {
         if (message.part.case === "chunk") received += message.part.value.data.length;
-        if (!isOver) await sleep(1_000);
+        if (!over.signal.aborted) await sleep(1_000);
       }
     });
     assert.equal(received, STREAM_CHUNKS * CHUNK_BYTES);
@@ -111,7 +111,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   node.child.kill("SIGHUP");
   await node.says(/"why":"files"/);
   await sleep(1_000);
-  isOver = true;
+  over.abort();
   await Promise.all(load);
 
   assert.deepEqual(failures, []);

@@ -57,8 +57,12 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   const cluster = await startCertificateCluster(t, folder, 90);
   const ca = join(cluster.caDir, "ca.crt");
   const caKey = join(cluster.caDir, "ca.key");
-  const openssl = (...words: string[]): void => {
-    execFileSync("openssl", words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  /** The fixed words of a command in one text, and those that may hold blanks apart. */
+  const openssl = (fixed: string, ...more: string[]): void => {
+    execFileSync("openssl", [...fixed.split(" "), ...more], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
   };
   const make = async (
     name: string,
@@ -73,8 +77,8 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   ): Promise<void> => {
     const subject = facts.subject ?? `/CN=${name}`;
     openssl(
-      ...["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject],
-      ...["-keyout", `${name}.key`, "-out", `${name}.csr`],
+      `req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ${name}.key -out ${name}.csr -subj`,
+      subject,
     );
     const san = facts.san ?? "DNS:n1.cluster.local";
     const lines = [
@@ -86,14 +90,14 @@ test("grpcio with openssl's certificates: the right one is served, every other i
     ];
     await writeFile(join(folder, `${name}.ext`), `${lines.join("\n")}\n`);
     openssl(
-      ...["x509", "-req", "-in", `${name}.csr`, "-out", `${name}.crt`, "-extfile", `${name}.ext`],
+      `x509 -req -in ${name}.csr -out ${name}.crt -extfile ${name}.ext -set_serial ${Math.floor(Math.random() * 1e12)}`,
       ...(facts.signer ?? ["-CA", ca, "-CAkey", caKey]),
-      ...["-set_serial", String(Math.floor(Math.random() * 1e12)), ...(facts.days ?? ["-days", "1"])],
+      ...(facts.days ?? ["-days", "1"]),
     );
   };
   openssl(
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"],
-    ...["-subj", "/CN=Grove cluster authority", "-keyout", "other-ca.key", "-out", "other-ca.crt"],
+    "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout other-ca.key -out other-ca.crt -subj",
+    "/CN=Grove cluster authority",
   );
   await make("good");
   await make("generic", { san: "DNS:fileserver" });
@@ -131,13 +135,13 @@ test("grpcio with openssl's certificates: the right one is served, every other i
     ...METHODS.map((method) => call("other-node", method, "n1")),
     call("good", "RegisterFileServer", "n1"),
     call("good", "Heartbeat", "n1"),
+    // A second key for a live id.
     call("both-usages", "Heartbeat", "n1"),
     call("generic", "RegisterFileServer", "n1"),
     call("generic", "Heartbeat", "n1"),
     call("generic", "RegisterFileServer", "g1"),
     call("generic", "Heartbeat", "g1"),
     call("generic", "RenewCertificate", "g1"),
-    // A second key for a live id.
     call("both-usages", "RegisterFileServer", "n1"),
   ];
   const caller = startProgram(python ?? "", [CALLER, cluster.metaserver.address, ca], {
@@ -155,13 +159,13 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   assert.deepEqual(answers.slice((refused.length + 1) * METHODS.length), [
     "good RegisterFileServer OK -",
     "good Heartbeat OK -",
-    "both-usages Heartbeat OK -",
+    "both-usages Heartbeat ALREADY_EXISTS NODE_ID_HELD",
     "generic RegisterFileServer UNAUTHENTICATED CLIENT_CERT_REQUIRED",
     "generic Heartbeat UNAUTHENTICATED CLIENT_CERT_REQUIRED",
     "generic RegisterFileServer OK -",
     "generic Heartbeat OK -",
     "generic RenewCertificate UNAUTHENTICATED CLIENT_CERT_REQUIRED",
-    "both-usages RegisterFileServer OK -",
+    "both-usages RegisterFileServer ALREADY_EXISTS NODE_ID_HELD",
   ]);
   t.diagnostic(`${refused.length} kinds of certificates, ${answers.length} calls`);
 });
