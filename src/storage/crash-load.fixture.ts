@@ -72,6 +72,13 @@ async function lifeOf(number: number): Promise<void> {
   await step(file, renamed, () =>
     storage.rename({ ...BY_OWNER, inodeId: find(file), parentId, name: renamed.name, onConflict: "fail" }),
   );
+  let trashId = "";
+  await step(file, null, async () => {
+    trashId = (await storage.trash({ ...BY_OWNER, inodeId: find(renamed.name) })).item.id;
+  });
+  await step(file, renamed, () =>
+    storage.restore({ ...BY_OWNER, trashId, names: undefined, onConflict: "fail" }),
+  );
   if (number % 3 > 0) return;
   const folder = `d${number}`;
   await step(folder, { name: folder, size: 0, seed: 0 }, () =>
@@ -86,7 +93,14 @@ async function lifeOf(number: number): Promise<void> {
       onConflict: "fail",
     });
   });
-  await step(folder, null, () => storage.remove({ ...BY_OWNER, inodeId: find(folder), recursive: true }));
+  if (number % 2 > 0) {
+    await step(folder, null, () => storage.remove({ ...BY_OWNER, inodeId: find(folder), recursive: true }));
+    return;
+  }
+  await step(folder, null, async () => {
+    trashId = (await storage.trash({ ...BY_OWNER, inodeId: find(folder) })).item.id;
+  });
+  await step("trash", null, () => storage.purgeTrash({ owner: OWNER, trashIds: [trashId] }));
 }
 
 if (mode === "load") {

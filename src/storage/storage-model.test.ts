@@ -21,6 +21,8 @@ import {
   type ModelNode,
   type ModelOperation,
   type ModelOutcome,
+  nodesFrom,
+  pathOf,
   sizeOf,
   TreeModel,
 } from "./tree-model.fixture.ts";
@@ -28,7 +30,7 @@ import {
 /** Numbers from which an operation on whatever nodes there are is made. */
 type Draw = readonly [kind: number, node: number, other: number, name: number, size: number, flag: boolean];
 
-const draw: fc.Arbitrary<Draw> = fc.tuple(fc.nat(11), fc.nat(), fc.nat(), fc.nat(4), fc.nat(9), fc.boolean());
+const draw: fc.Arbitrary<Draw> = fc.tuple(fc.nat(15), fc.nat(), fc.nat(), fc.nat(4), fc.nat(9), fc.boolean());
 const SIZES = [
   0,
   1,
@@ -76,10 +78,18 @@ function operationOf(
       onConflict: flag ? "replace" : "fail",
     };
   }
-  return { op: "remove", node: pick(node), recursive: flag };
+  if (kind < 12) return { op: "remove", node: pick(node), recursive: flag };
+  const items = [...model.trash];
+  const item = items[other % Math.max(1, items.length)];
+  if (kind < 14 || item === undefined) return { op: "trash", node: pick(node) };
+  const { trashId } = item;
+  if (kind === 15 && size < 3) return { op: "purge", node: item, trashId };
+  const onConflict = flag ? "replace" : "fail";
+  return { op: "restore", node: item, trashId, names: size > 7 ? ["n0", names] : undefined, onConflict };
 }
 
-async function perform(storage: Storage, operation: ModelOperation): Promise<number | undefined> {
+/** What storage answers: the id of an inode, or `trash ` and that of an item. */
+async function perform(storage: Storage, operation: ModelOperation): Promise<number | string | undefined> {
   switch (operation.op) {
     case "createDirectory": {
       const { parent, name } = operation;
@@ -104,6 +114,15 @@ async function perform(storage: Storage, operation: ModelOperation): Promise<num
       return (await storage.rename({ ...BY_OWNER, inodeId: node.id, parentId: parent.id, name, onConflict }))
         .inode.id;
     }
+    case "trash":
+      return `trash ${(await storage.trash({ ...BY_OWNER, inodeId: operation.node.id })).item.id}`;
+    case "restore": {
+      const { trashId, names, onConflict } = operation;
+      return (await storage.restore({ ...BY_OWNER, trashId, names, onConflict })).inode.id;
+    }
+    case "purge":
+      await storage.purgeTrash({ owner: OWNER, trashIds: [operation.trashId] });
+      return undefined;
     default:
       await storage.remove({ ...BY_OWNER, inodeId: operation.node.id, recursive: operation.recursive });
       return undefined;
@@ -129,9 +148,34 @@ function compareOutcome(
     assert.equal(actual, expected, operation.op);
     return;
   }
+  if (operation.op === "trash") {
+    assert.match(String(actual), /^trash /);
+    operation.node.trashId = String(actual).slice("trash ".length);
+    return;
+  }
   assert.equal(typeof actual, "number", `${operation.op}: ${String(actual)}`);
   if (expected.id === 0) expected.id = Number(actual);
   assert.equal(actual, expected.id, operation.op);
+}
+
+/** Folders that a restore has made again get to know their ids. */
+function learnIds(storage: Storage, model: TreeModel): void {
+  for (const node of model.nodes().filter(({ id }) => id === 0)) {
+    node.id = storage.resolve(OWNER, pathOf(node)).chain.at(-1)?.id ?? 0;
+  }
+}
+
+function compareTrash(storage: Storage, model: TreeModel): void {
+  const { items } = storage.listTrash(OWNER, { limit: 1_000, pageToken: "" });
+  assert.deepEqual(
+    new Map(items.map((item) => [item.id, [item.originalPath, item.sizeBytes, item.inodeCount]])),
+    new Map(
+      [...model.trash].map((node) => [
+        node.trashId,
+        [`/${node.trashedFrom.join("/")}`, sizeOf(node), nodesFrom(node).length],
+      ]),
+    ),
+  );
 }
 
 async function compareTree(storage: Storage, node: ModelNode, path: readonly string[]): Promise<void> {
@@ -159,11 +203,13 @@ async function compareAll(storage: Storage, model: TreeModel): Promise<void> {
   const files = model.nodes().filter(({ children }) => children === undefined);
   assert.deepEqual(storage.root(OWNER)?.usage, {
     liveBytes: sizeOf(model.root),
-    trashBytes: 0,
+    trashBytes: [...model.trash].reduce((sum, node) => sum + sizeOf(node), 0),
     stagingBytes: 0,
     fileCount: files.length,
   });
   assert.equal(storage.facts().inodeCount, model.nodes().length);
+  assert.equal(storage.facts().trashBytes, storage.root(OWNER)?.usage.trashBytes);
+  compareTrash(storage, model);
 }
 
 /** Runs the body on fresh storage, then compares once more after a restart, and checks. */
@@ -195,6 +241,7 @@ test("random operations one after the other do what a tree in memory does (A-17)
         const operation = operationOf(numbers, model, index);
         const expected = model.apply(operation);
         compareOutcome(expected, await outcomeOf(storage, operation), operation);
+        learnIds(storage, model);
       }
     }),
   );
@@ -215,6 +262,7 @@ test("operations that share a transaction come out as if one after the other, re
           for (const [index, operation] of operations.entries()) {
             compareOutcome(model.apply(operation), await outcomes[index], operation);
           }
+          learnIds(storage, model);
         }
       }),
   );

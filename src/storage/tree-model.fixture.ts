@@ -9,6 +9,10 @@ export interface ModelNode {
   /** Entries by name; undefined for a file. */
   readonly children: Map<string, ModelNode> | undefined;
   bytes: Buffer;
+  /** What storage called it when it last went into the trash. */
+  trashId: string;
+  /** Names from the root down to where it was then. */
+  trashedFrom: readonly string[];
 }
 
 /** One operation on the model and on storage; nodes are those known before. */
@@ -28,7 +32,16 @@ export type ModelOperation =
       readonly name: string;
       readonly onConflict: "fail" | "replace";
     }
-  | { readonly op: "remove"; readonly node: ModelNode; readonly recursive: boolean };
+  | { readonly op: "remove"; readonly node: ModelNode; readonly recursive: boolean }
+  | { readonly op: "trash"; readonly node: ModelNode }
+  | {
+      readonly op: "restore";
+      readonly node: ModelNode;
+      readonly trashId: string;
+      readonly names: readonly string[] | undefined;
+      readonly onConflict: "fail" | "replace";
+    }
+  | { readonly op: "purge"; readonly node: ModelNode; readonly trashId: string };
 
 /** What an operation comes to: a refusal, or the node that it made or changed. */
 export type ModelOutcome = ErrorCode | ModelNode | undefined;
@@ -36,26 +49,16 @@ export type ModelOutcome = ErrorCode | ModelNode | undefined;
 /** The tree below one root. */
 export class TreeModel {
   readonly root: ModelNode;
+  readonly trash: Set<ModelNode> = new Set();
 
   constructor(rootDirectoryId: number) {
-    this.root = {
-      id: rootDirectoryId,
-      name: "",
-      parent: undefined,
-      children: new Map(),
-      bytes: Buffer.alloc(0),
-    };
+    this.root = newNode("", undefined, new Map());
+    this.root.id = rootDirectoryId;
   }
 
   /** All nodes that can be reached. */
   nodes(): ModelNode[] {
-    const nodes: ModelNode[] = [];
-    const visit = (node: ModelNode): void => {
-      nodes.push(node);
-      for (const child of node.children?.values() ?? []) visit(child);
-    };
-    visit(this.root);
-    return nodes;
+    return nodesFrom(this.root);
   }
 
   apply(operation: ModelOperation): ModelOutcome {
@@ -70,9 +73,59 @@ export class TreeModel {
         return this.#write(operation.node, operation.offset, operation.bytes);
       case "rename":
         return this.#rename(operation);
+      case "trash":
+        return this.#trash(operation.node);
+      case "restore":
+        return this.#restore(operation);
+      case "purge":
+        if (operation.node.trashId === operation.trashId) this.trash.delete(operation.node);
+        return undefined;
       default:
         return this.#remove(operation.node, operation.recursive);
     }
+  }
+
+  #trash(node: ModelNode): ModelOutcome {
+    if (node === this.root) return "BAD_ARGUMENT";
+    if (!this.#isAttached(node)) return "NO_SUCH_PATH";
+    node.trashedFrom = pathOf(node);
+    this.#detach(node);
+    this.trash.add(node);
+    return node;
+  }
+
+  #restore(restore: Extract<ModelOperation, { op: "restore" }>): ModelOutcome {
+    const { node, trashId, onConflict } = restore;
+    if (!this.trash.has(node) || node.trashId !== trashId) return "NO_SUCH_PATH";
+    const names = restore.names ?? node.trashedFrom;
+    let parent = this.root;
+    const made: ModelNode[] = [];
+    const refuse = (code: ErrorCode): ErrorCode => {
+      for (const folder of made.toReversed()) this.#detach(folder);
+      return code;
+    };
+    for (const name of names.slice(0, -1)) {
+      let next = parent.children?.get(name);
+      if (next === undefined) {
+        next = newNode(name, parent, new Map());
+        parent.children?.set(name, next);
+        made.push(next);
+      }
+      if (next.children === undefined) return refuse("NOT_DIRECTORY");
+      parent = next;
+    }
+    const name = names.at(-1) ?? "";
+    const target = parent.children?.get(name);
+    if (target !== undefined) {
+      const refusal = onConflict === "fail" ? "PATH_EXISTS" : whyNotReplaced(target, node);
+      if (refusal !== undefined) return refuse(refusal);
+      this.#detach(target);
+    }
+    this.trash.delete(node);
+    node.name = name;
+    node.parent = parent;
+    parent.children?.set(name, node);
+    return node;
   }
 
   #isAttached(node: ModelNode): boolean {
@@ -86,7 +139,7 @@ export class TreeModel {
     if (parent.children === undefined) return "NOT_DIRECTORY";
     if (parent.children.has(name)) return "PATH_EXISTS";
     const children = bytes === undefined ? new Map<string, ModelNode>() : undefined;
-    const node: ModelNode = { id: 0, name, parent, children, bytes: bytes ?? Buffer.alloc(0) };
+    const node = newNode(name, parent, children, bytes);
     parent.children.set(name, node);
     return node;
   }
@@ -122,9 +175,8 @@ export class TreeModel {
     if (target === node) return node;
     if (target !== undefined) {
       if (onConflict === "fail") return "PATH_EXISTS";
-      if (target.children !== undefined && node.children === undefined) return "IS_DIRECTORY";
-      if (target.children === undefined && node.children !== undefined) return "NOT_DIRECTORY";
-      if ((target.children?.size ?? 0) > 0) return "NOT_EMPTY";
+      const refusal = whyNotReplaced(target, node);
+      if (refusal !== undefined) return refusal;
       this.#detach(target);
     }
     this.#detach(node);
@@ -147,6 +199,31 @@ export class TreeModel {
     // A detached node is its own top, so it is not below the root.
     node.parent = undefined;
   }
+}
+
+function newNode(
+  name: string,
+  parent: ModelNode | undefined,
+  children: Map<string, ModelNode> | undefined,
+  bytes: Buffer = Buffer.alloc(0),
+): ModelNode {
+  return { id: 0, name, parent, children, bytes, trashId: "", trashedFrom: [] };
+}
+
+function whyNotReplaced(target: ModelNode, node: ModelNode): ErrorCode | undefined {
+  if (target.children !== undefined && node.children === undefined) return "IS_DIRECTORY";
+  if (target.children === undefined && node.children !== undefined) return "NOT_DIRECTORY";
+  return (target.children?.size ?? 0) > 0 ? "NOT_EMPTY" : undefined;
+}
+
+/** Names from the root down to a node. */
+export function pathOf(node: ModelNode): string[] {
+  return node.parent === undefined ? [] : [...pathOf(node.parent), node.name];
+}
+
+/** A node and everything below it. */
+export function nodesFrom(node: ModelNode): ModelNode[] {
+  return [node, ...[...(node.children?.values() ?? [])].flatMap(nodesFrom)];
 }
 
 /** Bytes of everything below a node. */
