@@ -86,6 +86,15 @@ serveTasks(
         if (attr.id === "") throw new Error("no attributes came");
       });
     },
+    // A folder into the trash and out of it again, one after the other; answers how often a second.
+    trashAndRestore: async (input) => {
+      const { path, times } = input as { path: string; times: number };
+      const { files: client, unary } = connected();
+      return callsPerSecond(times, 1, async () => {
+        const { item } = await client.trashFile({ path }, unary);
+        await client.restoreFile({ trashId: item?.trashId ?? "" }, unary);
+      });
+    },
     // Whole listings a second, page after page, every entry decoded.
     list: async (input) => {
       const { path, listings, entries } = input as { path: string; listings: number; entries: number };
