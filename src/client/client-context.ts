@@ -104,7 +104,11 @@ export class ClientContext {
 
   /** A typed path, relative ones starting at the current folder. */
   async resolve(typed: string): Promise<TypedPath> {
-    return parseRemotePath(typed, (await this.place.read()).current);
+    const path = parseRemotePath(typed, (await this.place.read()).current);
+    if (path.root === "") return path;
+    // One's own root has one name, so that one route leads to it and things can be moved in it.
+    const own = await this.identity.current();
+    return own?.username === path.root ? { ...path, root: "" } : path;
   }
 
   /** Prints lines for people, or for programs that did not ask for JSON: nothing in them drives a terminal. */

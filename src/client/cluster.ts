@@ -71,6 +71,8 @@ const PATH_CODES: readonly ErrorCode[] = [
   "IS_DIRECTORY",
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
+  "SHARED_ABOVE",
+  "SHARE_LIMIT",
   "BAD_NAME",
   "BAD_ARGUMENT",
   "CORRUPT",
@@ -94,6 +96,8 @@ interface Progress {
   attempts: number;
   moves: number;
   renewals: number;
+  /** True once the MetaServer was asked whether another server holds what this one did not show. */
+  hasLookedElsewhere: boolean;
   route: Route | undefined;
 }
 
@@ -130,7 +134,13 @@ export class Cluster {
   }
 
   async #run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
-    const progress: Progress = { attempts: 0, moves: 0, renewals: 0, route: undefined };
+    const progress: Progress = {
+      attempts: 0,
+      moves: 0,
+      renewals: 0,
+      hasLookedElsewhere: false,
+      route: undefined,
+    };
     for (;;) {
       let session: OpenSession | undefined;
       try {
@@ -204,8 +214,22 @@ export class Cluster {
         progress.route = await this.#deps.router.moved(progress.route?.root ?? "", address);
         return;
       }
+      if (await this.#isElsewhere(failure, progress)) return;
     }
     await this.#tryLater(failure, progress, patience, session !== undefined);
+  }
+
+  /** A server that does not hold another user's root says no more of it than that nothing is shared there (D1): the way to it may be old. */
+  async #isElsewhere(failure: GroveError, progress: Progress): Promise<boolean> {
+    const { route } = progress;
+    const isHidden = failure.code === "NOT_SHARED" || failure.code === "NOT_OWNER";
+    if (!isHidden || route === undefined || route.root === "" || progress.hasLookedElsewhere) return false;
+    progress.hasLookedElsewhere = true;
+    if (this.#deps.router.isFresh(route)) return false;
+    const other = await this.#deps.router.askAgain(route);
+    if (other === undefined) return false;
+    progress.route = other;
+    return true;
   }
 
   async #tryLater(failure: unknown, progress: Progress, patience: Patience, wasSent: boolean): Promise<void> {

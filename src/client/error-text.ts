@@ -84,10 +84,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "Only the owner may do that, or there is nothing here that you may see.",
     "Ask the owner to do it.",
   ),
-  NOT_SHARED: about(
-    "There is nothing here that you may see.",
-    "Check the path, or ask its owner to share it with you.",
-  ),
+  NOT_SHARED: explainNotShared,
   NOT_ADMIN: quoted("Ask an administrator of the cluster."),
   NO_SUCH_PATH: told("'grove ls' shows what is there."),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
@@ -150,6 +147,16 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
+
+/** Who was let in when it began is told that this has ended; everybody else learns nothing. */
+function explainNotShared(refusal: Refusal): Explanation {
+  return refusal.metadata["has_ended"] === "true"
+    ? about("This is no longer shared with you.", "Ask its owner.")(refusal)
+    : about(
+        "There is nothing here that you may see.",
+        "'grove roots' lists what others share with you; else ask its owner to share it.",
+      )(refusal);
+}
 
 /** Where the share is that would have to end instead. */
 function explainSharedAbove({ message, metadata }: Refusal): Explanation {

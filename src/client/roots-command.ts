@@ -11,6 +11,7 @@ export function command(host: CommandHost = processHost()): Command {
     ),
     [
       ["grove roots", "who owns them, what is shared, where they live"],
+      ["grove ls alice@example.com:/docs", "what one of the lines leads to"],
       ["grove roots --json", "the same for a program"],
     ],
   ).action((flags: ClientFlags) =>

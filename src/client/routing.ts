@@ -2,7 +2,7 @@
 
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
-import type { MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { GetRootsResponse, MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
@@ -26,6 +26,7 @@ export class Router {
   #channel: GrpcChannel | undefined;
   #client: Client<typeof MetaServer> | undefined;
   readonly #asking = new Map<string, Promise<Route>>();
+  readonly #told = new WeakSet<Route>();
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
@@ -38,6 +39,11 @@ export class Router {
       return { root, address: fileserver, fsId: "", expiresAtMs: Number.POSITIVE_INFINITY };
     }
     return (await this.#deps.cache.get(root)) ?? this.ask(root);
+  }
+
+  /** True for a route that the MetaServer has told this very program, so that asking again would tell nothing new. */
+  isFresh(route: Route): boolean {
+    return this.#told.has(route);
   }
 
   /** Asks the MetaServer, and keeps the answer. */
@@ -79,8 +85,20 @@ export class Router {
 
   /** One's own root and the roots shared with one, as the MetaServer knows them. */
   async roots(): Promise<Root[]> {
-    const reply = await this.#call((client, options) => client.getRoots({}, options));
-    return reply.roots;
+    const roots: Root[] = [];
+    let pageToken = "";
+    do {
+      const page: GetRootsResponse = await this.#call((client, options) =>
+        client.getRoots({ pageToken }, options),
+      );
+      roots.push(...page.roots);
+      // A server that sends one token for ever would keep us for ever.
+      if (page.nextPageToken !== "" && (page.nextPageToken === pageToken || page.roots.length === 0)) {
+        throw new ClientError("SERVER_BROKEN", "the metaserver's list of roots does not end");
+      }
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    return roots;
   }
 
   /** Closes the connection to the MetaServer. */
@@ -91,7 +109,9 @@ export class Router {
   async #navigate(root: string): Promise<Route> {
     const reply = await this.#call((client, options) => client.navigate({ root, path: "/" }, options));
     const route = { root, address: this.#checked(reply.address), fsId: reply.fsId };
-    return this.#deps.cache.put(route, reply.ttlSeconds);
+    const kept = await this.#deps.cache.put(route, reply.ttlSeconds);
+    this.#told.add(kept);
+    return kept;
   }
 
   async #call<T>(

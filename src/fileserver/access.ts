@@ -139,6 +139,13 @@ export class Access {
   }
 }
 
+/** The refusal of what was allowed when it began and is no more: a stream's, to somebody who knows what is there. */
+export function noLongerShared(): GroveError {
+  return new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you", {
+    metadata: { has_ended: "true" },
+  });
+}
+
 function covers(path: string, place: string): boolean {
   return path === "/" || place === path || place.startsWith(`${path}/`);
 }

@@ -1,13 +1,12 @@
 // DownloadFile: one version of a file, block by block from the disk to the socket, never a byte that fails its checksum (D15).
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { SlicedWriter } from "#grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { FileContent, Storage } from "#storage/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import { type Access, existingFile, type Reached } from "./access.ts";
+import { type Access, existingFile, noLongerShared, type Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { logCorruption, offsetInside, requireEtag } from "./content-operations.ts";
 import { attrAt } from "./namespace-operations.ts";
@@ -90,7 +89,7 @@ async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, en
     if (offset !== from) {
       caller.renew();
       if (!deps.access.stillAllowed(caller.identity, reached, "read")) {
-        throw new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you");
+        throw noLongerShared();
       }
     }
     let crc32 = content.rangeCrc32(offset, chunkEnd - offset);

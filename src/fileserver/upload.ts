@@ -15,7 +15,7 @@ import type { QuotaBook } from "#quota/quota-book.ts";
 import type { Change, Storage, UploadSink } from "#storage/storage.ts";
 import type { ResumableSink, StagingChange, StoredUpload } from "#storage/upload-store.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
-import { type Access, type Reached, retryWhenStale, type Slot } from "./access.ts";
+import { type Access, noLongerShared, type Reached, retryWhenStale, type Slot } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
 import { tooLarge } from "./content-operations.ts";
@@ -321,7 +321,7 @@ class Upload {
   #check(chunk: Chunk, payloadBytes: number): void {
     this.#caller.renew();
     if (!this.#deps.access.stillAllowed(this.#caller.identity, this.#reached, "write")) {
-      throw new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you");
+      throw noLongerShared();
     }
     if (payloadBytes > UPLOAD_MESSAGE_MAX_BYTES) {
       throw new GroveError("BAD_ARGUMENT", `a chunk has at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes`);
