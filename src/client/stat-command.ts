@@ -7,6 +7,7 @@ import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { attrOf, isFolder } from "./listing.ts";
 import { localTimeWithZone } from "./local-time.ts";
+import { formatRemotePath } from "./remote-path.ts";
 
 /** Makes the parser of `grove stat`. */
 export function command(host: CommandHost = processHost()): Command {
@@ -22,9 +23,10 @@ export function command(host: CommandHost = processHost()): Command {
     host.run("stat", flags, async (context) => {
       const cluster = await context.cluster();
       for (const [index, typed] of paths.entries()) {
-        const attr = await attrOf(cluster, await context.resolve(typed));
+        const place = await context.resolve(typed);
+        const attr = await attrOf(cluster, place);
         if (context.isJson) await context.printJson(attrJson(attr));
-        else await context.print(...(index > 0 ? [""] : []), ...rows(attr));
+        else await context.print(...(index > 0 ? [""] : []), ...rows(attr, place.root));
       }
     }),
   );
@@ -33,9 +35,9 @@ export function command(host: CommandHost = processHost()): Command {
 const DAMAGED =
   "yes: its stored bytes were found wrong and are not given out; put it again, or restore it from a backup";
 
-function rows(attr: Attr): string[] {
+function rows(attr: Attr, root: string): string[] {
   const fields: [string, string][] = [
-    ["path", attr.path],
+    ["path", formatRemotePath({ root, path: attr.path })],
     ["kind", kindName(attr)],
     ["size", `${formatBytes(attr.size)} (${attr.size} bytes)`],
     ...(isFolder(attr)

@@ -1,0 +1,176 @@
+// Two users at their command lines: share, list, read, overwrite, a refused delete, unshare in the middle of a download (spec 4.5, D13).
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { Dice } from "./busy-folder.ts";
+import { type Ended, grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+const BIG_BYTES = 60_000_000;
+
+/** One user's command line. */
+class Person {
+  readonly email: string;
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor(folder: string, name: string) {
+    this.email = `${name}@example.com`;
+    this.#env = { GROVE_CONFIG_DIR: join(folder, name) };
+  }
+
+  grove(...words: string[]): Promise<Ended> {
+    return grove(words, { env: this.#env });
+  }
+
+  start(...words: string[]): Program {
+    return startGrove(words, { env: this.#env });
+  }
+
+  async ok(...words: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.grove(...words);
+    assert.equal(code, 0, `${words.join(" ")}: ${stderr}`);
+    return stdout;
+  }
+
+  /** A command that must be refused with this exit code; answers what it said. */
+  async refused(code: number, ...words: string[]): Promise<string> {
+    const ended = await this.grove(...words);
+    assert.equal(ended.code, code, `${words.join(" ")}: ${ended.stdout}${ended.stderr}`);
+    return ended.stderr;
+  }
+}
+
+/** A cluster of two nodes in mock mode, and alice and bob signed in, each with a root on another node. */
+async function twoPeople(
+  t: TestContext,
+): Promise<{ alice: Person; bob: Person; carol: Person; folder: string }> {
+  const folder = await scratchFolder(t);
+  const data = join(folder, "cluster");
+  const up = startGrove(["up", "-data", data, "-nodes", "2", "-mock", "-reserve", "1MiB"]);
+  t.after(() => stopProgram(up));
+  await up.says(/Next, in another terminal/);
+  const people = ["alice", "bob", "carol"].map((name) => new Person(folder, name));
+  for (const person of people) {
+    await person.ok("login", "--cluster", join(data, "cluster.json"), "--mock", person.email);
+    await person.ok("ls");
+  }
+  const [alice, bob, carol] = people;
+  assert.ok(alice !== undefined && bob !== undefined && carol !== undefined);
+  return { alice, bob, carol, folder };
+}
+
+test("two users share a folder across nodes, until one of them ends it in the middle of a download", {
+  timeout: 240_000,
+}, async (t) => {
+  const { alice, bob, carol, folder } = await twoPeople(t);
+  const local = (name: string): string => join(folder, name);
+  const content = new Dice("shares").bytes(BIG_BYTES);
+  await writeFile(local("big"), content);
+  await writeFile(local("note"), "first\n");
+  await alice.ok("mkdir", "-p", "/docs/deep");
+  await alice.ok("put", "-q", local("note"), "/docs/deep/note");
+  await alice.ok("put", "-q", local("big"), "/docs/big");
+  const docs = `${alice.email}:/docs`;
+
+  await t.test("what is not shared looks as if it were not there", async () => {
+    const answers = new Set<string>();
+    for (const [root, path] of [
+      [alice.email, "/docs"],
+      [alice.email, "/none"],
+      ["nobody@example.com", "/docs"],
+    ]) {
+      const place = `${root}:${path}`;
+      answers.add((await bob.refused(4, "ls", place)).replaceAll(place, "PLACE"));
+    }
+    assert.equal(answers.size, 1, [...answers].join(""));
+  });
+
+  await t.test("share: what it covers, who pays, and what others see of it", async () => {
+    const said = await alice.ok("share", "/docs", bob.email);
+    assert.match(said, /^Shared \/docs with bob@example\.com: 4 files and folders\.$/m);
+    assert.match(said, /counts in your quota/);
+    assert.match(await alice.ok("share", "/docs", bob.email), /shared with bob@example\.com already/);
+    const reply: unknown = JSON.parse(await alice.ok("share", "--json", "/docs", carol.email));
+    assert.deepEqual(reply, { path: "/docs", user: carol.email, affected_inodes: 4, pays_quota: "owner" });
+    assert.match(await alice.ok("ls", "-l", "/"), /shared {2}docs\/$/m);
+    assert.match(
+      await alice.ok("stat", "/docs/deep/note"),
+      /^shared with {2}bob@example\.com, carol@example\.com$/m,
+    );
+    assert.match(await alice.refused(1, "share", "/docs", "bob"), /'bob' is not an e-mail address/);
+    assert.match(await alice.refused(1, "share", "/docs", alice.email), /belongs to that user already/);
+    assert.match(await alice.refused(3, "share", "/none", bob.email), /no such file/);
+  });
+
+  await t.test(
+    "roots, ls, cat, stat, get, cd: all verbs on the owner's node, which is not the sharee's",
+    async () => {
+      const roots = JSON.parse(await bob.ok("roots", "--json")) as {
+        owner: string;
+        path: string;
+        fs_id: string;
+      }[];
+      assert.deepEqual(
+        roots.map(({ owner, path }) => `${owner}:${path}`),
+        [`${bob.email}:/`, docs],
+      );
+      assert.notEqual(roots[0]?.fs_id, roots[1]?.fs_id);
+      assert.equal(await bob.ok("ls", docs), "big\ndeep/\n");
+      assert.equal(await bob.ok("cat", `${docs}/deep/note`), "first\n");
+      assert.match(await bob.ok("stat", docs), /^owner +alice@example\.com$/m);
+      await bob.ok("get", "-q", `${docs}/big`, local("copy"));
+      assert.ok((await readFile(local("copy"))).equals(content));
+      await bob.ok("cd", docs);
+      assert.equal(await bob.ok("ls", "deep"), "note\n");
+      await bob.ok("cd");
+    },
+  );
+
+  await t.test("the sharee writes, the owner pays and alone may delete (spec 5.4, D13)", async () => {
+    await writeFile(local("note"), "second\n");
+    await bob.ok("put", "-q", local("note"), `${docs}/deep/note`);
+    await bob.ok("mkdir", `${docs}/of bob`);
+    await bob.ok("mv", `${docs}/deep/note`, `${docs}/of bob/note`);
+    assert.equal(await alice.ok("cat", "/docs/of bob/note"), "second\n");
+    assert.match(await alice.ok("stat", "/docs/of bob"), /^made by +bob@example\.com$/m);
+    for (const words of [
+      ["rm", "-r", `${docs}/of bob`],
+      ["rm", "--permanent", "-f", "-r", `${docs}/of bob`],
+      ["share", docs, "dave@example.com"],
+      ["unshare", docs, carol.email],
+    ]) {
+      assert.match(await bob.refused(4, ...words), /only the owner may do that/);
+    }
+    assert.match(
+      await bob.refused(4, "mv", `${docs}/of bob`, `${alice.email}:/mine`),
+      /nothing here that you may see/,
+    );
+    const quota = JSON.parse(await alice.ok("quota", "--json")) as Record<string, unknown>;
+    const asSeen = JSON.parse(await bob.ok("quota", alice.email, "--json")) as Record<string, unknown>;
+    assert.deepEqual(asSeen, { ...quota, root: alice.email });
+  });
+
+  await t.test("below a share that holds, its end is refused with the command that would do it", async () => {
+    const said = await alice.refused(1, "unshare", "/docs/deep", bob.email);
+    assert.match(said, /'grove unshare \/docs bob@example\.com'/);
+  });
+
+  await t.test("unshare ends a running download at its next chunk, and all the rest at once", async () => {
+    const reading = bob.start("cat", `${docs}/big`);
+    reading.child.stdout?.pause();
+    while (reading.child.stdout?.readableLength === 0) await delay(20);
+    assert.match(
+      await alice.ok("unshare", "/docs", bob.email),
+      /no longer shared with bob@example\.com: 5 files/,
+    );
+    reading.child.stdout?.resume();
+    const ended = await reading.ended;
+    assert.equal(ended.code, 4, ended.stderr);
+    assert.match(ended.stderr, /this is no longer shared with you/);
+    assert.match(await bob.refused(4, "ls", docs), /nothing here that you may see/);
+    assert.equal((JSON.parse(await bob.ok("roots", "--json")) as object[]).length, 1);
+    assert.equal(await carol.ok("cat", `${docs}/of bob/note`), "second\n");
+    assert.match(await alice.ok("unshare", "/docs", bob.email), /was not shared with bob@example\.com/);
+  });
+});
