@@ -344,3 +344,15 @@ export const DAMAGED_FILES_LISTED = 100;
 export const DAMAGE_REPORTS_IN_FLIGHT = 1_024;
 /** Longest time that one check of `grove doctor` may take; all run at once. */
 export const DOCTOR_CHECK_TIMEOUT_MS = 5_000;
+/** Bytes that the scrub reads per second unless told otherwise: a tenth of what an SD card gives, and 10 TiB in 30 days. */
+export const SCRUB_BYTES_PER_SECOND = 4_194_304;
+/** From the end of one pass of the scrub to the start of the next (failure A-08). */
+export const SCRUB_PAUSE_MS: number = 30 * 86_400_000;
+/** How often the scrub's place is written down; a crash repeats so much of a pass. */
+export const SCRUB_SAVE_INTERVAL_MS = 30_000;
+/** How often a node looks whether the next pass of the scrub is due. */
+export const SCRUB_DUE_CHECK_MS = 60_000;
+/** Rows that the scrub takes in one look at the database. */
+export const SCRUB_ROWS = 256;
+/** Content of small files that the scrub takes in one look at the database. */
+export const SCRUB_INLINE_BYTES = 1_048_576;

@@ -21,9 +21,10 @@ import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { isLoopbackAddress } from "./quota-operations.ts";
+import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
 import { type LimitFlags, limitsOf, movedLimits, withLimitFlags } from "./service-limits.ts";
 
-interface Flags extends LimitFlags {
+interface Flags extends LimitFlags, ScrubFlags {
   readonly data: string;
   readonly id?: string;
   readonly name?: string;
@@ -122,7 +123,7 @@ export function command(): Command {
     .action(async (flags: Flags) => {
       await serve(flags, process.env);
     });
-  return withLimitFlags(parser);
+  return withLimitFlags(withScrubFlags(parser));
 }
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
@@ -191,6 +192,7 @@ async function optionsOf(
       (isWildcard(listen.host) ? `${hostname()}:${listen.port}` : undefined),
     metaservers: flags.metaserver ?? joined?.metaservers ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
+    scrub: scrubSettings(flags),
     trashRetentionMs: flags.trashRetention ?? TRASH_RETENTION_MS,
     tls,
     reflection: flags.reflection,

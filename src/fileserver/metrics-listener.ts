@@ -188,12 +188,12 @@ async function sendMetrics(
   response: ServerResponse,
   forms: readonly [Form, ...Form[]],
 ): Promise<void> {
-  const { node, users } = await deps.metrics();
+  const { node, users, damaged } = await deps.metrics();
   const shown = mayKnowUsers(deps, request) ? users : undefined;
   response.setHeader("vary", "Accept, Authorization");
   switch (preferredType(request.headers.accept, forms)) {
     case JSON_TYPE:
-      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown));
+      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, damaged));
     case OPENMETRICS_TYPE:
       return send(response, 200, PROMETHEUS_TYPES.openmetrics, prometheusText(node, "openmetrics", shown));
     case "text/plain":

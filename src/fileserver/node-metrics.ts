@@ -5,9 +5,9 @@ import { VERSION } from "#base/version.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
-import type { Storage } from "#storage/storage.ts";
+import type { DamagedFile, Storage } from "#storage/storage.ts";
 import { HostGauges } from "#telemetry/host-gauges.ts";
-import type { NodeMetrics } from "#telemetry/metrics-document.ts";
+import type { DamagedFileReading, NodeMetrics } from "#telemetry/metrics-document.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 import type { FileService } from "./file-service.ts";
@@ -15,7 +15,7 @@ import type { FileService } from "./file-service.ts";
 /** Where the readings come from. */
 export interface NodeMetricsDeps {
   readonly service: Pick<FileService, "usage">;
-  readonly storage: Pick<Storage, "facts" | "failure">;
+  readonly storage: Pick<Storage, "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState">;
   readonly quotas: QuotaBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
@@ -33,6 +33,7 @@ export interface NodeMetricsDeps {
 export interface NodeReadings {
   readonly node: NodeMetrics;
   readonly users: UserMaps;
+  readonly damaged: readonly DamagedFileReading[];
 }
 
 /** Makes the function that /metrics calls. Its work grows with what has changed since the call before, not with how many users there are. */
@@ -45,6 +46,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
     const active = deps.sessions.takeUsed();
     users.update(deps.service.usage.takeChanged());
     users.update(active);
+    const damaged = deps.storage.damagedFiles();
     const node = deps.telemetry.document({
       host,
       users,
@@ -58,9 +60,18 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
       certDaysLeft: deps.certDaysLeft(),
       clockSkewMs: deps.clockSkewMs(),
       storageFailed: deps.storage.failure !== undefined,
+      care: {
+        damagedFiles: damaged.count,
+        damageFoundTotal: deps.storage.damageFoundTotal,
+        scrub: deps.storage.scrubState(),
+      },
     });
-    return { node, users };
+    return { node, users, damaged: damaged.listed.map(toReading) };
   };
+}
+
+function toReading({ owner, path, isTrashed, sizeBytes }: DamagedFile): DamagedFileReading {
+  return { username: owner, path, trashed: isTrashed, size: sizeBytes };
 }
 
 function readingsOf(deps: NodeMetricsDeps, username: string): UserReadings | undefined {

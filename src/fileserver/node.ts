@@ -21,6 +21,7 @@ import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
 import { SessionTable } from "#sessions/session-table.ts";
 import { openStorage } from "#storage/open-storage.ts";
+import type { ScrubSettings } from "#storage/scrub-types.ts";
 import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
@@ -52,6 +53,8 @@ export interface FileServerOptions {
   /** host:port of each MetaServer; none for a node that stands alone. */
   readonly metaservers: readonly string[];
   readonly reserveBytes: bigint;
+  /** How fast everything stored is read again and again, and how long after one pass the next begins; undefined for never. */
+  readonly scrub?: ScrubSettings | undefined;
   readonly tls: TlsSource | undefined;
   readonly reflection: boolean;
   readonly passwordPath: boolean;
@@ -176,6 +179,7 @@ async function assemble(
     link = await startLink(options, { ...opened, service, bound, certificate }, closers);
   }
   state.serve();
+  watchDamage(options, opened);
   const stop = async (graceMs = DRAIN_MS): Promise<void> => {
     state.drain();
     link?.beatSoon();
@@ -223,6 +227,15 @@ function openMetrics(
     },
     { host: listen.host, port: metricsPort },
   );
+}
+
+/** Has damage told as the alert that it is (D11), and looked for while the node serves (A-08). */
+function watchDamage(options: FileServerOptions, { storage, log }: Opened): void {
+  const alert = `corruption:${options.id}`;
+  storage.onDamage(({ problem, files }) => log.error("corruption", { alert, problem, files }));
+  const { count } = storage.damagedFiles();
+  if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
+  if (options.scrub !== undefined) storage.startScrub(options.scrub);
 }
 
 async function openParts(

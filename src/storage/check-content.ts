@@ -1,23 +1,15 @@
 // Compares chunk lists, chunk rows and chunk files with one another, and on request every stored byte with its checksum.
 
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  statSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32Combine } from "#base/crc32-combine.ts";
-import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree-path.ts";
 import { checkUploads } from "./check-uploads.ts";
+import { bytesProblem, checksumProblem, lengthProblem } from "./chunk-check.ts";
 import {
   CHUNK_DIRECTORIES,
   CHUNKS_DIRECTORY,
@@ -25,12 +17,12 @@ import {
   directoryOfChunk,
   isChunkName,
 } from "./chunk-names.ts";
-import { crcOfBlocks } from "./content-checksums.ts";
 import { syncDirectoryNow } from "./data-directory.ts";
 import { crcWithZeros } from "./pinned-content.ts";
 import { FLAG_DAMAGED, KIND_FILE } from "./schema.ts";
 
 const LOST_AND_FOUND = "lost+found";
+const SLICE_ROWS = 1_000;
 
 /** What a check of content works on. A transaction must be open when it repairs. */
 export interface ContentCheck {
@@ -94,13 +86,23 @@ function checkLists({ db, findings }: ContentCheck): void {
   }
 }
 
+/** A slice at a time: what is found is put right in between, and a node may hold millions. */
+function* inSlices(rows: StatementSync): Generator<ChunkRow> {
+  for (let after = -1; ; ) {
+    const slice = rows.all(after) as unknown as ChunkRow[];
+    yield* slice;
+    if (slice.length < SLICE_ROWS) return;
+    after = slice.at(-1)?.id ?? after;
+  }
+}
+
 function checkChunks(check: ContentCheck, damage: Damage): number {
   const { db, findings, repair } = check;
   const rows = db.prepare(
     `SELECT id, name, length, crc32, block_crcs AS blockCrcs, refs,
        (SELECT count(*) FROM file_chunk WHERE chunk_id = chunk.id) AS uses,
        EXISTS (SELECT 1 FROM garbage WHERE chunk_id = chunk.id) AS isGarbage
-     FROM chunk ORDER BY id`,
+     FROM chunk WHERE id > ? ORDER BY id LIMIT ${SLICE_ROWS}`,
   );
   const setRefs = db.prepare("UPDATE chunk SET refs = ? WHERE id = ?");
   const keep = db.prepare("DELETE FROM garbage WHERE chunk_id = ?");
@@ -109,7 +111,7 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
     "INSERT INTO damaged_chunk (chunk_id, found_at_ms, problem) VALUES (?, ?, ?) ON CONFLICT (chunk_id) DO NOTHING",
   );
   let verifiedBytes = 0;
-  for (const chunk of rows.all() as unknown as ChunkRow[]) {
+  for (const chunk of inSlices(rows)) {
     if (chunk.refs !== chunk.uses) {
       if (repair) setRefs.run(chunk.uses, chunk.id);
       findings.difference(`chunk ${chunk.name} says ${chunk.refs} uses; there are ${chunk.uses}`, repair);
@@ -147,34 +149,9 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
 
 /** What is wrong with a chunk's file or checksums, in words. */
 function chunkProblem({ directory, deep }: ContentCheck, chunk: ChunkRow): string | undefined {
-  const { blockCrcs, length } = chunk;
-  if (blockCrcs.byteLength !== Math.ceil(length / BLOCK_BYTES) * 4) return "has not one checksum per block";
-  const view = new DataView(blockCrcs.buffer, blockCrcs.byteOffset, blockCrcs.byteLength);
-  const crcs = Array.from({ length: blockCrcs.byteLength / 4 }, (_, index) =>
-    view.getUint32(index * 4, true),
-  );
-  if (crcOfBlocks(crcs, length) !== chunk.crc32) return "has checksums that do not fit together";
   const path = chunkPath(directory, chunk.name);
-  const file = statSync(path, { throwIfNoEntry: false });
-  if (file === undefined) return "has no file";
-  if (file.size !== length) return `has a file of ${file.size} bytes instead of ${length}`;
-  return deep ? wrongBlock(path, crcs) : undefined;
-}
-
-function wrongBlock(path: string, crcs: readonly number[]): string | undefined {
-  const descriptor = openSync(path, "r");
-  try {
-    const block = Buffer.allocUnsafe(BLOCK_BYTES);
-    for (const [index, crc] of crcs.entries()) {
-      const got = readSync(descriptor, block, 0, BLOCK_BYTES, index * BLOCK_BYTES);
-      if (crc32(block.subarray(0, got)) !== crc) return `does not match its checksum in block ${index}`;
-    }
-    return undefined;
-  } catch (error) {
-    return `cannot be read: ${String(error)}`;
-  } finally {
-    closeSync(descriptor);
-  }
+  const problem = checksumProblem(chunk) ?? lengthProblem(path, chunk.length);
+  return problem ?? (deep ? bytesProblem(path, chunk) : undefined);
 }
 
 /** Files without rows: what a crash left in the directories that the next start sweeps, or what should not be there. */

@@ -6,6 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
+import { DamageReader } from "./damage-reader.ts";
 import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
@@ -13,12 +14,15 @@ import { LocalUploads } from "./local-uploads.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
+import { readScrubRecord, Scrub } from "./scrub.ts";
+import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import { ShareReader } from "./share-reader.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type {
   Change,
   ChangeContext,
+  DamagedFiles,
   DamageFound,
   FileContent,
   InodeId,
@@ -68,6 +72,8 @@ export class LocalStorage implements Storage {
   readonly #ranges: RangeWriter;
   readonly #content: ContentDeps;
   readonly #damage: DamageReports;
+  readonly #damaged: DamageReader;
+  #scrub: Scrub | undefined;
   readonly #budget = new UploadBudget();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   readonly #sharesCallbacks: ((owners: readonly string[]) => void)[] = [];
@@ -102,6 +108,7 @@ export class LocalStorage implements Storage {
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger });
     const nowMs = (): number => this.#nowMs();
     this.#damage = new DamageReports({ queue, logger, nowMs });
+    this.#damaged = new DamageReader(this.#reader.tables);
     this.#content = {
       ...common,
       damaged: ({ id, version }, problem, chunkId) =>
@@ -141,6 +148,37 @@ export class LocalStorage implements Storage {
 
   onDamage(callback: (found: DamageFound) => void): void {
     this.#damage.onFound(callback);
+  }
+
+  get damageFoundTotal(): number {
+    return this.#damage.foundTotal;
+  }
+
+  damagedFiles(): DamagedFiles {
+    return this.#damaged.files();
+  }
+
+  startScrub(settings: ScrubSettings): void {
+    this.#open();
+    const { path: directory, databasePath } = this.#data;
+    this.#scrub = new Scrub(
+      {
+        directory,
+        databasePath,
+        clock: this.#clock,
+        logger: this.#logger,
+        queue: this.#queue,
+        damage: this.#damage,
+        lastChunk: () => this.#damaged.lastChunk(),
+        saved: () => this.#damaged.savedScrub(),
+        failed: (reason) => this.#queue.fail(reason),
+      },
+      settings,
+    );
+  }
+
+  scrubState(): ScrubState {
+    return this.#scrub?.state ?? { ...readScrubRecord(this.#damaged.savedScrub()), isRunning: false };
   }
 
   root(owner: string): RootRecord | undefined {
@@ -338,6 +376,7 @@ export class LocalStorage implements Storage {
   }
 
   async #close(): Promise<void> {
+    await this.#scrub?.stop();
     await this.#garbage.stop();
     await this.#store.close();
     this.#files.closeAll();

@@ -1,4 +1,5 @@
 // What a FileServer stores, as whole commands: the interface behind which SQLite and chunk files do the work.
+import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import type { TrashStorage } from "./trash.ts";
 
 import type { UploadStore } from "./upload-store.ts";
@@ -185,6 +186,23 @@ export interface DamageFound {
   readonly files: number;
 }
 
+/** A file whose stored bytes were found wrong. */
+export interface DamagedFile {
+  readonly owner: string;
+  /** Where it is, or was before it was trashed. */
+  readonly path: string;
+  readonly isTrashed: boolean;
+  readonly inode: InodeId;
+  readonly sizeBytes: number;
+}
+
+/** What is damaged now. */
+export interface DamagedFiles {
+  readonly count: number;
+  /** The first DAMAGED_FILES_LISTED of them. */
+  readonly listed: readonly DamagedFile[];
+}
+
 /** Facts for the metrics document; kept as counters, never counted by scanning. */
 export interface StorageFacts {
   readonly chunkCount: number;
@@ -208,6 +226,14 @@ export interface Storage extends TrashStorage {
   facts(): StorageFacts;
   /** Calls back when a read or the scrub finds damage that was not known; the files are marked by then. */
   onDamage(callback: (found: DamageFound) => void): void;
+  /** Files that were marked since the start of the process. */
+  readonly damageFoundTotal: number;
+  /** Files marked as damaged now; its work grows with their number only. */
+  damagedFiles(): DamagedFiles;
+  /** Has everything read again and again in the background, from where the last run of the process left off. Call it once. */
+  startScrub(settings: ScrubSettings): void;
+  /** How far it has come. */
+  scrubState(): ScrubState;
 
   /** Reads are answered from one snapshot that holds every change acknowledged before; they are synchronous and take microseconds. */
   root(owner: string): RootRecord | undefined;

@@ -186,6 +186,13 @@ export interface PurgeTrashCommand {
   readonly trashIds: readonly string[];
 }
 
+/** Writes down how far the scrub has come. */
+export interface SaveScrubCommand {
+  readonly op: "saveScrub";
+  /** A ScrubRecord as JSON. */
+  readonly record: string;
+}
+
 /** Everything that changes the database. */
 export type Command =
   | BoundUploadTimesCommand
@@ -205,6 +212,7 @@ export type Command =
   | RenameCommand
   | RestoreCommand
   | ShareCommand
+  | SaveScrubCommand
   | StageChunksCommand
   | TrashCommand
   | UnshareCommand

@@ -35,7 +35,8 @@ type SilentOp =
   | "closeChunkDirectory"
   | "dropGarbage"
   | "dropStaged"
-  | "openChunkDirectory";
+  | "openChunkDirectory"
+  | "saveScrub";
 
 /** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
@@ -70,6 +71,7 @@ export class Writer {
   readonly #walSize: StatementSync;
   readonly #openDirectory: StatementSync;
   readonly #closeDirectory: StatementSync;
+  readonly #saveScrub: StatementSync;
   readonly #slack: { readonly path: string; readonly bytes: number };
   /** True from when the disk was full until the space for that is kept again: what does not free space may not have it. */
   #isSlackSpent = false;
@@ -107,6 +109,9 @@ export class Writer {
     this.#walSize = db.prepare("PRAGMA wal_checkpoint(NOOP)");
     this.#openDirectory = db.prepare(
       "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
+    );
+    this.#saveScrub = db.prepare(
+      "INSERT INTO meta (key, value) VALUES ('scrub', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     );
     this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
     this.keepSlack();
@@ -299,6 +304,9 @@ export class Writer {
         break;
       case "openChunkDirectory":
         this.#openDirectory.run(command.directory);
+        break;
+      case "saveScrub":
+        this.#saveScrub.run(command.record);
         break;
       case "closeChunkDirectory":
         this.#closeDirectory.run(command.directory);

@@ -56,6 +56,17 @@ const INPUTS: MetricsInputs = {
   certDaysLeft: null,
   clockSkewMs: null,
   storageFailed: false,
+  care: {
+    damagedFiles: 2,
+    damageFoundTotal: 3,
+    scrub: {
+      isRunning: true,
+      pass: { startedAtMs: 1_790_000_000_999, part: "chunks", readBytes: 5, found: 1 },
+      lastEndedAtMs: undefined,
+      lastReadBytes: 0,
+      lastFound: 0,
+    },
+  },
 };
 
 type Document = NodeMetrics &

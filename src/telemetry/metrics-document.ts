@@ -44,6 +44,36 @@ export interface HostReadings {
   readonly bootId: string | null;
 }
 
+/** What the store knows of damage, and how far the scrub has come. */
+export interface CareReadings {
+  /** Files that are damaged now. */
+  readonly damagedFiles: number;
+  /** Files that were found damaged since the start. */
+  readonly damageFoundTotal: number;
+  readonly scrub: {
+    readonly isRunning: boolean;
+    readonly pass:
+      | {
+          readonly startedAtMs: number;
+          readonly part: string;
+          readonly readBytes: number;
+          readonly found: number;
+        }
+      | undefined;
+    readonly lastEndedAtMs: number | undefined;
+    readonly lastReadBytes: number;
+    readonly lastFound: number;
+  };
+}
+
+/** One damaged file, in what only those may read who may know of users (decision T8). */
+export interface DamagedFileReading {
+  readonly username: string;
+  readonly path: string;
+  readonly trashed: boolean;
+  readonly size: number;
+}
+
 /** Everything that the document needs from outside this room. */
 export interface MetricsInputs {
   readonly host: HostReadings;
@@ -66,6 +96,7 @@ export interface MetricsInputs {
   readonly clockSkewMs: number | null;
   /** True once a flush has failed and the node takes no more writes. */
   readonly storageFailed: boolean;
+  readonly care: CareReadings;
 }
 
 /** The document without the per-user maps: spec 2.7 and the additions of decision D12. */
@@ -118,6 +149,19 @@ export interface NodeMetrics {
   readonly cert_days_left: number | null;
   readonly clock_skew_ms: number | null;
   readonly storage_failed: boolean;
+  /** Files whose stored bytes were found wrong and that were not replaced since: above 0 it is the alert `corruption:<fsID>` (D11). */
+  readonly damaged_file_count: number;
+  readonly damage_found_total: number;
+  readonly scrub_running: boolean;
+  /** "chunks", "files" or "database"; null between passes. */
+  readonly scrub_part: string | null;
+  readonly scrub_pass_started_unix: number | null;
+  readonly scrub_pass_read_bytes: Json64;
+  readonly scrub_pass_found: number;
+  /** Null before a first pass has ended. */
+  readonly scrub_last_pass_unix: number | null;
+  readonly scrub_last_pass_bytes: Json64;
+  readonly scrub_last_pass_found: number;
   /** True when the node has more users than the per-user maps list; sums have them all. */
   readonly users_truncated: boolean;
 }
@@ -159,7 +203,25 @@ export function buildMetrics(
     cert_days_left: inputs.certDaysLeft,
     clock_skew_ms: inputs.clockSkewMs,
     storage_failed: inputs.storageFailed,
+    ...careFields(inputs.care),
     users_truncated: users.isTruncated,
+  };
+}
+
+type CareField = Extract<keyof NodeMetrics, `scrub_${string}` | "damaged_file_count" | "damage_found_total">;
+
+function careFields({ damagedFiles, damageFoundTotal, scrub }: CareReadings): Pick<NodeMetrics, CareField> {
+  return {
+    damaged_file_count: damagedFiles,
+    damage_found_total: damageFoundTotal,
+    scrub_running: scrub.isRunning,
+    scrub_part: scrub.pass?.part ?? null,
+    scrub_pass_started_unix: scrub.pass === undefined ? null : Math.floor(scrub.pass.startedAtMs / 1000),
+    scrub_pass_read_bytes: scrub.pass?.readBytes ?? 0,
+    scrub_pass_found: scrub.pass?.found ?? 0,
+    scrub_last_pass_unix: scrub.lastEndedAtMs === undefined ? null : Math.floor(scrub.lastEndedAtMs / 1000),
+    scrub_last_pass_bytes: scrub.lastReadBytes,
+    scrub_last_pass_found: scrub.lastFound,
   };
 }
 
@@ -167,10 +229,14 @@ export function buildMetrics(
  * The document as JSON in pieces; without `maps` it tells of no single user (decision T8). The pieces are never written to again, so a
  * slow reader may take its time with them.
  */
-export function metricsJson(metrics: NodeMetrics, maps?: Pick<UserMaps, "json">): readonly Buffer[] {
+export function metricsJson(
+  metrics: NodeMetrics,
+  maps?: Pick<UserMaps, "json">,
+  damaged: readonly DamagedFileReading[] = [],
+): readonly Buffer[] {
   const node = JSON.stringify(metrics);
   if (maps === undefined) return [Buffer.from(node)];
-  const pieces: Buffer[] = [Buffer.from(node.slice(0, -1))];
+  const pieces: Buffer[] = [Buffer.from(`${node.slice(0, -1)},"damaged_files":${JSON.stringify(damaged)}`)];
   for (const name of USER_MAPS) pieces.push(Buffer.from(`,"${name}":{`), ...maps.json(name), CLOSING_BRACE);
   pieces.push(CLOSING_BRACE);
   return pieces;

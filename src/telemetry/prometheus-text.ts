@@ -119,6 +119,29 @@ function workFamilies(m: NodeMetrics): MetricFamily[] {
   ];
 }
 
+function damageFamilies(m: NodeMetrics): MetricFamily[] {
+  return [
+    gauge(
+      "svc_damaged_files",
+      "Files whose stored bytes were found wrong, until they are overwritten or deleted.",
+      m.damaged_file_count,
+    ),
+    counter("svc_damage_found", "Files found damaged since the start.", m.damage_found_total),
+    gauge(
+      "svc_scrub_running",
+      "1 while everything stored is being read and checked.",
+      m.scrub_running ? 1 : 0,
+    ),
+    gauge("svc_scrub_pass_read_bytes", "Bytes read in the pass under way.", m.scrub_pass_read_bytes),
+    gauge(
+      "svc_scrub_last_pass_timestamp_seconds",
+      "When everything stored was last read and checked to the end.",
+      m.scrub_last_pass_unix,
+    ),
+    gauge("svc_scrub_last_pass_found", "Damaged chunks and files met by that pass.", m.scrub_last_pass_found),
+  ];
+}
+
 function careFamilies(m: NodeMetrics): MetricFamily[] {
   return [
     gauge("svc_chunks", "Stored chunk files; small files have none.", m.chunk_count),
@@ -134,6 +157,7 @@ function careFamilies(m: NodeMetrics): MetricFamily[] {
       "1 once a flush has failed and no more writes are taken.",
       m.storage_failed ? 1 : 0,
     ),
+    ...damageFamilies(m),
     gauge(
       "svc_certificate_left_seconds",
       "Time until the node's certificate ends, in whole days.",

@@ -84,6 +84,17 @@ function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, oper
     certDaysLeft: 30,
     clockSkewMs: -1_500,
     storageFailed: false,
+    care: {
+      damagedFiles: 0,
+      damageFoundTotal: 0,
+      scrub: {
+        isRunning: false,
+        pass: undefined,
+        lastEndedAtMs: undefined,
+        lastReadBytes: 0,
+        lastFound: 0,
+      },
+    },
     ...changes,
   });
   return Buffer.concat(prometheusText(metrics, form, users)).toString();
@@ -162,6 +173,17 @@ test("what is not known is left out, and what is guarded is not there without it
     certDaysLeft: null,
     clockSkewMs: null,
     storageFailed: true,
+    care: {
+      damagedFiles: 0,
+      damageFoundTotal: 0,
+      scrub: {
+        isRunning: false,
+        pass: undefined,
+        lastEndedAtMs: undefined,
+        lastReadBytes: 0,
+        lastFound: 0,
+      },
+    },
   };
   const document = node.document({ host: { ...host, ...more }, ...inputs, ...unknown });
   const without = names(Buffer.concat(prometheusText(document, "text")).toString());
