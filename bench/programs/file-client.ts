@@ -1,4 +1,5 @@
 // The load on a FileServer: signed in once, it moves files with the client's own transfer code and calls what the rows ask for.
+import { setImmediate as turnEnd } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { trustedAuthority } from "#bench/certificates.ts";
@@ -184,6 +185,7 @@ async function listing(path: string): Promise<(readonly Attr[])[]> {
   for (let coming: Promise<DecodedListing> | undefined = read(""); coming !== undefined; ) {
     const page: DecodedListing = await coming;
     coming = page.nextPageToken === "" ? undefined : read(page.nextPageToken);
+    await turnEnd();
     pages.push(page.entries());
   }
   return pages;

@@ -1,5 +1,5 @@
 // Reads folders page by page, and single attributes.
-
+import { setImmediate as turnEnd } from "node:timers/promises";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
 import { type Attr, Kind, Sort } from "#proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -30,6 +30,8 @@ export async function* listPages(
     coming = isLast || nextPageToken === pageToken ? undefined : read(nextPageToken);
     // Whoever reads the pages may stop before it comes.
     coming?.catch(() => undefined);
+    // The request leaves at the end of this turn: decoding at once would hold it back for as long as it takes.
+    await turnEnd();
     const entries = page.entries();
     // A server that sends one token for ever would keep us for ever.
     if (!isLast && (nextPageToken === pageToken || entries.length === 0)) {
