@@ -38,7 +38,15 @@ serveTasks(
         { metadata: { authorization: `Bearer mock-jwt.${owner}` } },
       );
       metadata = { authorization: `Bearer ${session.sessionToken}` };
-      server = { address, username: owner, channel, files, unary: { metadata }, stream: { metadata } };
+      server = {
+        address,
+        username: owner,
+        channel,
+        files,
+        unary: { metadata },
+        stream: { metadata },
+        progressed: ignore,
+      };
       return null;
     },
     up: async (input) => {

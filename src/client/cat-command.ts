@@ -5,7 +5,7 @@ import { byteCount } from "./byte-count.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
-import { ONCE, SHORT } from "./cluster.ts";
+import { SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { downloadFile, type Range, type TakeSlice } from "./download.ts";
 import { isTty } from "./terminal.ts";
@@ -65,8 +65,9 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
     get isRepeatable(): boolean {
       return printed === 0;
     },
+    get isConsumed(): boolean {
+      return printed > 0;
+    },
   };
-  await cluster.runAt(path, printed === 0 ? patience : ONCE, (server) =>
-    downloadFile(server, path, take, { range }),
-  );
+  await cluster.runAt(path, patience, (server) => downloadFile(server, path, take, { range }));
 }

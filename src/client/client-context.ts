@@ -8,6 +8,7 @@ import type { ClientFlags } from "./client-flags.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ConfigFolder, findConfigFolder } from "./config-folder.ts";
 import { IdentityHolder } from "./identity-holder.ts";
+import { PATIENCE_MS } from "./limits.ts";
 import { PlaceFile } from "./place.ts";
 import { type Profile, resolveProfile } from "./profile.ts";
 import { parseRemotePath, type TypedPath } from "./remote-path.ts";
@@ -154,8 +155,10 @@ export class ClientContext {
         router,
         random: systemRandom,
         installationId: () => installationId(config.installationId),
-        onRetry: (why: string, waitMs: number) => {
-          if (!this.isJson) retries.tell(why, waitMs);
+        clock: systemClock,
+        patienceMs: patienceOf(this.terminal.env),
+        onRetry: (why: string, wait: { readonly waitMs: number; readonly leftMs: number }) => {
+          if (!this.isJson) retries.tell(why, wait);
         },
         onRequest: (id: string, address: string) => {
           if (this.flags.verbose === true) note(this.terminal, `request ${id} to ${address}`);
@@ -163,6 +166,13 @@ export class ClientContext {
       }),
     );
   }
+}
+
+/** For how long to wait for a server: GROVE_RETRY_SECONDS, 0 to 86,400, or a minute. */
+function patienceOf(env: Terminal["env"]): number {
+  const text = env["GROVE_RETRY_SECONDS"] ?? "";
+  if (!/^\d{1,5}$/.test(text)) return PATIENCE_MS;
+  return Math.min(Number(text), 86_400) * 1_000;
 }
 
 /** The id of this installation, made when first needed (decision D23). */

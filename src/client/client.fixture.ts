@@ -40,7 +40,8 @@ export async function makeTestClient(): Promise<TestClient> {
   const client: TestClient = {
     folder,
     config,
-    env: { GROVE_CONFIG_DIR: config },
+    // Long enough for a server that comes back, short where a test wants to see that none does.
+    env: { GROVE_CONFIG_DIR: config, GROVE_RETRY_SECONDS: "10" },
     run: async (verb, words, input = {}) => runVerb(await verb, words, input, client.env),
     stop: () => rm(folder, { recursive: true, force: true }),
   };

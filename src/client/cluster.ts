@@ -1,5 +1,6 @@
 // The client's view of a cluster: runs operations on the server that holds a root, and sees them through what can be healed.
 
+import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { currentRequestId, makeRequestId, withRequestId } from "#base/request-scope.ts";
@@ -10,7 +11,14 @@ import { callMetadata } from "./call-metadata.ts";
 import { isClientError } from "./client-error.ts";
 import { explain } from "./error-text.ts";
 import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
-import { ATTEMPTS_MAX, CALL_TIMEOUT_MS, MOVES_MAX, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "./limits.ts";
+import {
+  ATTEMPTS_MAX,
+  CALL_TIMEOUT_MS,
+  MOVES_MAX,
+  RETRY_FIRST_MS,
+  RETRY_LONGEST_MS,
+  UNLIKELY_ATTEMPTS_MAX,
+} from "./limits.ts";
 import { refusalOf } from "./refusal.ts";
 import { formatRemotePath, type RemotePath } from "./remote-path.ts";
 import type { Route } from "./route-cache.ts";
@@ -26,22 +34,28 @@ export interface Server {
   readonly unary: CallOptions;
   /** The same without a time limit; for streams. */
   readonly stream: CallOptions;
+  /** The operation has come further: the next failure is met with new patience. */
+  readonly progressed: () => void;
 }
 
 /** How an operation may be repeated when the server does not answer. */
 export interface Patience {
   /** False for what must not be done twice: it then fails when its outcome is not known. */
   readonly isRepeatable: boolean;
-  /** Attempts in all; few for somebody who waits, many for a transfer that outlives a restart. */
+  /** True when even what was refused cannot be sent again, since its bytes are gone. */
+  readonly isConsumed?: boolean;
+  /** Attempts in all, within the time of patience; 1 for what cannot be sent twice. */
   readonly attempts: number;
 }
 
 /** For reading and for what can be done twice without harm, with somebody waiting for it. */
-export const SHORT: Patience = { isRepeatable: true, attempts: 3 };
-/** For transfers: about a minute. */
+export const SHORT: Patience = { isRepeatable: true, attempts: ATTEMPTS_MAX };
+/** For transfers. */
 export const LONG: Patience = { isRepeatable: true, attempts: ATTEMPTS_MAX };
-/** For moving and deleting. */
-export const ONCE: Patience = { isRepeatable: false, attempts: 1 };
+/** For what comes from somewhere that cannot be asked again. */
+export const INPUT: Patience = { isRepeatable: false, isConsumed: true, attempts: ATTEMPTS_MAX };
+/** For moving and deleting: again only when it was not sent, or was refused. */
+export const ONCE: Patience = { isRepeatable: false, attempts: ATTEMPTS_MAX };
 
 const SESSION_CODES: readonly ErrorCode[] = [
   "SESSION_MISSING",
@@ -86,7 +100,10 @@ export interface ClusterDeps extends LinkDeps {
   readonly router: Router;
   readonly random: Random;
   /** Told when an operation is tried again, in words for people. */
-  readonly onRetry?: (why: string, waitMs: number) => void;
+  readonly onRetry?: (why: string, wait: { readonly waitMs: number; readonly leftMs: number }) => void;
+  readonly clock: Pick<Clock, "steadyMs">;
+  /** For how long an operation is tried again when the server does not answer. */
+  readonly patienceMs: number;
   /** Told of each request by its id, which the servers' logs name too. */
   readonly onRequest?: (id: string, address: string) => void;
 }
@@ -94,6 +111,8 @@ export interface ClusterDeps extends LinkDeps {
 /** How far one operation has come in what may be repeated. */
 interface Progress {
   attempts: number;
+  /** Steady time of the first failure since the operation last came further. */
+  failingSinceMs: number | undefined;
   moves: number;
   renewals: number;
   /** True once the MetaServer was asked whether another server holds what this one did not show. */
@@ -136,6 +155,7 @@ export class Cluster {
   async #run<T>(root: string, patience: Patience, operation: (server: Server) => Promise<T>): Promise<T> {
     const progress: Progress = {
       attempts: 0,
+      failingSinceMs: undefined,
       moves: 0,
       renewals: 0,
       hasLookedElsewhere: false,
@@ -147,7 +167,7 @@ export class Cluster {
         progress.route ??= await this.#deps.router.find(root);
         session = await this.link(progress.route.address).open();
         this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
-        return await operation(this.#serverOf(session));
+        return await operation(this.#serverOf(session, progress));
       } catch (error) {
         await this.#heal(await refusalOf(error, progress.route?.address ?? "of the cluster"), {
           progress,
@@ -181,7 +201,7 @@ export class Cluster {
     for (const link of this.#links.values()) link.close();
   }
 
-  #serverOf(session: OpenSession): Server {
+  #serverOf(session: OpenSession, progress: Progress): Server {
     const metadata = callMetadata(session.token);
     const { signal } = this.#deps;
     return {
@@ -191,6 +211,12 @@ export class Cluster {
       files: session.files,
       unary: { metadata, signal, timeoutMs: CALL_TIMEOUT_MS },
       stream: { metadata, signal },
+      progressed() {
+        progress.attempts = 0;
+        progress.failingSinceMs = undefined;
+        progress.moves = 0;
+        progress.renewals = 0;
+      },
     };
   }
 
@@ -238,7 +264,8 @@ export class Cluster {
         ? PASSING_CODES.includes(failure.code)
         : isClientError(failure, "NETWORK");
     // Without a session the operation has not been sent, so it may be sent again whatever it is.
-    const mayRepeat = patience.isRepeatable || !wasSent || failure instanceof GroveError;
+    const mayRepeat =
+      patience.isRepeatable || !wasSent || (failure instanceof GroveError && patience.isConsumed !== true);
     if (!isPassing || !mayRepeat) throw failure;
     progress.attempts++;
     if (progress.route !== undefined && !(failure instanceof GroveError)) {
@@ -249,9 +276,13 @@ export class Cluster {
         return;
       }
     }
-    if (progress.attempts >= patience.attempts) throw failure;
-    const waitMs = this.#waitMs(progress.attempts);
-    this.#deps.onRetry?.(explain(failure).what, waitMs);
+    const nowMs = this.#deps.clock.steadyMs();
+    progress.failingSinceMs ??= nowMs;
+    const leftMs = this.#deps.patienceMs - (nowMs - progress.failingSinceMs);
+    const attempts = isLikelyATypo(failure) ? UNLIKELY_ATTEMPTS_MAX : patience.attempts;
+    if (progress.attempts >= attempts || leftMs <= 0) throw failure;
+    const waitMs = Math.min(leftMs, this.#waitMs(progress.attempts));
+    this.#deps.onRetry?.(explain(failure).what, { waitMs, leftMs });
     await this.#sleep(waitMs);
   }
 
@@ -265,4 +296,13 @@ export class Cluster {
     const { setTimeout: wait } = await import("node:timers/promises");
     await wait(ms, undefined, { signal: this.#deps.signal });
   }
+}
+
+/** A name that nobody knows, or a server that speaks another language: more likely typed wrongly than about to come back. */
+function isLikelyATypo(failure: unknown): boolean {
+  if (!isClientError(failure, "NETWORK") || !(failure.cause instanceof Error)) return false;
+  const { cause } = failure.cause;
+  return (
+    cause instanceof Error && "kind" in cause && (cause.kind === "unknown-host" || cause.kind === "no-tls")
+  );
 }

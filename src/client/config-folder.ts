@@ -14,6 +14,8 @@ export interface ConfigFolder {
   /** The folder that relative paths start from. */
   readonly place: string;
   readonly shellHistory: string;
+  /** What is known of uploads that were not finished. */
+  readonly uploads: string;
 }
 
 /** The folder that `GROVE_CONFIG_DIR` names, else the system's own for configuration (XDG on Linux). */
@@ -36,5 +38,6 @@ export function configFolderAt(path: string): ConfigFolder {
     routes: join(path, "routes.json"),
     place: join(path, "place.json"),
     shellHistory: join(path, "shell-history"),
+    uploads: join(path, "uploads"),
   };
 }

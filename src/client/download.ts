@@ -29,16 +29,29 @@ export async function downloadFile(
   server: Server,
   source: RemotePath,
   take: TakeSlice,
-  options: { readonly onBytes?: OnBytes; readonly range?: Range } = {},
+  options: {
+    readonly onBytes?: OnBytes;
+    readonly range?: Range;
+    /** Etag that the file must have. */
+    readonly ifMatch?: string;
+    /** CRC-32 of all bytes before the range, which makes the checksum of the whole file known. */
+    readonly crcBefore?: number;
+  } = {},
 ): Promise<Attr> {
-  const { range = { offset: 0, length: 0 }, onBytes } = options;
+  const { range = { offset: 0, length: 0 }, onBytes, ifMatch = "", crcBefore } = options;
   const download = server.channel.slicedDownload(
     FileServer.method.downloadFile,
     "chunk.data",
-    { root: source.root, path: source.path, offset: BigInt(range.offset), length: BigInt(range.length) },
+    {
+      root: source.root,
+      path: source.path,
+      offset: BigInt(range.offset),
+      length: BigInt(range.length),
+      ifMatch,
+    },
     server.stream,
   );
-  const receiver = new Receiver(source, range, take, onBytes);
+  const receiver = new Receiver(source, range, take, { onBytes, crcBefore });
   try {
     for (;;) {
       const next = download.next();
@@ -62,13 +75,22 @@ class Receiver {
   #position: number;
   /** Where the asked part ends. */
   #end = 0;
-  #crc = 0;
+  #crc: number;
+  /** True when the checksum of all bytes up to the end will be known. */
+  readonly #isFromStart: boolean;
 
-  constructor(source: RemotePath, range: Range, take: TakeSlice, onBytes: OnBytes | undefined) {
+  constructor(
+    source: RemotePath,
+    range: Range,
+    take: TakeSlice,
+    options: { readonly onBytes: OnBytes | undefined; readonly crcBefore: number | undefined },
+  ) {
     this.#source = source;
     this.#range = range;
     this.#take = take;
-    this.#onBytes = onBytes;
+    this.#onBytes = options.onBytes;
+    this.#isFromStart = range.offset === 0 || options.crcBefore !== undefined;
+    this.#crc = options.crcBefore ?? 0;
     this.#position = range.offset;
   }
 
@@ -94,7 +116,7 @@ class Receiver {
     const attr = this.#attr;
     if (attr === undefined) throw this.#broken("sent nothing");
     if (this.#position !== this.#end) throw this.#broken("sent less than the file has");
-    const isWhole = this.#range.offset === 0 && this.#end === Number(attr.size);
+    const isWhole = this.#isFromStart && this.#end === Number(attr.size);
     if (isWhole && this.#crc !== attr.crc32) throw this.#damaged();
     return attr;
   }

@@ -64,7 +64,14 @@ async function download(context: ClientContext, words: readonly string[], flags:
   // Also when the program is left in a hurry.
   process.once("exit", removeUnfinishedFiles);
   try {
-    await new TreeDownload({ cluster, meter, report }).run(plan);
+    await new TreeDownload({
+      cluster,
+      meter,
+      report,
+      note: (text) => {
+        if (!context.isJson) display.note(text);
+      },
+    }).run(plan);
   } finally {
     display.stop();
     removeUnfinishedFiles();

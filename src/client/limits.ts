@@ -8,6 +8,18 @@ export const LARGE_TRANSFERS_IN_FLIGHT = 4;
 export const SMALL_FILE_BYTES: number = 256 * 1024;
 /** A file above this size counts against LARGE_TRANSFERS_IN_FLIGHT. */
 export const LARGE_FILE_BYTES: number = 4_000_000;
+/** A file from this size on is uploaded and downloaded so that a cut transfer goes on where it was; below, it is sent again (D15). */
+export const RESUMABLE_FROM_BYTES = 16_000_000;
+/** Times that one attempt follows the server to another offset. */
+export const UPLOAD_OFFSETS_TRIED = 4;
+/** Times that one upload is begun anew because the server does not know it any more. */
+export const UPLOAD_STARTS_MAX = 3;
+/** Notes about unfinished uploads that are looked through for old ones. */
+export const UPLOAD_MEMORY_MAX = 1_000;
+/** How long an unfinished upload is remembered: longer than any server keeps it. */
+export const UPLOAD_MEMORY_MS: number = 48 * 60 * 60_000;
+/** Times that one download begins anew because the file has changed or what was there was wrong. */
+export const DOWNLOAD_STARTS_MAX = 4;
 /** Files that a scan of a local or remote tree may be ahead of the transfers. */
 export const SCAN_AHEAD_MAX = 100_000;
 /** Folders below one another that a scan goes into; a path has no room for more (decision D13). */
@@ -19,12 +31,16 @@ export const DOWNLOAD_BLOCKS_MAX = 4;
 /** Failures of single files that are told one by one; the rest is counted. */
 export const FAILURES_SHOWN_MAX = 50;
 
-/** Times that one operation is tried when the server does not answer. */
-export const ATTEMPTS_MAX = 12;
+/** Times that one operation is tried when the server does not answer, at most. */
+export const ATTEMPTS_MAX = 100;
+/** Time for which an operation is tried again when the server does not answer; GROVE_RETRY_SECONDS changes it. */
+export const PATIENCE_MS = 60_000;
+/** Attempts where the reason is more likely a typing error than an outage. */
+export const UNLIKELY_ATTEMPTS_MAX = 3;
 /** Waiting time before the second attempt; each further one waits twice as long, with jitter. */
 export const RETRY_FIRST_MS = 200;
 /** Longest waiting time between two attempts. */
-export const RETRY_LONGEST_MS = 10_000;
+export const RETRY_LONGEST_MS = 5_000;
 /** Time after which people are told again that the same thing is still tried. */
 export const RETRY_NOTE_MS = 5_000;
 /** Time limit of a call without a stream. */

@@ -4,6 +4,7 @@ import {
   close,
   closeSync,
   constants,
+  fstatSync,
   futimes,
   futimesSync,
   open,
@@ -25,6 +26,7 @@ const writeFile = promisify(write);
 
 /** O_EXCL and O_NOFOLLOW: what lies there under that name, a symbolic link say, is never written through (failure B-09). */
 const WRITE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const APPEND_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 const MODE = 0o666;
 
 /** Temporary files of this process that have not got their names yet. */
@@ -95,6 +97,8 @@ export class LocalFileWriter {
   readonly #path: string;
   readonly #temporary: string;
   readonly #descriptor: number;
+  /** Bytes that were there when it was opened. */
+  readonly lengthBytes: number;
   #isOpen = true;
   readonly #free: Block[] = [];
   #blockCount = 0;
@@ -103,8 +107,9 @@ export class LocalFileWriter {
   readonly #waiting: Block[] = [];
   #failure: Error | undefined;
 
-  private constructor(path: string, temporary: string, descriptor: number) {
+  private constructor(path: string, temporary: string, descriptor: number, lengthBytes = 0) {
     this.#path = path;
+    this.lengthBytes = lengthBytes;
     this.#temporary = temporary;
     this.#descriptor = descriptor;
   }
@@ -118,6 +123,18 @@ export class LocalFileWriter {
       return new LocalFileWriter(path, temporary, await openFile(temporary, WRITE_FLAGS, MODE));
     } catch (error) {
       unfinished.delete(temporary);
+      throw localFailure(error, path);
+    }
+  }
+
+  /** Opens the part of a file that an earlier download has left, or begins one there. Rejects with ClientError. */
+  static async goOn(folder: string, name: string, partial: string): Promise<LocalFileWriter> {
+    const path = join(folder, name);
+    try {
+      const descriptor = await openFile(partial, APPEND_FLAGS, MODE);
+      const { size } = fstatSync(descriptor);
+      return new LocalFileWriter(path, partial, descriptor, size);
+    } catch (error) {
       throw localFailure(error, path);
     }
   }
@@ -152,6 +169,13 @@ export class LocalFileWriter {
       throw localFailure(error, this.#path);
     }
     unfinished.delete(this.#temporary);
+  }
+
+  /** Keeps what has been written for another download to go on with; the name stays as it was. */
+  async leave(): Promise<void> {
+    if (this.#filling !== undefined) this.#send(this.#filling);
+    await this.#writing;
+    await this.#close().catch(() => undefined);
   }
 
   /** Removes what has been written; the name stays as it was. */

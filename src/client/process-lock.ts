@@ -39,13 +39,14 @@ async function isLeftBehind(path: string): Promise<boolean> {
     if (Date.now() - mtimeMs > PROCESS_LOCK_STALE_MS) return true;
     const holder = Number(await readFile(path, "utf8"));
     // It is empty for the moment between its making and the first write.
-    return holder > 0 && !isAlive(holder);
+    return holder > 0 && !isProcessAlive(holder);
   } catch {
     return false;
   }
 }
 
-function isAlive(pid: number): boolean {
+/** True while a process of this machine runs. */
+export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -14,6 +14,7 @@ import { ProgressDisplay, ProgressMeter } from "./progress.ts";
 import { childPath, formatRemotePath, type TypedPath } from "./remote-path.ts";
 import { TransferReport } from "./transfer-report.ts";
 import { TreeUpload, type UploadSource } from "./tree-upload.ts";
+import { UploadMemory } from "./upload-memory.ts";
 
 interface PutFlags extends ClientFlags {
   readonly recursive?: boolean;
@@ -65,7 +66,16 @@ async function upload(context: ClientContext, words: readonly string[], flags: P
   const report = new TransferReport(context, display, meter, { isQuiet: flags.quiet === true });
   try {
     const plan = sources.map((source) => placeOf(source, target, isInto));
-    await new TreeUpload({ cluster, meter, report, root: target.root }).run(plan);
+    await new TreeUpload({
+      cluster,
+      meter,
+      report,
+      memory: new UploadMemory(context.config.uploads),
+      note: (text) => {
+        if (!context.isJson) display.note(text);
+      },
+      root: target.root,
+    }).run(plan);
   } finally {
     display.stop();
   }

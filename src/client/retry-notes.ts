@@ -16,12 +16,14 @@ export class RetryNotes {
   }
 
   /** One line on standard error, above a progress bar if there is one; the same reason again only after five seconds. */
-  tell(why: string, waitMs: number): void {
+  tell(why: string, wait: { readonly waitMs: number; readonly leftMs: number }): void {
     const nowMs = this.#clock.steadyMs();
     if (why === this.#why && nowMs - this.#toldAtMs < RETRY_NOTE_MS) return;
     this.#why = why;
     this.#toldAtMs = nowMs;
     if (isTty(this.#terminal.error)) this.#terminal.error.write("\r\u001b[K");
-    note(this.#terminal, `${why} Trying again in ${(waitMs / 1_000).toFixed(1)} s.`);
+    const next = (wait.waitMs / 1_000).toFixed(1);
+    const whole = Math.ceil(wait.leftMs / 1_000);
+    note(this.#terminal, `${why} Trying again in ${next} s, and for ${whole} s more; Ctrl-C ends it.`);
   }
 }

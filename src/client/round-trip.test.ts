@@ -263,7 +263,7 @@ test("./grove as people start it: a pipe that ends early, help, wrong words", as
   assert.equal((await runGrove(["completion", "paths", "/wi"], env)).out, "/wide/\n");
 });
 
-test("an interrupted get leaves nothing: not the file, not a temporary one; exit code 130", async () => {
+test("an interrupted get leaves no half file under the name, only its part, which the next get takes up; exit code 130", async () => {
   const file = join(client.folder, "interrupted");
   const source = join(client.folder, "source");
   writeFileSync(source, Buffer.alloc(200_000_000));
@@ -278,6 +278,8 @@ test("an interrupted get leaves nothing: not the file, not a temporary one; exit
     assert.equal(code, 130);
     assert.equal(existsSync(file), false);
   }
+  await get("/large", file);
+  assert.equal(statSync(file).size, 200_000_000);
   assert.equal(isBegun(), false);
 });
 

@@ -6,12 +6,13 @@ import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { ClientError } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { downloadFile, readWholeFile } from "./download.ts";
-import { FOLDER_DEPTH_MAX, LARGE_FILE_BYTES, SMALL_FILE_BYTES } from "./limits.ts";
+import { FOLDER_DEPTH_MAX, LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES, SMALL_FILE_BYTES } from "./limits.ts";
 import { isFolder, listPages } from "./listing.ts";
 import { LocalFileWriter, writeSmallFile } from "./local-file.ts";
 import { LocalFolder } from "./local-folder.ts";
 import type { ProgressMeter } from "./progress.ts";
 import { childPath, type RemotePath } from "./remote-path.ts";
+import { downloadResumable } from "./resumable-download.ts";
 import { TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
 import type { OnBytes } from "./upload.ts";
@@ -28,6 +29,8 @@ export interface TreeDownloadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;
   readonly report: TransferReport;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
 }
 
 /** A folder of the cluster that is to be listed into one of this machine. */
@@ -43,6 +46,7 @@ interface FileJob {
   readonly folder: string;
   readonly name: string;
   readonly sizeBytes: number;
+  readonly etag: string;
 }
 
 /** One download of any number of files and trees. */
@@ -70,6 +74,7 @@ export class TreeDownload {
             folder: source.localFolder,
             name: source.localName,
             sizeBytes: Number(source.attr.size),
+            etag: source.attr.etag,
           });
         }
       }
@@ -121,11 +126,11 @@ export class TreeDownload {
       throw new ClientError("SERVER_BROKEN", "the server named an impossible size");
     }
     const name = visit.local.claim(attr.name);
-    return { remote, folder: visit.local.path, name, sizeBytes: Number(attr.size) };
+    return { remote, folder: visit.local.path, name, sizeBytes: Number(attr.size), etag: attr.etag };
   }
 
   async #addFile(job: FileJob): Promise<void> {
-    const { cluster, meter, report } = this.#deps;
+    const { cluster, meter, note, report } = this.#deps;
     meter.totalFiles++;
     meter.totalBytes += job.sizeBytes;
     const onBytes = (bytes: number): void => {
@@ -133,7 +138,9 @@ export class TreeDownload {
     };
     const transfer = async (): Promise<void> => {
       try {
-        await cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes));
+        if (job.sizeBytes < RESUMABLE_FROM_BYTES) {
+          await cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes));
+        } else await downloadResumable({ cluster, note, onBytes }, job);
         meter.doneFiles++;
       } catch (error) {
         if (isFinal(error)) throw error;

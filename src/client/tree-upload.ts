@@ -3,12 +3,14 @@ import { lstatSync, realpathSync } from "node:fs";
 import { localFailure } from "./client-error.ts";
 import { type Cluster, LONG } from "./cluster.ts";
 import { makeFolder } from "./folders.ts";
-import { LARGE_FILE_BYTES } from "./limits.ts";
+import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "./limits.ts";
 import { type FileEntry, walkLocalTree } from "./local-tree.ts";
 import type { ProgressMeter } from "./progress.ts";
+import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
 import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
-import { uploadFile } from "./upload.ts";
+import { type OnBytes, uploadFile } from "./upload.ts";
+import type { UploadMemory } from "./upload-memory.ts";
 
 /** One file or folder of this machine, and where it goes. */
 export interface UploadSource {
@@ -22,6 +24,9 @@ export interface TreeUploadDeps {
   readonly cluster: Cluster;
   readonly meter: ProgressMeter;
   readonly report: TransferReport;
+  readonly memory: UploadMemory;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
   /** Username of the root that it goes into; empty for one's own. */
   readonly root: string;
 }
@@ -121,16 +126,15 @@ export class TreeUpload {
     path: string,
     folder: Folder,
   ): Promise<void> {
-    const { cluster, meter, report, root } = this.#deps;
+    const { meter, report } = this.#deps;
     const onBytes = (bytes: number): void => {
       meter.doneBytes += bytes;
     };
     const transfer = async (): Promise<void> => {
       if (!(await folder)) return report.leaveOut();
       try {
-        await cluster.runAt({ root, path }, LONG, (server) =>
-          uploadFile(server, file.localPath, { root, path }, onBytes),
-        );
+        if (file.sizeBytes < RESUMABLE_FROM_BYTES) await this.#sendPlain(file.localPath, path, onBytes);
+        else await this.#sendResumable(file.localPath, path, onBytes);
         meter.doneFiles++;
       } catch (error) {
         if (isFinal(error)) throw error;
@@ -139,6 +143,23 @@ export class TreeUpload {
     };
     const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
     if (added !== true) await added;
+  }
+
+  async #sendPlain(localPath: string, path: string, onBytes: OnBytes): Promise<void> {
+    const { cluster, root } = this.#deps;
+    await cluster.runAt({ root, path }, LONG, (server) =>
+      uploadFile(server, localPath, { root, path }, onBytes),
+    );
+  }
+
+  async #sendResumable(localPath: string, path: string, onBytes: OnBytes): Promise<void> {
+    const { cluster, memory, note, root } = this.#deps;
+    try {
+      await uploadResumable({ cluster, memory, note, onBytes }, localPath, { root, path });
+    } catch (error) {
+      if (!isWithoutResume(error)) throw error;
+      await this.#sendPlain(localPath, path, onBytes);
+    }
   }
 }
 

@@ -27,6 +27,10 @@ export interface UploadTarget extends RemotePath {
   /** 0 means the time of arrival. */
   readonly mtimeMs: number;
   readonly onExists?: OnExists;
+  /** Etag that the file which is there must have. */
+  readonly ifMatch?: string;
+  /** An upload that was begun, and where in the file this stream begins. */
+  readonly resume?: { readonly uploadId: string; readonly offset: number };
 }
 
 type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
@@ -57,7 +61,7 @@ export async function uploadFile(
   }
   try {
     const stats = await handle.stat();
-    const chunks = readChunks(handle, localPath, stats.size);
+    const chunks = readChunks(handle, localPath, stats.size, 0);
     const header = { ...target, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
     return await uploadChunks(server, chunks, header, onBytes);
   } finally {
@@ -98,7 +102,7 @@ function readSmallFile(path: string): SmallFile | undefined {
 }
 
 /** Whole milliseconds; the first of all moments becomes the one after it, since 0 means "now" on the wire. */
-function changeTime(stats: Pick<Stats, "mtimeMs">): number {
+export function changeTime(stats: Pick<Stats, "mtimeMs">): number {
   return Math.trunc(stats.mtimeMs) || 1;
 }
 
@@ -135,7 +139,7 @@ export async function uploadChunks(
   onBytes: OnBytes,
 ): Promise<UploadResponse> {
   const upload = await begin(server, target);
-  let offset = 0;
+  let offset = target.resume?.offset ?? 0;
   let sentBytes = 0;
   try {
     for await (const data of chunks) {
@@ -174,17 +178,21 @@ async function begin(server: Server, target: UploadTarget): Promise<Upload> {
     sizeKnown: target.sizeBytes !== undefined,
     mtimeMs: BigInt(target.mtimeMs),
     onExists: target.onExists ?? OnExists.REPLACE,
+    ifMatch: target.ifMatch ?? "",
+    uploadId: target.resume?.uploadId ?? "",
+    resumeOffset: BigInt(target.resume?.offset ?? 0),
   };
   const written = upload.writer.message({ part: { case: "header", value: header } }, 0);
   if (written !== true) await written;
   return upload;
 }
 
-/** Reads a file of known size chunk by chunk, one chunk ahead of whoever takes them. */
-async function* readChunks(
+/** Reads a file of known size chunk by chunk from the start of one on, one chunk ahead of whoever takes them. */
+export async function* readChunks(
   handle: FileHandle,
   path: string,
   sizeBytes: number,
+  startBytes: number,
 ): AsyncGenerator<Buffer, void, undefined> {
   const count = Math.min(BUFFERS, Math.ceil(sizeBytes / CHUNK_BYTES));
   const buffers = Array.from({ length: count }, () =>
@@ -196,7 +204,7 @@ async function* readChunks(
   };
   let ahead: Promise<Buffer> | undefined;
   try {
-    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES) {
+    for (let offset = startBytes; offset < sizeBytes; offset += CHUNK_BYTES) {
       const data = await (ahead ?? read(offset));
       const next = offset + CHUNK_BYTES;
       ahead = next < sizeBytes ? read(next) : undefined;

@@ -8,7 +8,7 @@ import { byteCount } from "./byte-count.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
-import { ONCE, SHORT } from "./cluster.ts";
+import { INPUT, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { isTty } from "./terminal.ts";
@@ -51,7 +51,7 @@ export function command(host: CommandHost = processHost()): Command {
 async function replace(context: ClientContext, path: RemotePath, isNew: boolean): Promise<Attr | undefined> {
   const cluster = await context.cluster();
   // What has been read from standard input cannot be read again.
-  const response = await cluster.runAt(path, ONCE, (server) =>
+  const response = await cluster.runAt(path, INPUT, (server) =>
     uploadChunks(
       server,
       inputChunks(context),

@@ -1,0 +1,263 @@
+// Sends a large file so that whatever cuts it (a lost connection, a restart, a new session, this program's end) costs a few chunks (D15).
+import { constants } from "node:fs";
+import { type FileHandle, open, realpath } from "node:fs/promises";
+import { formatBytes } from "#base/bytes.ts";
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import { crc32 } from "#os/crc32.ts";
+import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
+import { ClientError, isClientError, localFailure } from "./client-error.ts";
+import { type Cluster, LONG, type Server } from "./cluster.ts";
+import { UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "./limits.ts";
+import { refusalOf } from "./refusal.ts";
+import type { RemotePath } from "./remote-path.ts";
+import { changeTime, type OnBytes, readChunks, uploadChunks } from "./upload.ts";
+import type { UploadMemory, UploadSourceState } from "./upload-memory.ts";
+
+/** What a resumable upload is made from. */
+export interface ResumableUploadDeps {
+  readonly cluster: Cluster;
+  readonly memory: UploadMemory;
+  /** Tells people something above the progress bar. */
+  readonly note: (text: string) => void;
+  readonly onBytes: OnBytes;
+}
+
+const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Refusals after which the server has dropped what was staged. */
+const ENDED: readonly ErrorCode[] = [
+  "QUOTA_EXCEEDED",
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+];
+
+/** Uploads one large file of this machine with its time of change. Rejects with GroveError or ClientError. */
+export async function uploadResumable(
+  deps: ResumableUploadDeps,
+  localPath: string,
+  target: RemotePath,
+): Promise<void> {
+  let handle: FileHandle;
+  let path: string;
+  try {
+    handle = await open(localPath, READ_FLAGS);
+    path = await realpath(localPath);
+  } catch (error) {
+    throw localFailure(error, localPath);
+  }
+  try {
+    await new ResumableUpload(deps, { handle, path, localPath }, target).run();
+  } finally {
+    await handle.close();
+  }
+}
+
+interface LocalSource {
+  readonly handle: FileHandle;
+  readonly path: string;
+  /** As the user knows it. */
+  readonly localPath: string;
+}
+
+class ResumableUpload {
+  readonly #deps: ResumableUploadDeps;
+  readonly #local: LocalSource;
+  readonly #target: RemotePath;
+  #starts = 0;
+  /** What was on the server when this was last known, for people. */
+  #stagedBytes = 0;
+  #uploadId: string | undefined;
+
+  constructor(deps: ResumableUploadDeps, local: LocalSource, target: RemotePath) {
+    this.#deps = deps;
+    this.#local = local;
+    this.#target = target;
+  }
+
+  async run(): Promise<void> {
+    const { cluster, memory } = this.#deps;
+    const source = await this.#look();
+    const remembered = await memory.find(source, this.#target);
+    if (remembered?.sizeBytes === source.sizeBytes && remembered.mtimeMs === source.mtimeMs) {
+      this.#uploadId = remembered.uploadId;
+    }
+    try {
+      await cluster.runAt(this.#target, LONG, (server) => this.#attempt(server, source));
+      await memory.forget(source, this.#target);
+    } catch (error) {
+      await this.#tellOfEnd(error, source);
+      throw error;
+    }
+  }
+
+  async #attempt(server: Server, source: UploadSourceState): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const isKnown = this.#uploadId !== undefined;
+      const offset = await this.#offset(server, source);
+      if (offset === undefined) return;
+      if (offset > 0 && isKnown) this.#tellOfOffset(offset, source);
+      try {
+        await this.#send(server, source, offset);
+        return;
+      } catch (error) {
+        const refusal = await refusalOf(error, server.address);
+        const isOffset = isGroveError(refusal, "OFFSET_MISMATCH") && tries < UPLOAD_OFFSETS_TRIED;
+        if (!isOffset) throw error;
+      }
+    }
+  }
+
+  /** Where to go on; undefined when the file has arrived, although nobody could say so. Begins the upload when there is none. */
+  async #offset(server: Server, source: UploadSourceState): Promise<number | undefined> {
+    const { memory } = this.#deps;
+    const { root, path } = this.#target;
+    if (this.#uploadId !== undefined) {
+      const uploadId = this.#uploadId;
+      try {
+        return Number((await server.files.getUpload({ root, uploadId }, server.unary)).offset);
+      } catch (error) {
+        if (!isGroveError(await refusalOf(error, server.address), "NO_SUCH_UPLOAD")) throw error;
+      }
+      this.#uploadId = undefined;
+      await memory.forget(source, this.#target);
+      if (await this.#hasArrived(server, source)) return undefined;
+    }
+    if (this.#starts >= UPLOAD_STARTS_MAX) {
+      throw new ClientError("SERVER_BROKEN", `${path}: the server forgets the upload again and again`);
+    }
+    const begun = await server.files.beginUpload(
+      { root, path, size: BigInt(source.sizeBytes), mtimeMs: BigInt(source.mtimeMs) },
+      server.unary,
+    );
+    this.#starts++;
+    this.#uploadId = begun.uploadId;
+    await memory.keep(source, this.#target, begun.uploadId);
+    return Number(begun.offset);
+  }
+
+  async #send(server: Server, source: UploadSourceState, offset: number): Promise<void> {
+    const { handle, localPath } = this.#local;
+    const { onBytes } = this.#deps;
+    if (offset > source.sizeBytes || (offset % CHUNK_BYTES !== 0 && offset !== source.sizeBytes)) {
+      throw new ClientError(
+        "SERVER_BROKEN",
+        `${localPath}: the server says that it has ${offset} bytes of it`,
+      );
+    }
+    this.#stagedBytes = offset;
+    let sentBytes = 0;
+    const count: OnBytes = (bytes) => {
+      onBytes(bytes);
+      sentBytes += bytes;
+      // A stream that moves is a server that answers: patience begins anew.
+      if (bytes > 0 && sentBytes > PROGRESS_BYTES) server.progressed();
+    };
+    onBytes(offset);
+    try {
+      const chunks = this.#unchanged(readChunks(handle, localPath, source.sizeBytes, offset), source);
+      const { sizeBytes, mtimeMs } = source;
+      const resume = { uploadId: this.#uploadId ?? "", offset };
+      await uploadChunks(server, chunks, { ...this.#target, sizeBytes, mtimeMs, resume }, count);
+    } catch (error) {
+      onBytes(-offset);
+      throw error;
+    }
+  }
+
+  /** The last chunk goes out only when the file is still what it was: else its start would be of another time than its end. */
+  async *#unchanged(
+    chunks: AsyncIterable<Buffer>,
+    source: UploadSourceState,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    let last: Buffer | undefined;
+    let sentBytes = this.#stagedBytes;
+    for await (const chunk of chunks) {
+      sentBytes += chunk.length;
+      if (sentBytes < source.sizeBytes) yield chunk;
+      else last = chunk;
+    }
+    const now = await this.#look();
+    if (now.sizeBytes !== source.sizeBytes || now.mtimeMs !== source.mtimeMs) {
+      throw new ClientError("LOCAL_FILE", `${this.#local.localPath} changed while it was read`, {
+        todo: "Send it again when nobody writes to it.",
+      });
+    }
+    if (last !== undefined) yield last;
+  }
+
+  /** The answer to a finished upload may be lost: the file is there when size, time and checksum say so. */
+  async #hasArrived(server: Server, source: UploadSourceState): Promise<boolean> {
+    const { root, path } = this.#target;
+    try {
+      const attr = await server.files.getAttr({ root, path }, server.unary);
+      if (attr.kind !== Kind.FILE || attr.size !== BigInt(source.sizeBytes)) return false;
+      if (attr.mtimeMs !== BigInt(source.mtimeMs)) return false;
+      let crc = 0;
+      for await (const chunk of readChunks(this.#local.handle, this.#local.localPath, source.sizeBytes, 0)) {
+        crc = crc32(chunk, crc);
+      }
+      if (attr.crc32 !== crc) return false;
+    } catch (error) {
+      if (isGroveError(await refusalOf(error, server.address), "NO_SUCH_PATH")) return false;
+      throw error;
+    }
+    this.#deps.onBytes(source.sizeBytes);
+    return true;
+  }
+
+  async #look(): Promise<UploadSourceState> {
+    const { handle, path, localPath } = this.#local;
+    const stats = await handle.stat();
+    if (!stats.isFile()) throw new ClientError("LOCAL_FILE", `${localPath} is not a file`);
+    if (stats.size > FILE_MAX_BYTES) {
+      throw new ClientError("LOCAL_FILE", `${localPath} is too large for the cluster`);
+    }
+    return { path, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
+  }
+
+  #tellOfOffset(offset: number, { sizeBytes }: UploadSourceState): void {
+    const { localPath } = this.#local;
+    this.#deps.note(`${localPath}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
+  }
+
+  async #tellOfEnd(error: unknown, source: UploadSourceState): Promise<void> {
+    const { memory, note } = this.#deps;
+    const isOver = isGroveError(error, ...ENDED) || isClientError(error, "LOCAL_FILE");
+    if (isOver || this.#uploadId === undefined) {
+      await memory.forget(source, this.#target).catch(() => undefined);
+      if (isClientError(error, "LOCAL_FILE")) await this.#drop();
+      return;
+    }
+    if (isGroveError(error, "UPLOAD_TAKEN_OVER") || this.#stagedBytes === 0) return;
+    note(
+      `${this.#local.localPath}: at least ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
+        "server; the same command goes on from there within 24 hours",
+    );
+  }
+
+  /** What nobody will go on with need not take up room for a day. */
+  async #drop(): Promise<void> {
+    const uploadId = this.#uploadId;
+    const { root } = this.#target;
+    if (uploadId === undefined) return;
+    const once = { isRepeatable: true, attempts: 1 };
+    await this.#deps.cluster
+      .run(root, once, (server) => server.files.abortUpload({ root, uploadId }, server.unary))
+      .catch(() => undefined);
+  }
+}
+
+/** Bytes of one stream from which on it counts as moving: more than what the sockets take of a server that is gone. */
+const PROGRESS_BYTES = 16_777_216;
+
+/** True when a server cannot keep one more unfinished upload, or none at all: then the file goes the plain way. */
+export function isWithoutResume(error: unknown): boolean {
+  return (
+    error instanceof GroveError && (error.code === "TOO_MANY_UPLOADS" || error.code === "NOT_IMPLEMENTED")
+  );
+}

@@ -1,0 +1,82 @@
+// What this installation knows of uploads that it has not finished, so that another run of the same command goes on with them (D15).
+import { createHash } from "node:crypto";
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { removePrivateFile } from "#os/private-file.ts";
+import { UPLOAD_MEMORY_MAX, UPLOAD_MEMORY_MS } from "./limits.ts";
+import { isProcessAlive } from "./process-lock.ts";
+import type { RemotePath } from "./remote-path.ts";
+import { readStored, writeStored } from "./stored-json.ts";
+
+/** A local file as it was when its upload began. */
+export interface UploadSourceState {
+  /** Absolute path. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly mtimeMs: number;
+}
+
+/** An upload that was begun. */
+export interface RememberedUpload {
+  readonly uploadId: string;
+  readonly sizeBytes: number;
+  readonly mtimeMs: number;
+}
+
+/** Files in the configuration folder, one for each source and target; they hold no secret, since an upload is its user's alone. */
+export class UploadMemory {
+  readonly #folder: string;
+  #isTidied = false;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The upload of this source to this target; undefined when there is none, or when another process works on it. */
+  async find(source: UploadSourceState, target: RemotePath): Promise<RememberedUpload | undefined> {
+    const fields = await readStored(this.#path(source, target)).catch(() => undefined);
+    const uploadId = fields?.text("upload_id");
+    const sizeBytes = fields?.integer("size");
+    const mtimeMs = fields?.integer("mtime_ms");
+    const pid = fields?.integer("pid");
+    if (uploadId === undefined || sizeBytes === undefined || mtimeMs === undefined) return undefined;
+    if (pid !== undefined && pid !== process.pid && isProcessAlive(pid)) return undefined;
+    return { uploadId, sizeBytes, mtimeMs };
+  }
+
+  /** Remembers an upload as this process's own. */
+  async keep(source: UploadSourceState, target: RemotePath, uploadId: string): Promise<void> {
+    await this.#tidy();
+    await writeStored(this.#path(source, target), {
+      upload_id: uploadId,
+      source: source.path,
+      size: source.sizeBytes,
+      mtime_ms: source.mtimeMs,
+      root: target.root,
+      path: target.path,
+      pid: process.pid,
+    });
+  }
+
+  /** Forgets one that has ended. */
+  async forget(source: UploadSourceState, target: RemotePath): Promise<void> {
+    await removePrivateFile(this.#path(source, target));
+  }
+
+  /** Once a run, removes what the servers have forgotten too. */
+  async #tidy(): Promise<void> {
+    if (this.#isTidied) return;
+    this.#isTidied = true;
+    const names = await readdir(this.#folder).catch(() => []);
+    for (const name of names.slice(0, UPLOAD_MEMORY_MAX)) {
+      const path = join(this.#folder, name);
+      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
+      if (Date.now() - mtimeMs > UPLOAD_MEMORY_MS) await rm(path, { force: true });
+    }
+  }
+
+  #path(source: UploadSourceState, { root, path }: RemotePath): string {
+    const key = createHash("sha256").update(`${source.path}\0${root}\0${path}`).digest("hex").slice(0, 32);
+    return join(this.#folder, `upload-${key}.json`);
+  }
+}
