@@ -1,5 +1,5 @@
 // The verb `trash`: lists what was deleted, brings it back, and empties the trash for good (D14).
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -9,7 +9,7 @@ import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
 import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { attrJson } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
-import { ClientError } from "./client-error.ts";
+import { ClientError, HintedRefusal } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
@@ -136,8 +136,8 @@ async function restore(context: ClientContext, typed: string, flags: RestoreFlag
     )
     .catch((error: unknown) => {
       if (!isGroveError(error, "PATH_EXISTS")) throw error;
-      const ways = "--on-conflict keep-both or replace, or --to another path, brings it back all the same";
-      throw new GroveError("PATH_EXISTS", `${place.path} is taken; ${ways}`, { cause: error });
+      const taken = new GroveError("PATH_EXISTS", `${place.path} is there again`, { cause: error });
+      throw new HintedRefusal(taken, "Add --on-conflict keep-both or replace, or --to and another path.");
     });
   const shares = item.formerShares.map(({ path, user }) => ({
     path: `${attr.path}${path.slice(item.originalPath.length)}`,
@@ -166,9 +166,8 @@ async function findItem(context: ClientContext, cluster: Cluster, typed: string)
   const { root, path } = await context.resolve(typed);
   const [newest, older] = root === "" ? await find({ originalPath: path }) : [];
   if (newest === undefined) {
-    throw new GroveError("NO_SUCH_PATH", `nothing in your trash was at ${path}, or has this id`, {
-      metadata: { hint: "'grove trash ls' shows what there is." },
-    });
+    const missing = new GroveError("NO_SUCH_PATH", `nothing in your trash was at ${path}, or has this id`);
+    throw new HintedRefusal(missing, "'grove trash ls' shows what there is.");
   }
   if (older !== undefined) {
     context.note(`More than one was deleted at ${path}: this is the newest. 'grove trash ls' shows all.`);
@@ -235,9 +234,7 @@ function itemCount(count: number | bigint): string {
 function parseSpan(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) {
-    throw new ClientError("USAGE", `${JSON.stringify(text)} is not a span of time`, {
-      todo: "Write such as 7d, 12h or 30m.",
-    });
+    throw new InvalidArgumentError("write a span such as 7d, 12h or 30m.");
   }
   return ms;
 }
