@@ -1,5 +1,5 @@
 // The command line and environment of each process of the demonstration. Secrets go by environment and files only.
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -92,6 +92,8 @@ function metaserverPlan(plan: DemoPlan): ProcessPlan {
       "metaserver",
       ...flags({ listen: address, advertise: address, data: join(plan.folder, "metaserver") }),
       ...tlsFlags(plan, "metaserver"),
+      // It signs for the nodes as an operator's would: renewals, and whoever joins with a token.
+      ...(plan.tls === undefined ? [] : flags({ "ca-dir": dirname(plan.tls.caPath) })),
       "--reflection",
     ],
     env: { ...inherited(plan), ...signInEnv(plan) },

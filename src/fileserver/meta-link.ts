@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { VERSION } from "#base/version.ts";
+import { VERSION, worksWith } from "#base/version.ts";
 import type { Client } from "#grpc/client.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -209,6 +209,9 @@ export class MetaLink {
     );
     requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
+    if (!worksWith(VERSION, answer.serverVersion)) {
+      log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
+    }
     this.#epoch = answer.epoch;
     shares.registered(answer.epoch, list);
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;

@@ -4,11 +4,12 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { METASERVER_PORT } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { VERSION } from "#base/version.ts";
+import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import type { ListenAddress } from "#grpc/server.ts";
 import { type IdentitySettings, readIdentitySettings, requireServable } from "#identity/settings.ts";
@@ -19,6 +20,7 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
+import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
@@ -32,6 +34,7 @@ interface MetaServerFlags {
   readonly certDays: number;
   readonly revoked?: string;
   readonly id: string;
+  readonly metrics?: string;
   readonly mock?: boolean;
   readonly idpCa?: string;
   readonly reflection?: boolean;
@@ -73,6 +76,10 @@ export function command(): Command {
       "serial numbers of certificates that no longer count (default: revoked in -ca_dir)",
     )
     .option("--id <id>", "name of this server in the certificate that it issues itself", "metaserver")
+    .option(
+      "--metrics <host:port>",
+      `plain HTTP listener for /health, /ready and /metrics, or "off" (default: the gRPC port minus ${METRICS_PORT_OFFSET}, where it is free)`,
+    )
     .option("--mock", "accept mock tokens and FileServers without certificates; for trials only")
     .option(
       "--idp-ca <file>",
@@ -138,6 +145,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       reflection: flags.reflection === true,
     });
     const stopReloading = reloadOnHangup(certificates, log);
+    const status = await startStatus(flags, { ...server, directory, certificates, log });
     const address = formatHostPort(server.address);
     log.info("serving", { version: VERSION, address, advertised: flags.advertise ?? address, mock });
     // A store that has failed for good recovers by a restart, which is whoever started us's affair.
@@ -147,6 +155,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       async stop() {
         stopReloading();
         await server.stop();
+        await status?.close();
         await certificates.close();
       },
     };
@@ -167,6 +176,48 @@ function reloadOnHangup(certificates: MetaCertificates, log: Logger): () => void
   return () => process.off("SIGHUP", onHangup);
 }
 
+/** The listener for /metrics. Only one that was asked for has to come about: another process may have the port. */
+async function startStatus(
+  flags: MetaServerFlags,
+  parts: {
+    readonly address: ListenAddress;
+    readonly directory: Directory;
+    readonly certificates: MetaCertificates;
+    readonly log: Logger;
+  },
+): Promise<StatusListener | undefined> {
+  const { address, directory, certificates, log } = parts;
+  const port = address.port - METRICS_PORT_OFFSET;
+  if (flags.metrics === "off" || (flags.metrics === undefined && port < 1)) return undefined;
+  let isServing = true;
+  void directory.failed.then(() => {
+    isServing = false;
+  });
+  const place =
+    flags.metrics === undefined
+      ? { host: address.host, port }
+      : parseHostPort(flags.metrics.startsWith(":") ? `0.0.0.0${flags.metrics}` : flags.metrics, {
+          allowZero: true,
+        });
+  const deps: StatusListenerDeps = {
+    directory,
+    certDaysLeft: () => certificates.keeper?.daysLeft ?? null,
+    authorityEndsWallMs: certificates.authority?.notAfterWallMs,
+    isServing: () => isServing,
+    clock: systemClock,
+    log,
+  };
+  try {
+    const listener = await startStatusListener(deps, place);
+    log.info("metrics", { address: formatHostPort(listener.address) });
+    return listener;
+  } catch (error) {
+    if (flags.metrics !== undefined) throw error;
+    log.warn("no_metrics", { error: errorText(error) });
+    return undefined;
+  }
+}
+
 function parseDays(text: string): number {
   const days = Number(text);
   if (days > 0 && days <= 825) return days;
@@ -181,7 +232,7 @@ function listenAddress(flags: MetaServerFlags, isSafe: boolean): ListenAddress {
   if (isSafe || isLoopback || flags.insecure === true) return address;
   throw new GroveError(
     "BAD_ARGUMENT",
-    "without TLS, or in mock mode, whoever is on the way can be anybody: give -tls_cert, -tls_key and -tls_ca, " +
+    "without TLS, or in mock mode, whoever is on the way can be anybody: give -ca_dir, or -tls_cert, -tls_key and -tls_ca, " +
       "listen on 127.0.0.1, or add -insecure to allow it all the same",
   );
 }
@@ -204,7 +255,9 @@ function warnOfGaps(
   if (facts.mock) {
     log.warn("mock_mode", { text: "whoever reaches this port can be any user: for trials only" });
   } else if (!facts.hasTls) {
-    log.warn("no_tls", { text: "without -tls_cert, -tls_key and -tls_ca no FileServer can register" });
+    log.warn("no_tls", {
+      text: "without -ca_dir, or -tls_cert, -tls_key and -tls_ca, no FileServer can register",
+    });
   }
   for (const text of settings.warnings) if (!facts.mock) log.warn("setting", { text });
 }

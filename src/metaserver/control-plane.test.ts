@@ -13,6 +13,7 @@ import {
 } from "#authority/certificate-maker.ts";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { NODE_CERTIFICATE_LIFETIME_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { VERSION } from "#base/version.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -175,5 +176,28 @@ test(
     const user = cluster.connect(await cluster.tlsOf());
     await refused(user.navigate({}, as("u@example.com")), Code.UNAUTHENTICATED, "MOCK_TOKEN");
     await refused(user.getRoots({}), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+  },
+);
+
+test(
+  "versions are exchanged, neighbours and messages of the first release work, and a node far away is told (D18)",
+  TIMEOUT,
+  async (t) => {
+    const cluster = await startCluster(t);
+    const client = cluster.connect(await cluster.tlsOf(cluster.authority));
+    // What the first release sent: no reserve, no cluster, and heartbeats that do not say which process they are of.
+    const first = { fsId: "a", grpcAddr: "a.example.com:50051", version: "", instanceId: "i", dataId: "d" };
+    const reply = await client.registerFileServer(first);
+    assert.equal(reply.serverVersion, VERSION);
+    assert.equal((await client.heartbeat({ fsId: "a", epoch: 1n })).known, true);
+    const [major = "0", minor = "0"] = VERSION.split(".");
+    const told = async (version: string): Promise<boolean> => {
+      const before = cluster.logged.length;
+      await client.registerFileServer(nodeMessage("a", { version }));
+      return cluster.logged.slice(before).some(({ event }) => event === "versions_apart");
+    };
+    assert.equal(await told(VERSION), false);
+    assert.equal(await told(`${major}.${Number(minor) + 1}.0`), false);
+    assert.equal(await told(`${major}.${Number(minor) + 2}.0`), true);
   },
 );

@@ -1,7 +1,7 @@
 // The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
-import { VERSION } from "#base/version.ts";
+import { VERSION, worksWith } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -44,7 +44,11 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const lease = await directory.register(registration);
       await deps.rememberCluster(lease.clusterId);
       const node = { node: registration.fsId, address: registration.address, epoch: lease.epoch };
-      log.info("node_registered", { ...node, roots: registration.roots.length });
+      const version = registration.softwareVersion;
+      log.info("node_registered", { ...node, roots: registration.roots.length, version });
+      if (!worksWith(version, VERSION)) {
+        log.warn("versions_apart", { ...node, version, own_version: VERSION });
+      }
       for (const { owner, recordedFsId } of lease.conflicts) {
         log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId });
       }

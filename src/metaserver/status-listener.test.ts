@@ -1,0 +1,58 @@
+// What the MetaServer's plain listener tells: that it lives, whether its store works, and how long its certificates last (B-11, D18).
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
+import { createClient } from "#grpc/client.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { nodeMessage, startForTest } from "./meta-server.fixture.ts";
+import { startStatusListener } from "./status-listener.ts";
+
+const DAY_MS = 86_400_000;
+
+test("/metrics has cert_days_left, the authority's days and the nodes by version; /ready follows the store", async (t) => {
+  const server = await startForTest(t);
+  const client = createClient(MetaServer, server.channel());
+  await client.registerFileServer(nodeMessage("a", { version: "0.1.0" }));
+  await client.registerFileServer(nodeMessage("b", { version: "0.2.0" }));
+  const clock = new ManualClock();
+  let isServing = true;
+  const listener = await startStatusListener(
+    {
+      directory: server.directory,
+      certDaysLeft: () => 60,
+      authorityEndsWallMs: clock.wallMs() + 10 * DAY_MS,
+      isServing: () => isServing,
+      clock,
+      log: silentLogger,
+    },
+    { host: "127.0.0.1", port: 0 },
+  );
+  t.after(() => listener.close());
+  const base = `http://127.0.0.1:${listener.address.port}`;
+  const get = async (path: string, method = "GET"): Promise<[number, unknown]> => {
+    const answer = await fetch(base + path, { method });
+    const text = await answer.text();
+    return [answer.status, text === "" ? undefined : JSON.parse(text)];
+  };
+  clock.advance(5_000);
+  assert.deepEqual(await get("/metrics"), [
+    200,
+    {
+      version: VERSION,
+      uptime_seconds: 5,
+      cert_days_left: 60,
+      authority_days_left: 9,
+      nodes_known: 2,
+      nodes_live: 2,
+      node_versions: { "0.1.0": 1, "0.2.0": 1 },
+    },
+  ]);
+  assert.deepEqual(await get("/health"), [200, { status: "ok" }]);
+  assert.deepEqual(await get("/ready?x"), [200, { ready: true, reasons: [] }]);
+  isServing = false;
+  assert.equal((await get("/ready"))[0], 503);
+  assert.equal((await get("/metrics", "POST"))[0], 405);
+  assert.equal((await get("/x"))[0], 404);
+});

@@ -1,0 +1,122 @@
+// The MetaServer's plain HTTP listener: /health, /ready and /metrics with the days that its certificates have left (B-11).
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { METRICS_CONNECTIONS_MAX, METRICS_REQUEST_TIMEOUT_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import { VERSION } from "#base/version.ts";
+import type { Directory } from "#directory/directory.ts";
+
+const DAY_MS = 86_400_000;
+
+/** What the listener shows. */
+export interface StatusListenerDeps {
+  readonly directory: Pick<Directory, "nodes">;
+  /** Whole days until the server's certificate ends; null without TLS. */
+  readonly certDaysLeft: () => number | null;
+  /** End of the authority's own certificate; undefined without -ca_dir. */
+  readonly authorityEndsWallMs: number | undefined;
+  /** True while the metadata store works. */
+  readonly isServing: () => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A listener that is up. */
+export interface StatusListener {
+  readonly address: HostPort;
+  close(): Promise<void>;
+}
+
+/** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
+export async function startStatusListener(
+  deps: StatusListenerDeps,
+  address: HostPort,
+): Promise<StatusListener> {
+  const startedMs = deps.clock.steadyMs();
+  const server = createServer({ requestTimeout: METRICS_REQUEST_TIMEOUT_MS }, (request, response) => {
+    answer(deps, startedMs, request, response).catch((error: unknown) => {
+      deps.log.warn("metrics_failed", { error: errorText(error) });
+      if (!response.headersSent) send(response, 503, { error: "the metadata store does not answer" });
+      else response.destroy();
+    });
+  });
+  server.maxConnections = METRICS_CONNECTIONS_MAX;
+  await listen(server, address);
+  const bound = server.address();
+  return {
+    address: {
+      host: address.host,
+      port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  deps: StatusListenerDeps,
+  startedMs: number,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    response.setHeader("allow", "GET, HEAD");
+    return send(response, 405, { error: "only GET and HEAD" });
+  }
+  switch ((request.url ?? "").split("?", 1)[0]) {
+    case "/health":
+      return send(response, 200, { status: "ok" });
+    case "/ready": {
+      const reasons = deps.isServing() ? [] : ["the metadata store does not answer"];
+      return send(response, reasons.length === 0 ? 200 : 503, { ready: reasons.length === 0, reasons });
+    }
+    case "/metrics": {
+      const nodes = await deps.directory.nodes();
+      const { authorityEndsWallMs: endsMs, clock } = deps;
+      return send(response, 200, {
+        version: VERSION,
+        uptime_seconds: Math.floor((clock.steadyMs() - startedMs) / 1_000),
+        cert_days_left: deps.certDaysLeft(),
+        authority_days_left: endsMs === undefined ? null : Math.floor((endsMs - clock.wallMs()) / DAY_MS),
+        nodes_known: nodes.length,
+        nodes_live: nodes.filter(({ live }) => live).length,
+        node_versions: countsOf(nodes.map(({ softwareVersion }) => softwareVersion)),
+      });
+    }
+    default:
+      return send(response, 404, { error: "no such path" });
+  }
+}
+
+/** How many nodes run which version, for whoever watches a rollout (D18). */
+function countsOf(versions: readonly string[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const version of versions) counts.set(version, (counts.get(version) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function send(response: ServerResponse, status: number, document: unknown): void {
+  const body = JSON.stringify(document);
+  response.writeHead(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}
+
+function listen(server: Server, address: HostPort): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) =>
+      reject(
+        new GroveError("BAD_ARGUMENT", `cannot listen for metrics on ${formatHostPort(address)}`, { cause }),
+      ),
+    );
+    server.listen(address.port, address.host, resolve);
+  });
+}
