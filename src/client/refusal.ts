@@ -86,6 +86,8 @@ const TODO_OF_FAILURE: Readonly<Partial<Record<ConnectFailure["kind"], string>>>
     "If the cluster uses TLS, name its authority with --ca FILE, or sign in again with 'grove login --cluster FILE'; else try again.",
   "no-tls":
     "If the cluster is a mock one, sign in with 'grove login --mock EMAIL'; else check the port, and ask the administrator.",
+  "no-http2":
+    "Check the port: this is none of Grove's gRPC ports, or it expects TLS (then name the authority with --ca FILE).",
   "not-trusted":
     "Name the authority of the cluster with --ca FILE (its ca.crt). If you did, somebody else answers at this address: do not go on.",
   expired: "The administrator must renew the server's certificate ('grove ca list' shows them all).",

@@ -7,6 +7,7 @@ export type ConnectFailureKind =
   | "silent"
   | "closed"
   | "no-tls"
+  | "no-http2"
   | "not-trusted"
   | "expired"
   | "not-yet-valid"
@@ -30,6 +31,7 @@ const KINDS: Readonly<Record<string, ConnectFailureKind>> = {
   EAI_AGAIN: "unknown-host",
   ETIMEDOUT: "silent",
   EPROTO: "no-tls",
+  ERR_HTTP2_ERROR: "no-http2",
   ERR_SSL_WRONG_VERSION_NUMBER: "no-tls",
   ERR_SSL_PACKET_LENGTH_TOO_LONG: "no-tls",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "not-trusted",
@@ -62,6 +64,7 @@ const TEXTS: Readonly<Partial<Record<ConnectFailureKind, string>>> = {
   "unknown-host": "nobody knows that name",
   silent: "it does not answer",
   "no-tls": "it does not speak TLS",
+  "no-http2": "it does not speak HTTP/2 as it should",
   "not-trusted": "its certificate is of an authority that is not trusted here",
   expired: "its certificate has expired",
   "not-yet-valid": "its certificate is not valid yet",

@@ -148,7 +148,7 @@ test(
     };
     const data = ["-data", folder];
     await fails(
-      7,
+      1,
       /another process has opened this metadata store/,
       "-mock",
       "-listen",

@@ -145,9 +145,9 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       reflection: flags.reflection === true,
     });
     const stopReloading = reloadOnHangup(certificates, log);
-    const status = await startStatus(flags, { ...server, directory, certificates, log });
     const address = formatHostPort(server.address);
     log.info("serving", { version: VERSION, address, advertised: flags.advertise ?? address, mock });
+    const status = await startStatus(flags, { ...server, directory, certificates, log });
     // A store that has failed for good recovers by a restart, which is whoever started us's affair.
     const ended = directory.failed.then((error) => Promise.reject(error));
     return {
