@@ -6,7 +6,8 @@ import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
 import { scale } from "./rows/scale.ts";
 import { sessions } from "./rows/sessions.ts";
+import { share } from "./rows/share.ts";
 import { transfer } from "./rows/transfer.ts";
 import { trash } from "./rows/trash.ts";
 
-export const groups: readonly Group[] = [grpc, transfer, files, scale, trash, sessions, memory, cli];
+export const groups: readonly Group[] = [grpc, transfer, files, scale, trash, share, sessions, memory, cli];

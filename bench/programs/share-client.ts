@@ -1,0 +1,69 @@
+// One user of a FileServer: looks at a file of its own and tells how long the slowest looks take, or shares a folder again and again.
+import { percentile } from "#bench/measure.ts";
+import { callsPerSecond } from "#bench/pump.ts";
+import { serveTasks } from "#bench/tasks.ts";
+import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
+let channel: GrpcChannel | undefined;
+let files: Client<typeof FileServer>;
+let metadata: Record<string, string> = {};
+let sharing: Promise<number> | undefined;
+let isSharing = false;
+
+serveTasks(
+  {
+    connect: async (input) => {
+      const { address, user } = input as { address: string; user: string };
+      channel = new GrpcChannel({ addresses: [address] });
+      files = createClient(FileServer, channel);
+      const session = await files.registerClient(
+        { clientId: "bench", clientVersion: "0", deviceName: "bench" },
+        { metadata: { authorization: `Bearer mock-jwt.${user}` } },
+      );
+      metadata = { authorization: `Bearer ${session.sessionToken}` };
+      return null;
+    },
+    makeFile: async (path) => {
+      await files.createFile({ path: String(path), data: Buffer.alloc(100) }, { metadata });
+      return null;
+    },
+    // How many of the slowest hundredth of looks would fit into a second, one after the other.
+    slowLooks: async (input) => {
+      const { path, calls, inFlight } = input as { path: string; calls: number; inFlight: number };
+      const tookMs: number[] = [];
+      await callsPerSecond(calls, inFlight, async () => {
+        const start = performance.now();
+        await files.getAttr({ path }, { metadata });
+        tookMs.push(performance.now() - start);
+      });
+      return 1_000 / percentile(tookMs, 0.99);
+    },
+    // Shares a folder and ends that, over and over, until told to stop.
+    startSharing: (input) => {
+      const { path, user, inodes } = input as { path: string; user: string; inodes: number };
+      isSharing = true;
+      sharing = shareOverAndOver(path, user, BigInt(inodes));
+      return null;
+    },
+    // Answers how often it was shared; fails when it never was.
+    stopSharing: async () => {
+      isSharing = false;
+      const times = (await sharing) ?? 0;
+      if (times === 0) throw new Error("nothing was shared meanwhile");
+      return times;
+    },
+  },
+  () => channel?.close(),
+);
+
+async function shareOverAndOver(path: string, user: string, inodes: bigint): Promise<number> {
+  let times = 0;
+  while (isSharing) {
+    const { affectedInodes } = await files.share({ path, user }, { metadata });
+    if (affectedInodes !== inodes) throw new Error(`${affectedInodes} inodes were shared`);
+    await files.unshare({ path, user }, { metadata });
+    times += 1;
+  }
+  return times;
+}
