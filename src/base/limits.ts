@@ -132,6 +132,14 @@ export const ID_TOKEN_MAX_LENGTH = 16_384;
 export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
 /** How long discovery answers and key sets of an issuer are used before they are fetched again. */
 export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
+/** Characters of the subject of an ID token. */
+export const SUBJECT_MAX_LENGTH = 255;
+/** Characters of its issuer. */
+export const ISSUER_MAX_LENGTH = 1_024;
+/** Users whose person a MetaServer need not look up again for a while. */
+export const ADMITTED_SUBJECTS_KEPT = 20_000;
+/** How long it need not. */
+export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 /** Users whose issuer and subject are remembered beside the address (decision D21). */
 export const SUBJECT_BOOK_ENTRIES = 100_000;
 /** Argon2 verifications at once; each takes tens of milliseconds of a core and tens of megabytes. */

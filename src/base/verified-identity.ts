@@ -20,3 +20,8 @@ export function makeVerifiedIdentity(facts: {
 }): VerifiedIdentity {
   return Object.freeze({ ...facts }) as VerifiedIdentity;
 }
+
+/** An issuer as people are told apart by it: some providers name themselves with and without their scheme. */
+export function bareIssuer(issuer: string): string {
+  return issuer.replace(/^https:\/\//, "");
+}

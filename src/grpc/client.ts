@@ -13,6 +13,7 @@ import type {
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { CallWaiter, ChannelCore, ClientInterceptor } from "./channel-core.ts";
 import { type CallOptions, ClientCall } from "./client-call.ts";
+import { connectFirst } from "./first-server.ts";
 import { MessageBudget } from "./frames.ts";
 import {
   type Backoff,
@@ -25,11 +26,11 @@ import type { Metadata } from "./metadata.ts";
 import type { SlicedSource, SlicedWriter } from "./sliced.ts";
 import { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError } from "./status.ts";
-import { type ChannelTls, Transport, type TransportDeps } from "./transport.ts";
+import type { ChannelTls, Transport, TransportDeps } from "./transport.ts";
 
 /** What a channel is made of; without tls it speaks plain HTTP/2. */
 export interface GrpcChannelOptions {
-  /** Each `host:port`, tried in order until one answers. */
+  /** Each `host:port`, tried in order until one answers; one that is silent for a second is tried together with the next. */
   readonly addresses: readonly string[];
   readonly tls?: ChannelTls;
   readonly limits?: Partial<ChannelLimits>;
@@ -97,6 +98,8 @@ export class GrpcChannel {
   readonly #waiters = new Set<CallWaiter>();
   readonly #transports = new Set<Transport>();
   #current: Transport | undefined;
+  /** Index of the address that is tried first: the last one that answered. */
+  #from = 0;
   #state: ChannelState = "idle";
   #failures = 0;
   #lastError: StatusError | undefined;
@@ -151,6 +154,31 @@ export class GrpcChannel {
     this.#state = "idle";
     this.#holdProcess();
     if (this.#waiters.size > 0) void this.#connect();
+  }
+
+  /**
+   * Runs a unary call that may be repeated. When it fails as `isElsewhere` admits, the other addresses get their turn one after another;
+   * later calls go where it went well. Rejects with the last failure.
+   */
+  async onAnyServer<T>(
+    operation: () => Promise<T>,
+    isElsewhere: (error: StatusError) => boolean,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const transport = this.#current;
+      try {
+        return await operation();
+      } catch (error) {
+        if (tries >= this.#addresses.length || !(error instanceof StatusError) || !isElsewhere(error))
+          throw error;
+        // Others may have moved on already.
+        const asked = transport ?? this.#current;
+        if (asked !== undefined && asked === this.#current) {
+          this.#from = (this.#addresses.indexOf(asked.address) + 1) % this.#addresses.length;
+          asked.retire();
+        }
+      }
+    }
   }
 
   /** Ends the channel: calls in progress and calls that wait fail, and nothing of it keeps the process alive. */
@@ -239,26 +267,25 @@ export class GrpcChannel {
   /** Tries every address once. */
   async #connect(): Promise<void> {
     this.#state = "connecting";
-    for (const address of this.#addresses) {
-      const deps = this.#transportDeps;
-      try {
-        const transport = await Transport.connect(address, deps, (giveUp) => {
-          this.#giveUpConnecting = giveUp;
-        });
-        this.#giveUpConnecting = undefined;
-        if (this.isShutDown) return transport.destroy();
-        // New certificates came meanwhile.
-        if (deps !== this.#transportDeps) {
-          transport.destroy();
-          return await this.#connect();
-        }
-        this.#transports.add(transport);
-        if (!transport.isUsable) continue;
-        return this.#connected(transport);
-      } catch (error) {
-        if (this.isShutDown) return;
-        this.#lastError = error as StatusError;
+    const deps = this.#transportDeps;
+    const started = (giveUp: () => void): void => {
+      this.#giveUpConnecting = giveUp;
+    };
+    try {
+      const found = await connectFirst({ addresses: this.#addresses, from: this.#from, deps, started });
+      this.#giveUpConnecting = undefined;
+      if (this.isShutDown) return found.transport.destroy();
+      // New certificates came meanwhile.
+      if (deps !== this.#transportDeps) {
+        found.transport.destroy();
+        return await this.#connect();
       }
+      this.#transports.add(found.transport);
+      this.#from = found.at;
+      return this.#connected(found.transport);
+    } catch (error) {
+      if (this.isShutDown) return;
+      this.#lastError = error as StatusError;
     }
     this.#backOff();
   }

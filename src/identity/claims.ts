@@ -1,6 +1,6 @@
 // The claims of an ID token against what this cluster expects; every refusal names the claim (spec 5.2, decision D21, C-09).
 import { GroveError } from "#base/errors.ts";
-import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
+import { ISSUER_MAX_LENGTH, SUBJECT_MAX_LENGTH, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
 
@@ -22,9 +22,6 @@ export interface VerifiedToken {
   /** Wall time of the token's `exp`. */
   readonly expiresAtWallMs: number;
 }
-
-const SUBJECT_MAX_LENGTH = 255;
-const ISSUER_MAX_LENGTH = 1_024;
 
 /** Turns claims whose origin has been proven into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
 export function checkClaims(claims: Claims, expected: ClaimExpectations): VerifiedToken {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
-import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import { bareIssuer, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { rejected } from "./claims.ts";
 
@@ -76,6 +76,11 @@ export class SubjectBook {
     }
   }
 
+  /** Whom an address belongs to; undefined when nobody has come with it yet. */
+  find(username: string): { readonly issuer: string; readonly subject: string } | undefined {
+    return this.#subjects.get(username);
+  }
+
   /** Forgets a user, so that the address may belong to somebody else from now on. */
   async forget(username: string): Promise<void> {
     if (this.#subjects.delete(username)) await this.#save();
@@ -130,9 +135,4 @@ async function readBook(path: string): Promise<Map<string, Subject> | "missing" 
   const parsed = bookFile.safeParse(value);
   if (!parsed.success) return "broken";
   return new Map(parsed.data.subjects.map(([username, issuer, subject]) => [username, { issuer, subject }]));
-}
-
-/** Google names itself with and without its scheme. */
-function bareIssuer(issuer: string): string {
-  return issuer.replace(/^https:\/\//, "");
 }

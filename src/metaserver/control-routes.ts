@@ -7,10 +7,12 @@ import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
+import type { SubjectGate } from "./subject-gate.ts";
 
 /** What the routes are made from. */
 export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly directory: Directory;
+  readonly subjects: SubjectGate;
   /** Told the cluster's id with every registration, so that it outlives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
 }
@@ -66,6 +68,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         epoch: epochOf(request.epoch),
         rootsVersion: storedVersion("roots_version", request.rootsVersion),
         diskFreeBytes: storedBytes(request.diskFree),
+        rootCount: request.rootCount,
         draining: request.draining,
         instanceId: request.instanceId,
         speaker: speakerFor(request.fsId, context, deps),
@@ -77,6 +80,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const speaker = speakerFor(request.fsId, context, deps);
       const owner = canonicalUsername(request.username);
       const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
+      await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
       const { rootId, fsId, address } = await directory.claimRoot(owner, node);
       return { rootId, fsId, address };
     },

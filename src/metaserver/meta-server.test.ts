@@ -301,7 +301,10 @@ test(
     assert.deepEqual([reason, domain], ["NODE_DRAINING", "grove"]);
     assert.deepEqual(
       logged.map(({ event, fields }) => [event, fields["reason"]]),
-      [["call_refused", "NODE_DRAINING"]],
+      [
+        ["store_available", undefined],
+        ["call_refused", "NODE_DRAINING"],
+      ],
     );
     assert.doesNotMatch(JSON.stringify(logged), /mock-jwt/);
   },

@@ -17,6 +17,7 @@ import type { MetaCertificates } from "./certificates.ts";
 import { controlRoutes } from "./control-routes.ts";
 import { enrolmentRoutes } from "./enrolment-routes.ts";
 import { mapError } from "./map-error.ts";
+import { SubjectGate } from "./subject-gate.ts";
 import { userRoutes } from "./user-routes.ts";
 
 /** What a MetaServer is made from. */
@@ -59,12 +60,14 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
       }),
   });
   certificates?.onChange((material) => server.updateTls({ ...material, requestClientCertificate: true }));
+  const subjects = new SubjectGate(deps);
   const speakerDeps = {
     ...deps,
+    subjects,
     isRevoked: (serial: string) => certificates?.revocations?.isRevoked(serial) === true,
   };
   server.addService(MetaServer, {
-    ...userRoutes(deps),
+    ...userRoutes({ ...deps, subjects }),
     ...controlRoutes(speakerDeps),
     ...enrolmentRoutes({
       ...speakerDeps,
@@ -74,7 +77,13 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   });
   const health = new HealthService();
   health.addTo(server);
-  health.setServing(MetaServer.typeName, true);
+  const unwatch = directory.watch((state) => {
+    health.setServing(MetaServer.typeName, state.available);
+    if (state.available) {
+      log.info("store_available");
+      rememberFoundCluster(deps);
+    } else log.warn("store_unavailable", { reason: state.reason });
+  });
   if (deps.reflection) addReflection(server, [MetaServer, Health]);
   void directory.failed.then((error) => {
     log.error("store_failed", { error: errorText(error) });
@@ -89,11 +98,20 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   return {
     address,
     async stop(): Promise<void> {
+      unwatch();
       setServing(health, false);
       await server.drain(STOP_GRACE_MS / 2);
       await directory.close();
     },
   };
+}
+
+/** This MetaServer may never see a registration where others serve the same store. */
+function rememberFoundCluster({ directory, rememberCluster, log }: MetaServerDeps): void {
+  directory
+    .clusterId()
+    .then((clusterId) => (clusterId === undefined ? undefined : rememberCluster(clusterId)))
+    .catch((error: unknown) => log.warn("cluster_id_not_kept", { error: errorText(error) }));
 }
 
 function setServing(health: HealthService, isServing: boolean): void {

@@ -1,9 +1,15 @@
 // Checks what a FileServer says of itself, and puts it into the store's terms.
 import { GroveError } from "#base/errors.ts";
-import { DISK_RESERVE_BYTES, NODE_LABEL_MAX_LENGTH } from "#base/limits.ts";
+import {
+  DISK_RESERVE_BYTES,
+  ISSUER_MAX_LENGTH,
+  NODE_LABEL_MAX_LENGTH,
+  SUBJECT_MAX_LENGTH,
+} from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { checkedFileServerAddress } from "#base/node-id.ts";
-import type { HeldRoot, NodeRegistration, Speaker } from "#directory/directory.ts";
+import { bareIssuer } from "#base/verified-identity.ts";
+import type { HeldRoot, NodeRegistration, Speaker, Subject } from "#directory/directory.ts";
 import type { RegisterFileServerRequest, RootInfo } from "#proto/gen/grove/v1/meta_server_pb.ts";
 
 /** SQLite and PostgreSQL count to here; no disk and no version comes near. */
@@ -54,7 +60,23 @@ function toHeldRoot(root: RootInfo): HeldRoot {
       path: joinPath(splitPath(grant.path)),
       user: canonicalUsername(grant.user),
     })),
+    subject: toSubject(root.issuer, root.subject),
   };
+}
+
+/** The person of a message; undefined for mock tokens, which name nobody. Throws BAD_ARGUMENT. */
+export function toSubject(issuer: string, subject: string): Subject | undefined {
+  if (subject === "") return undefined;
+  return {
+    issuer: bareIssuer(person("issuer", issuer, ISSUER_MAX_LENGTH)),
+    subject: person("subject", subject, SUBJECT_MAX_LENGTH),
+  };
+}
+
+/** As identity providers write them; the store keeps any text without NUL. */
+function person(field: string, value: string, maxLength: number): string {
+  if (value.length <= maxLength && value.isWellFormed() && !value.includes("\0")) return value;
+  throw new GroveError("BAD_ARGUMENT", `${field} has at most ${maxLength} characters`);
 }
 
 function label(field: string, value: string, options: { readonly mayBeEmpty?: boolean } = {}): string {

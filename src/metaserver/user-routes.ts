@@ -6,11 +6,13 @@ import type { Directory, LocatedRoot, SharePlace } from "#directory/directory.ts
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { SubjectGate } from "./subject-gate.ts";
 
 /** What the routes are made from. */
 export interface UserRoutesDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
+  readonly subjects: SubjectGate;
 }
 
 /** The handlers of the user plane. */
@@ -58,13 +60,14 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
   };
 }
 
-/** The username behind the call's ID token, which travels only as bearer metadata (D19). Throws what verification throws. */
+/** The username behind the call's ID token, which travels only as bearer metadata (D19). Throws what verification and the book of subjects throw. */
 async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<string> {
   const token = /^bearer +(\S+)$/i.exec(context.metadata.get("authorization") ?? "")?.[1];
   if (token === undefined) {
     throw new GroveError("TOKEN_REJECTED", "this call needs an ID token: authorization: Bearer …");
   }
   const { identity } = await deps.tokenVerifier.verify(token, context.peer.address);
+  await deps.subjects.admit(identity);
   return identity.username;
 }
 
