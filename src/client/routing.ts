@@ -1,8 +1,11 @@
 // Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
 
+import type { ErrorCode } from "#base/errors.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
+import { Code, type StatusError } from "#grpc/status.ts";
 import type { GetRootsResponse, MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
@@ -20,11 +23,22 @@ export interface RouterDeps {
   readonly signal: AbortSignal;
 }
 
+interface Connection {
+  readonly channel: GrpcChannel;
+  readonly client: Client<typeof MetaServer>;
+}
+
+/** What one MetaServer may lack while another has it: its store, the identity provider, room for one more call. */
+const OF_ONE_SERVER: readonly (ErrorCode | undefined)[] = [
+  "STORE_UNAVAILABLE",
+  "IDP_UNAVAILABLE",
+  "OVERLOADED",
+];
+
 /** Answers where roots live. */
 export class Router {
   readonly #deps: RouterDeps;
-  #channel: GrpcChannel | undefined;
-  #client: Client<typeof MetaServer> | undefined;
+  #connection: Connection | undefined;
   readonly #asking = new Map<string, Promise<Route>>();
   readonly #told = new WeakSet<Route>();
 
@@ -103,7 +117,7 @@ export class Router {
 
   /** Closes the connection to the MetaServer. */
   close(): void {
-    this.#channel?.close();
+    this.#connection?.channel.close();
   }
 
   async #navigate(root: string): Promise<Route> {
@@ -123,26 +137,31 @@ export class Router {
     const token = await this.#deps.identity.idToken("the way to your files must be asked for");
     const metaservers = this.#metaservers();
     for (const address of metaservers) requireSafeForToken(this.#deps.profile, address, token);
-    this.#client ??= await this.#connect(metaservers);
+    const { channel, client } = this.#connection ?? (await this.#connect(metaservers));
+    // The id of the request stays the same wherever it goes.
+    const options = {
+      metadata: callMetadata(token),
+      timeoutMs: SIGN_IN_CALL_TIMEOUT_MS / Math.min(metaservers.length, 2),
+      signal: this.#deps.signal,
+    };
     try {
-      return await operation(this.#client, {
-        metadata: callMetadata(token),
-        timeoutMs: SIGN_IN_CALL_TIMEOUT_MS,
-        signal: this.#deps.signal,
-      });
+      return await channel.onAnyServer(() => operation(client, options), canAnotherHelp);
     } catch (error) {
       throw await refusalOf(error, metaservers.join(", "));
     }
   }
 
   /** Loads the protocol of the MetaServer only now: most commands know their way. */
-  async #connect(metaservers: readonly [string, ...string[]]): Promise<Client<typeof MetaServer>> {
+  async #connect(metaservers: readonly [string, ...string[]]): Promise<Connection> {
     const [{ createClient }, protocol] = await Promise.all([
       import("#grpc/client.ts"),
       import("#proto/gen/grove/v1/meta_server_pb.ts"),
     ]);
-    this.#channel ??= openChannel(this.#deps.profile, metaservers[0], metaservers);
-    return createClient(protocol.MetaServer, this.#channel);
+    // Another call may have been faster.
+    if (this.#connection !== undefined) return this.#connection;
+    const channel = openChannel(this.#deps.profile, metaservers[0], metaservers);
+    this.#connection = { channel, client: createClient(protocol.MetaServer, channel) };
+    return this.#connection;
   }
 
   #metaservers(): readonly [string, ...string[]] {
@@ -161,4 +180,11 @@ export class Router {
       throw new ClientError("SERVER_BROKEN", "the address of a server that was sent is none", { cause });
     }
   }
+}
+
+/** True when another MetaServer may answer what this one could not. */
+function canAnotherHelp(error: StatusError): boolean {
+  const reason = errorCodeOf(error.metadata.get(REASON_TRAILER));
+  if (reason !== undefined) return OF_ONE_SERVER.includes(reason);
+  return error.code === Code.UNAVAILABLE || error.code === Code.DEADLINE_EXCEEDED;
 }

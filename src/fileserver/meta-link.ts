@@ -30,6 +30,12 @@ export interface NodeFacts {
   readonly reserveBytes: bigint;
 }
 
+/** The person behind an e-mail address, as the identity provider tells people apart (D21). */
+export interface Person {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
 /** Keeps the cluster that a data folder belongs to. */
 export interface ClusterMemory {
   readonly clusterId: string;
@@ -43,6 +49,8 @@ export interface MetaLinkDeps {
   readonly cluster: ClusterMemory;
   readonly shares: ShareTeller;
   readonly rootCount: () => number;
+  /** Whom this node knows an owner as (D21); undefined for nobody. */
+  readonly subjectOf: (owner: string) => Person | undefined;
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Told once when another process holds this node's id: stop serving, and do not register again. */
@@ -55,6 +63,8 @@ export interface MetaLinkDeps {
 
 /** A call may take no longer than the time between two heartbeats. */
 const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
+/** A registration brings everything, and a store in need of it takes it all in. */
+const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
 
@@ -114,17 +124,19 @@ export class MetaLink {
     await this.#deps.shares.told(owner);
   }
 
-  /** Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say. */
-  async claimRoot(username: string): Promise<RootClaim> {
+  /**
+   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, TOKEN_REJECTED
+   * when the address is another person's.
+   */
+  async claimRoot(user: Person & { readonly username: string }): Promise<RootClaim> {
     const { client, node } = this.#deps;
     if (this.#epoch === undefined) await this.beatNow();
     const epoch = this.#epoch;
     if (epoch === undefined) throw unreachable(undefined);
     try {
-      const claim = await client.claimRoot(
-        { username, fsId: node.id, epoch },
-        { timeoutMs: CALL_TIMEOUT_MS },
-      );
+      const { username, issuer, subject } = user;
+      const request = { username, issuer, subject, fsId: node.id, epoch };
+      const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
       return { rootId: claim.rootId, isHere: claim.fsId === node.id, address: claim.address };
     } catch (error) {
       // With an epoch that has been replaced meanwhile it is only this claim that came too late.
@@ -176,6 +188,7 @@ export class MetaLink {
         fsId: node.id,
         epoch,
         rootsVersion: BigInt(this.#deps.rootCount()),
+        rootCount: BigInt(this.#deps.rootCount()),
         diskFree: this.#deps.diskSpace().freeBytes,
         draining: this.#deps.isDraining(),
         nowMs: BigInt(Math.trunc(clock.wallMs())),
@@ -191,22 +204,20 @@ export class MetaLink {
     const { client, node, cluster, shares, log } = this.#deps;
     const disk = this.#deps.diskSpace();
     const list = await shares.pause();
-    const answer = await client.registerFileServer(
-      {
-        fsId: node.id,
-        name: node.name,
-        grpcAddr: node.address,
-        version: VERSION,
-        clusterId: cluster.clusterId,
-        roots: list.roots,
-        diskTotal: disk.totalBytes,
-        diskFree: disk.freeBytes,
-        diskReserve: node.reserveBytes,
-        instanceId: node.instanceId,
-        dataId: node.dataId,
-      },
-      { timeoutMs: CALL_TIMEOUT_MS },
-    );
+    const request = {
+      fsId: node.id,
+      name: node.name,
+      grpcAddr: node.address,
+      version: VERSION,
+      clusterId: cluster.clusterId,
+      roots: list.roots.map((root) => ({ ...root, ...this.#deps.subjectOf(root.owner ?? "") })),
+      diskTotal: disk.totalBytes,
+      diskFree: disk.freeBytes,
+      diskReserve: node.reserveBytes,
+      instanceId: node.instanceId,
+      dataId: node.dataId,
+    };
+    const answer = await client.registerFileServer(request, { timeoutMs: REGISTER_TIMEOUT_MS });
     requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
     if (!worksWith(VERSION, answer.serverVersion)) {
@@ -237,6 +248,9 @@ function requireSameCluster(own: string, answered: string): void {
 
 /** What a new user is told when the MetaServer gave no answer, or one that is the node's affair and not the user's. */
 function unreachable(error: unknown): GroveError {
+  if (reasonOf(error) === "TOKEN_REJECTED" && error instanceof StatusError) {
+    return new GroveError("TOKEN_REJECTED", error.message, { metadata: { claim: "sub" }, cause: error });
+  }
   const isOurFault = error instanceof StatusError && error.code !== Code.UNAVAILABLE;
   return new GroveError(
     "STORE_UNAVAILABLE",

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
@@ -10,14 +10,13 @@ import { type Random, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { GrpcChannel } from "#grpc/client.ts";
 import { forwardRequestId } from "#grpc/request-ids.ts";
 import { type AdminPassword, createAdminPassword } from "#identity/admin-password.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
 import { SessionTable } from "#sessions/session-table.ts";
 import { openStorage } from "#storage/open-storage.ts";
@@ -25,6 +24,7 @@ import type { ScrubSettings } from "#storage/scrub-types.ts";
 import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
+import { anyMetaServer } from "./any-metaserver.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
 import { diskSpaceOf, oncePerTurn } from "./disk-space.ts";
 import { DriftWatch } from "./drift-watch.ts";
@@ -34,6 +34,7 @@ import { type DiskSpace, MetaLink } from "./meta-link.ts";
 import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
 import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
+import type { RootUser } from "./root-keeper.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import { ServingState } from "./serving-state.ts";
@@ -288,7 +289,7 @@ function serviceOver(
     ...opened,
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
     admit: (identity) => subjects.admit(identity),
-    claimRoot: options.metaservers.length === 0 ? undefined : (username) => claim(link(), username),
+    claimRoot: options.metaservers.length === 0 ? undefined : (user) => claim(link(), user, subjects),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
@@ -320,10 +321,20 @@ function adminPasswordOf(options: FileServerOptions, log: Logger): AdminPassword
   return password;
 }
 
-function claim(link: MetaLink | undefined, username: string): ReturnType<MetaLink["claimRoot"]> {
+async function claim(
+  link: MetaLink | undefined,
+  user: RootUser,
+  subjects: SubjectBook,
+): ReturnType<MetaLink["claimRoot"]> {
   // Calls are taken only after the link is there.
   if (link === undefined) throw new Error("the link to the metaserver is not there yet");
-  return link.claimRoot(username);
+  try {
+    return await link.claimRoot(user);
+  } catch (error) {
+    // The cluster knows the address as another person's: what was written down here a moment ago must not stand in that one's way.
+    if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);
+    throw error;
+  }
 }
 
 /** The node's certificate; its renewal goes over the link to the MetaServer. */
@@ -366,9 +377,10 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   });
   closers.push(() => channel.close());
   certificate?.onChange((tls) => channel.updateTls(tls));
-  const client = createClient(MetaServer, channel);
+  const client = anyMetaServer(channel);
   const link = new MetaLink({
     client,
+    subjectOf: (owner) => parts.subjects.find(owner),
     node: {
       id: options.id,
       name: options.name,

@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { HOME_ADDRESSES_KEPT } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
+import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { RootUsage } from "./root-usage.ts";
 
@@ -16,8 +17,11 @@ export interface RootClaim {
   readonly address: string;
 }
 
-/** Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when nobody can say. */
-export type ClaimRoot = (username: string) => Promise<RootClaim>;
+/** Who signs in, and who stands behind the address (D21). */
+export type RootUser = Pick<VerifiedIdentity, "username" | "issuer" | "subject">;
+
+/** Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when nobody can say, TOKEN_REJECTED for another person. */
+export type ClaimRoot = (user: RootUser) => Promise<RootClaim>;
 
 /** What the keeper is made from. */
 export interface RootKeeperDeps {
@@ -43,21 +47,23 @@ export class RootKeeper {
   }
 
   /** The id of the user's root on this node, made at the first sign-in; empty for a visitor whose root is elsewhere (D19). */
-  async ensure(username: string): Promise<string> {
+  async ensure(user: RootUser): Promise<string> {
+    const { username } = user;
     const present = this.#deps.storage.root(username);
     if (present !== undefined) return present.rootId;
     let asking = this.#asking.get(username);
     if (asking === undefined) {
-      asking = this.#find(username).finally(() => this.#asking.delete(username));
+      asking = this.#find(user).finally(() => this.#asking.delete(username));
       this.#asking.set(username, asking);
     }
     return asking;
   }
 
-  async #find(username: string): Promise<string> {
+  async #find(user: RootUser): Promise<string> {
     const { claimRoot } = this.#deps;
+    const { username } = user;
     if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
-    const claim = await claimRoot(username);
+    const claim = await claimRoot(user);
     if (claim.isHere) return this.#make(username, claim.rootId);
     this.#homes.set(username, claim.address);
     return "";

@@ -59,7 +59,7 @@ export class SessionOperations {
     }
     const { identity } = await verifier.verify(credential.idToken, credential.address);
     await this.#deps.admit(identity);
-    const rootId = await roots.ensure(identity.username);
+    const rootId = await roots.ensure(identity);
     const created = sessions.create(identity, {
       address: credential.address,
       clientId: request.clientId,

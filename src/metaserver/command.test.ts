@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -145,6 +145,7 @@ test(
       const [code] = (await once(child, "close")) as [number | null];
       assert.equal(code, exitCode, text);
       assert.match(text, sentence);
+      assert.doesNotMatch(text, /a-secret/);
     };
     const data = ["-data", folder];
     await fails(
@@ -180,6 +181,17 @@ test(
     );
     await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
     await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);
-    await fails(1, /no PostgreSQL metadata store yet/, "-mock", "-meta", "postgres://u:p@h/d", ...data);
+    const secret = "postgres://u:a-secret@127.0.0.1:1/d";
+    const urlFile = `${folder}/url`;
+    await writeFile(urlFile, `${secret}\n`, { mode: 0o644 });
+    for (const [sentence, ...flags] of [
+      [/a password in -meta can be read/, "-meta", secret],
+      [/others may read .*url: chmod 600/, "-meta_file", urlFile],
+      [/not both/, "-meta_file", urlFile, "-meta", "sqlite:x"],
+      [/knows no option sslmod/, "-meta", "postgres://u@h/d?sslmod=off"],
+      [/sqlite:PATH or postgres:/, "-meta", "mysql://u@h/d"],
+    ] as const) {
+      await fails(1, sentence, "-mock", "-listen", "127.0.0.1:0", ...flags, "-data", `${folder}/4`);
+    }
   },
 );

@@ -21,11 +21,13 @@ import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
+import { storeUrl } from "./store-url.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
   readonly advertise?: string;
   readonly meta?: string;
+  readonly metaFile?: string;
   readonly data: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -47,6 +49,7 @@ const EXAMPLES = `
 Examples:
   grove metaserver -data /var/lib/grove/metaserver -ca_dir /etc/grove/ca -advertise meta.example.net:50050
   grove metaserver -data /var/lib/grove/metaserver -tls_cert m.crt -tls_key m.key -tls_ca ca.crt
+  grove metaserver -data /var/lib/grove/metaserver -ca_dir /etc/grove/ca -meta postgres://grove@db1,db2/grove
   grove metaserver -mock -listen 127.0.0.1:50050      a trial without certificates; accepts mock tokens
 
 Environment: IDP_CLIENT_ID and IDP_ISSUER or IDP_TOKENINFO_URL for sign-in, SVC_AUTH_MOCK=1 for -mock.
@@ -61,7 +64,11 @@ export function command(): Command {
       `address to listen on (default: 0.0.0.0:${METASERVER_PORT}, without TLS and in mock mode 127.0.0.1:${METASERVER_PORT})`,
     )
     .option("--advertise <host:port>", "address under which others reach it (default: the one above)")
-    .option("--meta <url>", "metadata store, sqlite:PATH (default: metadata.db in the data folder)")
+    .option(
+      "--meta <url>",
+      "metadata store: sqlite:PATH, or postgres://USER@HOST/DATABASE for several MetaServers (default: metadata.db in the data folder)",
+    )
+    .option("--meta-file <file>", "file with that URL in its first line, for one that holds a password")
     .option("--data <folder>", "folder for its own files", "grove-metaserver")
     .option("--tls-cert <file>", "certificate of this server, PEM")
     .option("--tls-key <file>", "key of that certificate, PEM")
@@ -117,15 +124,16 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
   makePrivateFolder(folder);
+  const url = await storeUrl(flags, folder);
   const certificates = await openCertificates(
     { ...flags, listen: flags.listen, advertise: flags.advertise },
     folder,
     { clock: systemClock, log, random: Math.random },
   );
   const clusterIdFile = await openClusterIdFile(folder);
-  const directory = await openDirectory(flags.meta ?? `sqlite:${folder}/metadata.db`, { clock: systemClock });
+  const { clusterId } = clusterIdFile;
+  const directory = await openDirectory(url, { clock: systemClock, clusterId });
   try {
-    if (clusterIdFile.clusterId !== undefined) await directory.adoptClusterId(clusterIdFile.clusterId);
     const server = await startMetaServer({
       directory,
       tokenVerifier: createTokenVerifier({

@@ -1,0 +1,41 @@
+// Which metadata store a MetaServer is given, and that no password stands where other users of the machine can read it.
+import { readFile, stat } from "node:fs/promises";
+import { GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import { hasPassword } from "#directory/postgres-url.ts";
+
+/**
+ * The URL of the store: `-meta`, the first line of `-meta_file`, or a file of its own in the data folder. Throws BAD_ARGUMENT when both
+ * are given, when a password stands in `-meta`, and when others may read the file.
+ */
+export async function storeUrl(
+  flags: { readonly meta?: string; readonly metaFile?: string },
+  dataFolder: string,
+): Promise<string> {
+  const { meta, metaFile } = flags;
+  if (meta !== undefined && metaFile !== undefined) throw bad("give -meta or -meta_file, not both");
+  if (metaFile !== undefined) return readUrl(metaFile);
+  if (meta === undefined) return `sqlite:${dataFolder}/metadata.db`;
+  if (!hasPassword(meta)) return meta;
+  throw bad(
+    "a password in -meta can be read by everybody on this machine: put the URL into a file for -meta_file, " +
+      "or leave the password out and set PGPASSFILE or PGPASSWORD",
+  );
+}
+
+async function readUrl(path: string): Promise<string> {
+  let text: string;
+  try {
+    if (((await stat(path)).mode & 0o077) !== 0) throw bad(`others may read ${path}: chmod 600`);
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw error instanceof GroveError ? error : bad(`cannot read ${path}: ${errorText(error)}`);
+  }
+  const url = text.split("\n", 1)[0]?.trim() ?? "";
+  if (url === "") throw bad(`${path} holds no URL in its first line`);
+  return url;
+}
+
+function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}
