@@ -201,7 +201,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: "completion",
         summary: "Print the completion script for bash, zsh or fish",
-        load: () => import("#client/completion-command.ts"),
+        load: async () => {
+          const { completionOf } = await import("#client/completion-command.ts");
+          return { command: () => completionOf(() => COMMANDS) };
+        },
       },
     ],
   },

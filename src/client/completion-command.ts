@@ -1,26 +1,34 @@
-// The verb `completion`: prints scripts that make bash, zsh and fish complete verbs, options and paths on the cluster.
+// The command `completion`: prints scripts that make bash, zsh and fish complete commands, options and paths on the cluster.
 import { Argument, Command } from "commander";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
-import { completionScript, SHELLS, type ShellName, type VerbCompletion } from "./completion-scripts.ts";
+import { type CommandCompletion, completionScript, SHELLS, type ShellName } from "./completion-scripts.ts";
 import { completePath } from "./path-completion.ts";
 import { writeAll } from "./terminal.ts";
-import { VERBS, type Verb } from "./verbs.ts";
+import { VERBS, type Words } from "./verbs.ts";
 
-/** The verbs that only stand alone. */
-const OTHER_VERBS: Readonly<Record<string, Verb>> = {
-  write: { words: "remote", load: () => import("./write-command.ts") },
-  login: { words: "none", load: () => import("./login-command.ts") },
-  logout: { words: "none", load: () => import("./logout-command.ts") },
-  shell: { words: "none", load: () => import("./shell-command.ts") },
-  completion: { words: "none", load: async () => ({ command }) },
+/** A command of the program, as its table has it. */
+export interface CompletedCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<{ readonly command: () => Command }>;
+}
+
+/** What follows the commands that a shell of ours does not offer; the others run servers, and take files and folders of this machine. */
+const OTHER_WORDS: Readonly<Record<string, Words>> = {
+  write: "remote",
+  shell: "none",
+  login: "local",
+  logout: "none",
+  trash: "none",
+  completion: "none",
 };
 
-/** Commands that run servers: their names are completed, their options are not. */
-const SERVER_COMMANDS = ["up", "fileserver", "metaserver", "fsck", "audit"] as const;
-
-/** Makes the parser of `grove completion`. */
-export function command(host: CommandHost = processHost()): Command {
+/** Makes the parser of `grove completion` for a program of these commands. */
+export function completionOf(
+  commands: () => readonly CompletedCommand[],
+  host: CommandHost = processHost(),
+): Command {
   const paths = withClientFlags(
     new Command("paths").argument("[beginning]", "the beginning of a path on the cluster", ""),
     [["grove completion paths do", "what the scripts call: docs/, downloads/"]],
@@ -42,25 +50,40 @@ export function command(host: CommandHost = processHost()): Command {
   )
     .action((shell: ShellName, flags: ClientFlags) =>
       host.run("completion", flags, async (context) => {
-        await writeAll(context.terminal.output, completionScript(shell, await collectVerbs()));
+        await writeAll(context.terminal.output, completionScript(shell, await collect(commands())));
       }),
     )
     .addCommand(paths, { hidden: true });
 }
 
-/** Each command with its options, as its own parser knows them. */
-async function collectVerbs(): Promise<VerbCompletion[]> {
-  const verbs: VerbCompletion[] = [];
-  for (const [name, verb] of Object.entries({ ...VERBS, ...OTHER_VERBS })) {
-    const parser = (await verb.load()).command();
-    const options = [parser, ...parser.commands]
-      .flatMap((each) => each.options)
-      .flatMap((option) => [option.short, option.long])
-      .filter((word) => word != null)
-      .filter((word, at, all) => all.indexOf(word) === at);
-    const words = name === "completion" ? SHELLS : parser.commands.map((child) => child.name());
-    verbs.push({ name, options: [...options, "--help"], words, kind: verb.words });
-  }
-  for (const name of SERVER_COMMANDS) verbs.push({ name, options: ["--help"], words: [], kind: "none" });
-  return verbs;
+/** Each command and subcommand with its options, as its own parser knows them. */
+async function collect(commands: readonly CompletedCommand[]): Promise<CommandCompletion[]> {
+  const found = await Promise.all(
+    commands.map(async ({ name, summary, load }) => {
+      const parser = (await load()).command();
+      const kind = VERBS[name]?.words ?? OTHER_WORDS[name] ?? "local";
+      const children = name === "completion" ? [] : parser.commands;
+      return [
+        completionFor(parser, { name, summary, kind }),
+        ...children.map((child) =>
+          completionFor(child, {
+            name: `${name} ${child.name()}`,
+            summary: child.description(),
+            kind: kind === "remote" ? "none" : kind,
+          }),
+        ),
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+function completionFor(
+  parser: Command,
+  about: { readonly name: string; readonly summary: string; readonly kind: Words },
+): CommandCompletion {
+  const options = parser.options.flatMap(({ short, long }) => [short, long]).filter((word) => word != null);
+  const choices = parser.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const children = about.name === "completion" ? [] : parser.commands.map((child) => child.name());
+  return { ...about, options: [...options, "--help"], words: [...choices, ...children] };
 }

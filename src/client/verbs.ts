@@ -8,7 +8,7 @@ export interface VerbModule {
 }
 
 /** What a verb's words are, for completion. */
-export type Words = "remote" | "local then remote" | "remote then local" | "none";
+export type Words = "remote" | "local then remote" | "remote then local" | "local" | "none";
 
 /** One verb of the client. */
 export interface Verb {
