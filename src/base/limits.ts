@@ -276,6 +276,10 @@ export const TRASH_SPACE_QUOTA_PERCENT = 80;
 export const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
 /** How often free space is compared with what the trash must give way for. */
 export const TRASH_SPACE_INTERVAL_MS = 5_000;
+/** Rows that one slice of a copy makes, so that other commands wait little. */
+export const COPY_SLICE_ROWS = 512;
+/** Copies of trees under way at once; more are answered OVERLOADED. */
+export const COPIES_AT_ONCE = 16;
 /** Removed chunk files that are unlinked together. */
 export const GARBAGE_BATCH_CHUNKS = 256;
 /** Size of the write-ahead log from which it is brought into the database. */

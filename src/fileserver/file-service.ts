@@ -17,6 +17,7 @@ import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { Access } from "./access.ts";
 import { Changes } from "./changes.ts";
 import { ContentOperations } from "./content-operations.ts";
+import { CopyOperations } from "./copy-operations.ts";
 import { type DownloadDeps, StallWatch } from "./download.ts";
 import { ExplainOperations } from "./explain-operations.ts";
 import { NamespaceOperations } from "./namespace-operations.ts";
@@ -76,6 +77,7 @@ export interface FileService {
   readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
   readonly resumable: ResumableOperations;
+  readonly copies: CopyOperations;
   readonly downloads: DownloadDeps;
   readonly sessionTable: SessionTable;
   readonly state: ServingState;
@@ -151,6 +153,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
       log,
     },
     resumable,
+    copies: new CopyOperations({ storage, access, changes, meter }),
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
     sessionTable: deps.sessions,
     state: deps.state,

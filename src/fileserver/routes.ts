@@ -85,6 +85,13 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       ),
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
+    copy: async (request, context) =>
+      encoded(
+        await service.copies.copy(currentCaller(context), {
+          ...request,
+          onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
+        }),
+      ),
     beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
     getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
     abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),

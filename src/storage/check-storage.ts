@@ -112,6 +112,7 @@ function checkIdentity(db: DatabaseSync, dataId: string, findings: Findings): vo
 function noteLeftovers(db: DatabaseSync, findings: Findings): void {
   for (const [table, what] of [
     ["staging", "interrupted uploads"],
+    ["copying", "interrupted copies"],
     ["upload", "unfinished uploads that their senders may go on with"],
     ["purging", "removed trees or contents that are not purged yet"],
     ["garbage", "chunks that wait for their removal"],

@@ -26,7 +26,8 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
     ],
     [
       `SELECT id FROM inode WHERE parent_id IS NULL AND id NOT IN (SELECT directory_id FROM root)
-       AND id NOT IN (SELECT inode_id FROM purging WHERE inode_id IS NOT NULL) AND id NOT IN (SELECT inode_id FROM trash)`,
+       AND id NOT IN (SELECT inode_id FROM purging WHERE inode_id IS NOT NULL) AND id NOT IN (SELECT inode_id FROM trash)
+       AND id NOT IN (SELECT inode_id FROM copying)`,
       "is detached, and nothing is going to remove it",
     ],
     [
@@ -62,7 +63,7 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
   const reachable = countBelow(
     db,
     `SELECT directory_id FROM root UNION ALL SELECT inode_id FROM purging WHERE inode_id IS NOT NULL
-     UNION ALL SELECT inode_id FROM trash`,
+     UNION ALL SELECT inode_id FROM trash UNION ALL SELECT inode_id FROM copying`,
   );
   if (reachable < all) findings.difference(`${all - reachable} inodes hang in no tree`);
 }

@@ -27,6 +27,8 @@ export class ContentRows {
   readonly #insertPosition: StatementSync;
   readonly #selectPositions: StatementSync;
   readonly #selectPosition: StatementSync;
+  readonly #selectAfter: StatementSync;
+  readonly #addReference: StatementSync;
   readonly #deletePosition: StatementSync;
   readonly #dropReference: StatementSync;
   readonly #insertGarbage: StatementSync;
@@ -58,6 +60,10 @@ export class ContentRows {
     this.#selectPosition = db.prepare(
       "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position = ?",
     );
+    this.#selectAfter = db.prepare(
+      "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position > ? ORDER BY position LIMIT ?",
+    );
+    this.#addReference = db.prepare("UPDATE chunk SET refs = refs + 1 WHERE id = ?");
     this.#deletePosition = db.prepare("DELETE FROM file_chunk WHERE content_id = ? AND position = ?");
     this.#dropReference = db.prepare("UPDATE chunk SET refs = refs - 1 WHERE id = ? RETURNING refs");
     this.#insertGarbage = db.prepare("INSERT INTO garbage (sequence, chunk_id) VALUES (?, ?)");
@@ -96,6 +102,21 @@ export class ContentRows {
       this.#insertPosition.run(contentId, chunk.position, id);
     }
     if (chunks.length > 0) this.#ledger.count({ chunks: chunks.length });
+  }
+
+  /** Puts chunks of one list behind a position into another list too; tells how many and the last position. */
+  shareChunks(
+    from: number,
+    to: number,
+    after: number,
+    limit: number,
+  ): { readonly count: number; readonly position: number } {
+    const rows = this.#selectAfter.all(from, after, limit) as { position: number; chunkId: number }[];
+    for (const { position, chunkId } of rows) {
+      this.#insertPosition.run(to, position, chunkId);
+      this.#addReference.run(chunkId);
+    }
+    return { count: rows.length, position: rows.at(-1)?.position ?? after };
   }
 
   /** Takes one position out of a list, as far as there is something. */

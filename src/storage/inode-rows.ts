@@ -58,6 +58,7 @@ export class InodeRows {
   readonly #byId: StatementSync;
   readonly #byName: StatementSync;
   readonly #children: StatementSync;
+  readonly #childrenAfter: StatementSync;
   readonly #insert: StatementSync;
   readonly #updateFile: StatementSync;
   readonly #place: StatementSync;
@@ -72,6 +73,9 @@ export class InodeRows {
     this.#byId = db.prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
     this.#byName = db.prepare(`SELECT ${COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
     this.#children = db.prepare(`SELECT ${COLUMNS} FROM inode WHERE parent_id = ? LIMIT ?`);
+    this.#childrenAfter = db.prepare(
+      `SELECT ${COLUMNS} FROM inode WHERE parent_id = ? AND name > ? ORDER BY name LIMIT ?`,
+    );
     this.#insert = db.prepare(
       `INSERT INTO inode (id, parent_id, name, kind, size, crc32, version, mtime_ms, ctime_ms, flags, content_id, created_by,
          child_count, tree_inodes, tree_files)
@@ -101,6 +105,11 @@ export class InodeRows {
   /** Some entries of a directory, in any order. */
   children(parentId: InodeId, limit: number): InodeRow[] {
     return this.#children.all(parentId, limit) as unknown as InodeRow[];
+  }
+
+  /** Entries of a directory in order of their names, behind one of them. */
+  childrenAfter(parentId: InodeId, name: string, limit: number): InodeRow[] {
+    return this.#childrenAfter.all(parentId, name, limit) as unknown as InodeRow[];
   }
 
   /** Inserts; false when the name is taken. */

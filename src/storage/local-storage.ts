@@ -6,6 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
+import { type CopyOrder, CopyRunner } from "./copy-runner.ts";
 import { DamageReader } from "./damage-reader.ts";
 import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
@@ -70,6 +71,7 @@ export class LocalStorage implements Storage {
   readonly #files: OpenChunkFiles;
   readonly #garbage: GarbageCollector;
   readonly #ranges: RangeWriter;
+  readonly #copies: CopyRunner;
   readonly #content: ContentDeps;
   readonly #damage: DamageReports;
   readonly #damaged: DamageReader;
@@ -115,6 +117,7 @@ export class LocalStorage implements Storage {
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
     this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
+    this.#copies = new CopyRunner({ queue, nowMs });
     this.uploads = new LocalUploads({
       queue,
       reader: this.#reader,
@@ -323,6 +326,11 @@ export class LocalStorage implements Storage {
     const { inodeId, parentId, name, onConflict } = change;
     const command = { op: "rename", ...this.#fields(change), inodeId, parentId, name, onConflict } as const;
     return toChange(change, await this.#queue.submit(command));
+  }
+
+  async copy(order: CopyOrder): Promise<Change> {
+    const { target, reply } = await this.#copies.run(order);
+    return toChange(target, reply);
   }
 
   remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal> {

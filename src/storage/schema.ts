@@ -171,6 +171,10 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX upload_by_user ON upload (username);
   CREATE INDEX upload_by_touch ON upload (touched_at_ms);
   `,
+  `
+  -- Copied directories that are not in sight yet; start-up purges them.
+  CREATE TABLE copying (inode_id INTEGER PRIMARY KEY REFERENCES inode(id)) STRICT;
+  `,
 ];
 
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */

@@ -28,6 +28,8 @@ export function recover(db: DatabaseSync, directory: string): Recovery {
   const firstDirectory = nextDirectory(last?.value);
   db.exec("BEGIN IMMEDIATE");
   db.exec("INSERT INTO purging (content_id) SELECT content_id FROM staging");
+  db.exec("INSERT INTO purging (inode_id) SELECT inode_id FROM copying");
+  db.exec("DELETE FROM copying");
   const droppedUploads = Number(db.prepare("DELETE FROM staging").run().changes);
   db.exec("DELETE FROM open_directory");
   db.prepare("INSERT INTO open_directory (name) VALUES (?)").run(firstDirectory);

@@ -1,7 +1,8 @@
 // What a FileServer stores, as whole commands: the interface behind which SQLite and chunk files do the work.
+
+import type { CopyOrder } from "./copy-runner.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import type { TrashStorage } from "./trash.ts";
-
 import type { UploadStore } from "./upload-store.ts";
 
 /** Number of an inode; its root's number is in the upper bits, so that it tells nothing about other users. */
@@ -287,6 +288,11 @@ export interface Storage extends TrashStorage {
       onConflict: "fail" | "rename" | "replace";
     },
   ): Promise<Change>;
+  /**
+   * Copies inside one root by sharing chunks; files keep their times of change. A directory appears as a whole or not at all, while other
+   * changes go on. Throws OVERLOADED when the source changes too much meanwhile.
+   */
+  copy(order: CopyOrder): Promise<Change>;
   /** Removes for good. NOT_EMPTY unless recursive; the root directory itself is BAD_ARGUMENT. */
   remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal>;
 

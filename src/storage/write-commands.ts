@@ -1,5 +1,12 @@
 // What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import type {
+  BeginCopyCommand,
+  CopyReply,
+  CopySliceCommand,
+  DropCopyCommand,
+  FinishCopyCommand,
+} from "./copy-commands.ts";
 import type { InodeId, InodeKind, StorageFacts, Usage } from "./storage.ts";
 import { StaleAccessError } from "./storage.ts";
 import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
@@ -195,16 +202,20 @@ export interface SaveScrubCommand {
 
 /** Everything that changes the database. */
 export type Command =
+  | BeginCopyCommand
   | BoundUploadTimesCommand
   | CloseChunkDirectoryCommand
   | CommitUploadCommand
   | CreateDirectoryCommand
   | CreateFileCommand
+  | CopySliceCommand
   | CreateRootCommand
   | CreateUploadCommand
   | DropGarbageCommand
+  | DropCopyCommand
   | DropStagedCommand
   | DropUploadCommand
+  | FinishCopyCommand
   | MarkDamagedCommand
   | OpenChunkDirectoryCommand
   | PurgeTrashCommand
@@ -300,6 +311,7 @@ export type Reply = readonly [
   number,
   (
     | ChangeReply
+    | CopyReply
     | PurgeTrashReply
     | RefusedReply
     | RemovalReply

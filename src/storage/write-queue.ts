@@ -4,6 +4,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { GroveError } from "#base/errors.ts";
 import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
+import type { CopyJob, CopyReply } from "./copy-commands.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
 import type { StagingChange } from "./upload-store.ts";
@@ -41,15 +42,19 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
     ? RootReply
     : Op extends "stageChunks" | "markDamaged"
       ? number
-      : Op extends "stageUpload" | "dropUpload"
-        ? StagingChange
-        : Op extends "writeInline" | "writeChunks"
-          ? ChangeReply | undefined
-          : Op extends "share" | "unshare"
-            ? SharingReply
-            : Op extends "createFile" | "createDirectory" | "rename" | "commitUpload"
-              ? ChangeReply
-              : undefined;
+      : Op extends "beginCopy"
+        ? CopyReply
+        : Op extends "copySlice"
+          ? { readonly job: CopyJob }
+          : Op extends "stageUpload" | "dropUpload"
+            ? StagingChange
+            : Op extends "writeInline" | "writeChunks"
+              ? ChangeReply | undefined
+              : Op extends "share" | "unshare"
+                ? SharingReply
+                : Op extends "createFile" | "createDirectory" | "finishCopy" | "rename" | "commitUpload"
+                  ? ChangeReply
+                  : undefined;
 
 interface Pending {
   readonly bytes: number;

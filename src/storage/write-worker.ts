@@ -103,6 +103,9 @@ const DETACHING: ReadonlySet<string> = new Set([
   "rename",
   "dropStaged",
   "dropUpload",
+  "dropCopy",
+  "finishCopy",
+  "beginCopy",
   "commitUpload",
   "dropGarbage",
 ]);

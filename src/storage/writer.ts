@@ -7,6 +7,7 @@ import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { ContentCommands } from "./content-commands.ts";
 import { ContentRows } from "./content-rows.ts";
+import { CopyCommands } from "./copy-commands.ts";
 import { DamageRows } from "./damage-rows.ts";
 import { InodeRows } from "./inode-rows.ts";
 import { Ledger } from "./ledger.ts";
@@ -44,6 +45,7 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "dropGarbage",
   "dropStaged",
   "purgeTrash",
+  "dropCopy",
   "dropUpload",
   "remove",
   "trash",
@@ -64,6 +66,7 @@ export class Writer {
   readonly #shares: ShareCommands;
   readonly #damage: DamageRows;
   readonly #uploads: UploadCommands;
+  readonly #copies: CopyCommands;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
@@ -102,6 +105,7 @@ export class Writer {
     };
     this.#contents = new ContentCommands(db, rows);
     this.#trash = new TrashCommands(rows);
+    this.#copies = new CopyCommands(db, rows);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#savepoint = db.prepare("SAVEPOINT command");
@@ -280,6 +284,14 @@ export class Writer {
         return this.#damage.mark(command);
       case "createUpload":
         return this.#uploads.create(command);
+      case "beginCopy":
+        return this.#copies.begin(command);
+      case "copySlice":
+        return this.#copies.slice(command);
+      case "finishCopy":
+        return this.#copies.finish(command);
+      case "dropCopy":
+        return this.#copies.drop(command);
       case "stageUpload":
         return this.#uploads.stage(command);
       case "dropUpload":

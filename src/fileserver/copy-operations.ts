@@ -1,0 +1,81 @@
+// Copy: files and whole directories inside one root, by sharing what is stored; charged in full before anything is copied (D13).
+import { GroveError } from "#base/errors.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
+import type { CopyTarget } from "#storage/copy-runner.ts";
+import type { Inode, Storage } from "#storage/storage.ts";
+import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
+import type { Caller } from "./caller.ts";
+import { type Changes, contextOf } from "./changes.ts";
+import { entryAttr, type Place } from "./namespace-operations.ts";
+import type { OperationMeter } from "./operation-meter.ts";
+
+/** What the operation is made from. */
+export interface CopyDeps {
+  readonly storage: Storage;
+  readonly access: Access;
+  readonly changes: Changes;
+  readonly meter: OperationMeter;
+}
+
+interface CopyWish extends Place {
+  readonly targetPath: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+}
+
+/** Copies within a root. */
+export class CopyOperations {
+  readonly #deps: CopyDeps;
+
+  constructor(deps: CopyDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Copies a file, or a directory with all that is in it, which appears as a whole. Read on the source, write on the target, also from one
+   * shared subtree of a root to another (D13). Throws PATH_EXISTS, NOT_EMPTY, QUOTA_EXCEEDED, DISK_RESERVE, and OVERLOADED when the source
+   * changes so much meanwhile that it must be tried again.
+   */
+  copy(caller: Caller, wish: CopyWish): Promise<Attr> {
+    const { storage, changes, meter } = this.#deps;
+    return meter.later("write", async () => {
+      let decision = this.#decide(caller, wish);
+      // As it was when the bytes were claimed.
+      const { sizeBytes } = decision.source;
+      const claim = { creates: true, addsBytes: sizeBytes };
+      const change = await changes.run(caller, decision.target, claim, () =>
+        storage.copy({
+          maxBytes: sizeBytes,
+          target: () => {
+            decision = this.#decide(caller, wish);
+            return targetOf(caller, decision, wish);
+          },
+        }),
+      );
+      return entryAttr(decision.target, change.inode);
+    });
+  }
+
+  #decide(caller: Caller, wish: CopyWish): { source: Inode; target: Reached; slot: Slot } {
+    const { access } = this.#deps;
+    const source = existing(access.reach(caller.identity, wish.root, wish.path, "read"));
+    const target = access.reach(caller.identity, wish.root, wish.targetPath, "write");
+    const slot = slotOf(target, "BAD_ARGUMENT");
+    if (source.parentId === undefined) {
+      throw new GroveError("BAD_ARGUMENT", "a root cannot be copied into itself");
+    }
+    // What a sharee replaces goes to the owner's trash; an empty directory would be gone.
+    if (wish.onConflict === "replace" && slot.present?.kind === "directory") {
+      access.reach(caller.identity, wish.root, wish.targetPath, "delete");
+    }
+    return { source, target, slot };
+  }
+}
+
+function targetOf(
+  caller: Caller,
+  { source, target, slot }: { source: Inode; target: Reached; slot: Slot },
+  { onConflict }: CopyWish,
+): CopyTarget {
+  const context = contextOf(caller, target);
+  return { ...context, sourceId: source.id, parentId: slot.parent.id, name: slot.name, onConflict };
+}

@@ -1,0 +1,396 @@
+// Copies within a root: chunks are shared, trees are made out of sight in slices and appear as a whole in one step (D13).
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
+import { COPY_SLICE_ROWS } from "#base/limits.ts";
+import type { ContentRows } from "./content-rows.ts";
+import { freeName } from "./free-name.ts";
+import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import { type DirectoryState, type Ledger, noLongerThere, type RootState } from "./ledger.ts";
+import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
+import { FLAG_DAMAGED, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import type { InodeId } from "./storage.ts";
+import type { ChangeFields, ChangeReply } from "./write-commands.ts";
+
+/** A directory whose entries are being copied, in order of their names. */
+interface CopyFrame {
+  readonly source: InodeId;
+  readonly target: InodeId;
+  readonly after: string;
+}
+
+/** A chunk list whose positions are being copied; its file appears when it is complete. */
+interface ListCopy {
+  readonly fileId: InodeId;
+  readonly version: number;
+  readonly sourceList: number;
+  readonly list: number;
+  readonly after: number;
+  /** Copied directory that the file goes into; null for the file that was asked for. */
+  readonly target: InodeId | null;
+}
+
+/** How far a copy has come. It travels with each command, so that a transaction that fails leaves nothing behind in the writer. */
+export interface CopyJob {
+  /** The copied directory, out of sight; null when a file is copied. */
+  readonly topId: InodeId | null;
+  readonly frames: readonly CopyFrame[];
+  readonly list: ListCopy | null;
+  readonly bytes: number;
+}
+
+/** What is copied where. */
+interface CopyPlace extends ChangeFields {
+  readonly sourceId: InodeId;
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+  /** Bytes that were claimed for the copy. */
+  readonly maxBytes: number;
+}
+
+/** Begins a copy and does its first slice; a small one is finished with it. */
+export interface BeginCopyCommand extends CopyPlace {
+  readonly op: "beginCopy";
+}
+
+/** Does the next slice. */
+export interface CopySliceCommand extends ChangeFields {
+  readonly op: "copySlice";
+  readonly job: CopyJob;
+}
+
+/** Makes a complete copy visible. */
+export interface FinishCopyCommand extends CopyPlace {
+  readonly op: "finishCopy";
+  readonly job: CopyJob;
+}
+
+/** Drops what a copy has made. */
+export interface DropCopyCommand {
+  readonly op: "dropCopy";
+  readonly job: CopyJob;
+}
+
+/** A copy that goes on, or its end. */
+export type CopyReply = { readonly job: CopyJob } | ChangeReply;
+
+interface Slice {
+  readonly root: RootState;
+  readonly change: ChangeFields;
+  frames: CopyFrame[];
+  list: ListCopy | null;
+  bytes: number;
+  rowsLeft: number;
+}
+
+/** True when only the step into sight is left. */
+export function isCopied(job: CopyJob): boolean {
+  return job.frames.length === 0 && (job.list === null || job.list.after === Number.MAX_SAFE_INTEGER);
+}
+
+/** Commands of copies; run one at a time within a transaction. */
+export class CopyCommands {
+  readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
+  readonly #content: ContentRows;
+  readonly #namespace: NamespaceCommands;
+  readonly #insertCopying: StatementSync;
+  readonly #deleteCopying: StatementSync;
+
+  constructor(
+    db: DatabaseSync,
+    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; namespace: NamespaceCommands },
+  ) {
+    this.#ledger = rows.ledger;
+    this.#inodes = rows.inodes;
+    this.#content = rows.content;
+    this.#namespace = rows.namespace;
+    this.#insertCopying = db.prepare("INSERT INTO copying (inode_id) VALUES (?)");
+    this.#deleteCopying = db.prepare("DELETE FROM copying WHERE inode_id = ?");
+  }
+
+  begin(command: BeginCopyCommand): CopyReply {
+    const { place, source } = this.#look(command);
+    const { root } = place;
+    this.#checkConflict(place, source, command);
+    const slice: Slice = {
+      root,
+      change: command,
+      frames: [],
+      list: null,
+      bytes: 0,
+      rowsLeft: COPY_SLICE_ROWS,
+    };
+    let topId: InodeId | null = null;
+    if (isDirectory(source)) {
+      topId = this.#insertDirectory(slice, source, null, command.name).id;
+      this.#insertCopying.run(topId);
+      slice.frames.push({ source: source.id, target: topId, after: "" });
+    } else if (source.contentId !== null) {
+      this.#beginList(slice, source, source.contentId, null);
+    } else slice.bytes = source.size;
+    this.#work(slice);
+    const job = jobOf(slice, topId);
+    return isCopied(job) ? this.finish({ ...command, op: "finishCopy", job }) : { job };
+  }
+
+  slice(command: CopySliceCommand): { readonly job: CopyJob } {
+    const { job } = command;
+    const root = this.#ledger.root(command.owner);
+    const slice: Slice = {
+      root,
+      change: command,
+      frames: [...job.frames],
+      list: job.list,
+      bytes: job.bytes,
+      rowsLeft: COPY_SLICE_ROWS,
+    };
+    this.#work(slice);
+    return { job: jobOf(slice, job.topId) };
+  }
+
+  finish(command: FinishCopyCommand): ChangeReply {
+    const { place, source } = this.#look(command);
+    const { root, chain } = place;
+    const { nowMs } = command;
+    const { name, freedBytes } = this.#makeRoom(place, source, command);
+    const delta = (bytes: number): number => bytes - freedBytes;
+    if (command.job.topId === null) {
+      const { contentId, row } = this.#finishedFile(source, command.job);
+      if (row.size > command.maxBytes) throw grown();
+      const made = this.#namespace.insertFile(place, {
+        name,
+        size: row.size,
+        crc32: row.crc32,
+        mtimeMs: row.mtimeMs,
+        nowMs,
+        contentId,
+        createdBy: authorOf(command),
+      });
+      if (made === undefined) throw pathExists();
+      this.#copyRest(row, made.id);
+      return fileReply({ ...made, flags: row.flags & FLAG_DAMAGED }, root, delta(row.size));
+    }
+    const top = this.#ledger.directory(command.job.topId);
+    if (top === undefined) throw noLongerThere();
+    if (top.size > command.maxBytes) throw grown();
+    this.#deleteCopying.run(top.id);
+    this.#inodes.rename(top.id, { parentId: chain[0].id, name, ctimeMs: nowMs, version: top.version });
+    this.#ledger.touch(top);
+    Object.assign(top, { parentId: chain[0].id, name, ctimeMs: nowMs });
+    const inodes = 1 + top.treeInodes;
+    this.#ledger.count({ inodes });
+    this.#ledger.addToUsage(root, { bytes: top.size, files: top.treeFiles });
+    this.#ledger.addToChain(chain, { bytes: top.size, inodes, files: top.treeFiles });
+    this.#namespace.enter(chain[0], 1, nowMs);
+    return directoryReply(top, root, delta(top.size));
+  }
+
+  drop({ job }: DropCopyCommand): undefined {
+    if (job.list !== null && this.#content.unstage(job.list.list)) {
+      this.#content.purgeLater({ contentId: job.list.list });
+    }
+    if (job.topId !== null && this.#deleteCopying.run(job.topId).changes === 1) {
+      this.#content.purgeLater({ inodeId: job.topId });
+    }
+    return undefined;
+  }
+
+  /** The source and the place, as they are now. A directory cannot be copied into itself. */
+  #look(command: CopyPlace): { place: Place; source: InodeRow } {
+    const place = this.#namespace.place(command, command.parentId);
+    const source = this.#namespace.entry(place.root, command.sourceId);
+    // What is detached or in the trash is gone, although its row is there.
+    this.#ledger.chain(place.root, source.parentId);
+    if (place.chain.some(({ id }) => id === source.id)) {
+      throw new GroveError("BAD_ARGUMENT", "a directory cannot be copied into itself");
+    }
+    return { place, source };
+  }
+
+  #checkConflict({ chain }: Place, source: InodeRow, { name, onConflict }: CopyPlace): void {
+    const present = this.#inodes.byName(chain[0].id, name);
+    if (present === undefined || onConflict === "rename") return;
+    if (onConflict === "fail") throw pathExists();
+    if (present.id === source.id) {
+      throw new GroveError("BAD_ARGUMENT", "source and target are the same");
+    }
+  }
+
+  #makeRoom(place: Place, source: InodeRow, command: CopyPlace): { name: string; freedBytes: number } {
+    this.#checkConflict(place, source, command);
+    const { name, onConflict } = command;
+    const parentId = place.chain[0].id;
+    const present = this.#inodes.byName(parentId, name);
+    if (present === undefined) return { name, freedBytes: 0 };
+    if (onConflict === "rename") {
+      const isTaken = (candidate: string): boolean => this.#inodes.byName(parentId, candidate) !== undefined;
+      return { name: freeName(name, isTaken), freedBytes: 0 };
+    }
+    return { name, freedBytes: this.#namespace.replace(place, present, source, command) };
+  }
+
+  #work(slice: Slice): void {
+    while (slice.rowsLeft > 0) {
+      if (slice.list !== null) {
+        if (!this.#copyList(slice, slice.list)) return;
+        continue;
+      }
+      const frame = slice.frames.pop();
+      if (frame === undefined) return;
+      this.#copyEntries(slice, frame);
+    }
+  }
+
+  /** Copies entries up to the first directory or long file, which comes next. */
+  #copyEntries(slice: Slice, frame: CopyFrame): void {
+    const target = this.#ledger.directory(frame.target);
+    if (target === undefined) throw noLongerThere();
+    const limit = slice.rowsLeft;
+    const entries = this.#inodes.childrenAfter(frame.source, frame.after, limit);
+    const sums = { bytes: 0, inodes: 0, files: 0 };
+    // A full answer may have more behind it.
+    let rest: CopyFrame | undefined =
+      entries.length === limit ? { ...frame, after: entries.at(-1)?.name ?? "" } : undefined;
+    for (const entry of entries) {
+      slice.rowsLeft--;
+      if (isDirectory(entry) || entry.contentId !== null) {
+        slice.frames.push({ ...frame, after: entry.name });
+        rest = undefined;
+        if (entry.contentId !== null) this.#beginList(slice, entry, entry.contentId, target.id);
+        else {
+          const made = this.#insertDirectory(slice, entry, target, entry.name);
+          sums.inodes++;
+          slice.frames.push({ source: entry.id, target: made.id, after: "" });
+        }
+        break;
+      }
+      this.#insertFile(slice, entry, target.id, null);
+      sums.bytes += entry.size;
+      sums.inodes++;
+      sums.files++;
+    }
+    if (rest !== undefined) slice.frames.push(rest);
+    this.#add(target, sums);
+    slice.bytes += sums.bytes;
+  }
+
+  #beginList(slice: Slice, file: InodeRow, sourceList: number, target: InodeId | null): void {
+    const list = this.#ledger.takeId(slice.root);
+    this.#content.stage(list, slice.root.number);
+    slice.list = { fileId: file.id, version: file.version, sourceList, list, after: -1, target };
+  }
+
+  /** Copies positions of a list; false when its file is the one that was asked for and all are there. */
+  #copyList(slice: Slice, copy: ListCopy): boolean {
+    const file = this.#inodes.byId(copy.fileId);
+    if (file === undefined || file.version !== copy.version || file.contentId !== copy.sourceList) {
+      throw new GroveError("OVERLOADED", "a file changed while it was copied; try again");
+    }
+    const last = this.#content.shareChunks(copy.sourceList, copy.list, copy.after, slice.rowsLeft);
+    slice.rowsLeft -= last.count;
+    if (slice.rowsLeft <= 0) {
+      slice.list = { ...copy, after: last.position };
+      return true;
+    }
+    slice.rowsLeft--;
+    if (copy.target === null) {
+      slice.bytes = file.size;
+      slice.list = { ...copy, after: Number.MAX_SAFE_INTEGER };
+      return false;
+    }
+    const target = this.#ledger.directory(copy.target);
+    if (target === undefined || !this.#content.unstage(copy.list)) throw noLongerThere();
+    this.#insertFile(slice, file, target.id, copy.list);
+    this.#add(target, { bytes: file.size, inodes: 1, files: 1 });
+    slice.bytes += file.size;
+    slice.list = null;
+    return true;
+  }
+
+  #finishedFile(source: InodeRow, { list }: CopyJob): { contentId: number | null; row: InodeRow } {
+    if (isDirectory(source)) throw noLongerThere();
+    if (list === null) {
+      if (source.contentId !== null) {
+        throw new GroveError("OVERLOADED", "the file changed while it was copied; try again");
+      }
+      return { contentId: null, row: source };
+    }
+    if (source.version !== list.version || !this.#content.unstage(list.list)) {
+      throw new GroveError("OVERLOADED", "the file changed while it was copied; try again");
+    }
+    return { contentId: list.list, row: source };
+  }
+
+  #insertFile(slice: Slice, file: InodeRow, parentId: InodeId, contentId: number | null): void {
+    const id = this.#ledger.takeId(slice.root);
+    const { name, size, crc32, mtimeMs } = file;
+    const ctimeMs = slice.change.nowMs;
+    const createdBy = authorOf(slice.change);
+    const row = { id, parentId, name, kind: KIND_FILE, size, crc32, mtimeMs, ctimeMs, contentId, createdBy };
+    if (!this.#inodes.insert(row)) throw pathExists();
+    this.#ledger.count({ inodes: -1 });
+    this.#copyRest(file, id);
+  }
+
+  /** What a file's row does not hold: its bytes when they are few, and the mark of damage, since the copy has the same bytes. */
+  #copyRest(file: InodeRow, id: InodeId): void {
+    if (file.contentId === null) this.#content.putInline(id, this.#content.inline(file.id));
+    if ((file.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
+  }
+
+  #insertDirectory(
+    slice: Slice,
+    source: InodeRow,
+    parent: DirectoryState | null,
+    name: string,
+  ): DirectoryState {
+    const id = this.#ledger.takeId(slice.root);
+    const { nowMs } = slice.change;
+    const createdBy = authorOf(slice.change);
+    const parentId = parent?.id ?? null;
+    const { mtimeMs } = source;
+    const row = { id, parentId, name, kind: KIND_DIRECTORY, size: 0, crc32: 0, mtimeMs, ctimeMs: nowMs };
+    if (!this.#inodes.insert({ ...row, contentId: null, createdBy })) throw pathExists();
+    // Only what is in sight is counted.
+    this.#ledger.count({ inodes: -1 });
+    const state: DirectoryState = {
+      id,
+      parentId,
+      name,
+      size: 0,
+      childCount: 0,
+      treeInodes: 0,
+      treeFiles: 0,
+      mtimeMs,
+      ctimeMs: nowMs,
+      version: 1,
+      flags: 0,
+      createdBy,
+      savedFor: 0,
+    };
+    this.#ledger.addDirectory(state);
+    return state;
+  }
+
+  /** Adds entries to a copied directory and to those above it, as far as they are copied. */
+  #add(directory: DirectoryState, sums: { bytes: number; inodes: number; files: number }): void {
+    if (sums.inodes === 0) return;
+    const chain: DirectoryState[] = [];
+    for (let state: DirectoryState | undefined = directory; state !== undefined; ) {
+      chain.push(state);
+      state = state.parentId === null ? undefined : this.#ledger.directory(state.parentId);
+    }
+    this.#ledger.addToChain(chain, sums);
+    directory.childCount += sums.inodes;
+  }
+}
+
+/** The refusal of a copy that would be larger than what was claimed for it. */
+export function grown(): GroveError {
+  return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
+}
+
+function jobOf({ frames, list, bytes }: Slice, topId: InodeId | null): CopyJob {
+  return { topId, frames, list, bytes };
+}

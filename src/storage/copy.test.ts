@@ -1,0 +1,203 @@
+// Shows what a copy is: the same tree and bytes, chunks shared, in sight as a whole or not at all, and exact in every count (D13).
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CHUNK_BYTES, COPY_SLICE_ROWS } from "#base/limits.ts";
+import type { CopyTarget } from "./copy-runner.ts";
+import type { Change, Inode, InodeId, Storage } from "./storage.ts";
+import {
+  assertSound,
+  BY_OWNER,
+  chunkFiles,
+  freshStorage,
+  inodeAt,
+  OWNER,
+  openTestStorage,
+  patterned,
+  readAll,
+  refusal,
+  temporaryDirectory,
+  until,
+  upload,
+} from "./store.fixture.ts";
+
+interface Wish {
+  readonly source: Inode;
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onConflict?: CopyTarget["onConflict"];
+  readonly by?: string;
+  readonly maxBytes?: number;
+}
+
+function copy(storage: Storage, wish: Wish): Promise<Change> {
+  const { source, parentId, name, onConflict = "fail", by = OWNER, maxBytes = source.sizeBytes } = wish;
+  return storage.copy({
+    maxBytes,
+    target: () => ({ ...BY_OWNER, by, sourceId: source.id, parentId, name, onConflict }),
+  });
+}
+
+async function smallFile(storage: Storage, parentId: InodeId, name: string, text = name): Promise<void> {
+  await storage.createFile({ ...BY_OWNER, parentId, name, data: Buffer.from(text), mtimeMs: 77 });
+}
+
+async function folder(storage: Storage, parentId: InodeId, name: string): Promise<InodeId> {
+  return (await storage.createDirectory({ ...BY_OWNER, parentId, name })).inode.id;
+}
+
+function usage(storage: Storage): { liveBytes: number; fileCount: number; trashBytes: number } {
+  return storage.root(OWNER)?.usage ?? assert.fail();
+}
+
+test("a copied file shares its chunks, keeps its time and is independent from then on (D13)", async (context) => {
+  const { storage, rootDirectoryId, directory } = await freshStorage(context);
+  const bytes = patterned(CHUNK_BYTES + 70_000);
+  await upload(storage, { parentId: rootDirectoryId, name: "a", bytes });
+  const files = chunkFiles(directory).length;
+  const source = inodeAt(storage, "a");
+  const done = await copy(storage, { source, parentId: rootDirectoryId, name: "b" });
+  assert.equal(done.usedDeltaBytes, bytes.length);
+  assert.equal(done.inode.mtimeMs, source.mtimeMs);
+  assert.notEqual(done.inode.id, source.id);
+  assert.equal(chunkFiles(directory).length, files);
+  assert.equal(usage(storage).liveBytes, 2 * bytes.length);
+  const data = Buffer.from("changed");
+  await storage.writeRange({ ...BY_OWNER, fileId: done.inode.id, offset: 5, data, ifMatch: undefined });
+  assert.ok(bytes.equals(await readAll(storage, source.id)));
+  await storage.remove({ ...BY_OWNER, inodeId: source.id, recursive: false });
+  const rest = await readAll(storage, done.inode.id);
+  assert.equal(rest.subarray(5, 12).toString(), "changed");
+  assert.ok(bytes.subarray(12).equals(rest.subarray(12)));
+});
+
+test("a tree of more than one slice is copied exactly, small files, large ones, empty and deep folders (D13)", async (context) => {
+  const { storage, rootDirectoryId } = await freshStorage(context);
+  const top = await folder(storage, rootDirectoryId, "top");
+  await Promise.all(
+    Array.from({ length: COPY_SLICE_ROWS + 10 }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  let deep = top;
+  for (let level = 0; level < 30; level++) deep = await folder(storage, deep, "d");
+  await smallFile(storage, deep, "leaf");
+  await folder(storage, top, "z-empty");
+  const bytes = patterned(2 * CHUNK_BYTES + 5);
+  await upload(storage, { parentId: deep, name: "large", bytes });
+  const before = usage(storage);
+  const inodesBefore = storage.facts().inodeCount;
+  const source = inodeAt(storage, "top");
+  const done = await copy(storage, { source, parentId: rootDirectoryId, name: "copy" });
+  assert.equal(done.inode.sizeBytes, source.sizeBytes);
+  assert.equal(done.inode.childCount, source.childCount);
+  const after = usage(storage);
+  assert.equal(after.liveBytes, 2 * before.liveBytes);
+  assert.equal(after.fileCount, 2 * before.fileCount);
+  assert.equal(storage.facts().inodeCount, 2 * inodesBefore - 1);
+  const path = ["copy", ...Array.from({ length: 30 }, () => "d")];
+  assert.ok(bytes.equals(await readAll(storage, inodeAt(storage, ...path, "large").id)));
+  assert.equal((await readAll(storage, inodeAt(storage, "copy", "f9").id)).toString(), "f9");
+  assert.equal(inodeAt(storage, "copy", "f9").mtimeMs, 77);
+  assert.equal(inodeAt(storage, "copy", "z-empty").childCount, 0);
+});
+
+test("a copy under way cannot be seen, and others' changes go on beside it (D13)", async (context) => {
+  const { storage, rootDirectoryId } = await freshStorage(context);
+  const top = await folder(storage, rootDirectoryId, "top");
+  await Promise.all(
+    Array.from({ length: 4 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  let isDone = false;
+  let changes = 0;
+  const copying = copy(storage, { source: inodeAt(storage, "top"), parentId: rootDirectoryId, name: "copy" });
+  const ended = copying.then(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    const { missing } = storage.resolve(OWNER, ["copy"]);
+    const isSeen = missing.length === 0;
+    await smallFile(storage, rootDirectoryId, `beside ${changes}`);
+    if (isSeen) assert.equal(inodeAt(storage, "copy").childCount, 4 * COPY_SLICE_ROWS);
+    changes++;
+  }
+  await ended;
+  assert.ok(changes >= 3, `${changes} changes beside it`);
+});
+
+test("conflicts: refused, another name, replaced; never into itself, never onto itself (D13)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  await smallFile(storage, parentId, "a", "aaaa");
+  await smallFile(storage, parentId, "b", "bb");
+  const source = inodeAt(storage, "a");
+  await assert.rejects(copy(storage, { source, parentId, name: "b" }), refusal("PATH_EXISTS"));
+  const named = await copy(storage, { source, parentId, name: "b", onConflict: "rename" });
+  assert.equal(named.inode.name, "b (2)");
+  const replaced = await copy(storage, { source, parentId, name: "b", onConflict: "replace" });
+  assert.equal(replaced.usedDeltaBytes, 2);
+  assert.equal(usage(storage).liveBytes, 12);
+  await assert.rejects(
+    copy(storage, { source, parentId, name: "a", onConflict: "replace" }),
+    refusal("BAD_ARGUMENT"),
+  );
+  const inner = await folder(storage, await folder(storage, parentId, "d"), "e");
+  await assert.rejects(
+    copy(storage, { source: inodeAt(storage, "d"), parentId: inner, name: "x" }),
+    refusal("BAD_ARGUMENT"),
+  );
+  await assert.rejects(
+    copy(storage, { source, parentId, name: "d", onConflict: "replace" }),
+    refusal("IS_DIRECTORY"),
+  );
+});
+
+test("what a sharee's copy replaces goes to the owner's trash (D13)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  await smallFile(storage, parentId, "a", "aaaa");
+  await smallFile(storage, parentId, "b", "bb");
+  const source = inodeAt(storage, "a");
+  const done = await copy(storage, {
+    source,
+    parentId,
+    name: "b",
+    onConflict: "replace",
+    by: "eve@example.com",
+  });
+  assert.equal(done.usedDeltaBytes, 4);
+  assert.equal(done.inode.createdBy, "eve@example.com");
+  assert.equal(usage(storage).trashBytes, 2);
+});
+
+test("a source that is larger than what was claimed is not copied, and nothing of it stays (D16)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const top = await folder(storage, parentId, "top");
+  await Promise.all(
+    Array.from({ length: 2 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  const source = inodeAt(storage, "top");
+  const inodes = storage.facts().inodeCount;
+  for (const maxBytes of [0, source.sizeBytes - 1]) {
+    await assert.rejects(copy(storage, { source, parentId, name: "copy", maxBytes }), refusal("OVERLOADED"));
+  }
+  assert.equal(storage.facts().inodeCount, inodes);
+  assert.equal(usage(storage).liveBytes, source.sizeBytes);
+  await copy(storage, { source, parentId, name: "copy" });
+});
+
+test("a copy that a stop of the node cuts leaves nothing (A-02)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const top = await folder(storage, directoryId, "top");
+  await Promise.all(
+    Array.from({ length: 6 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  const cut = copy(storage, { source: inodeAt(storage, "top"), parentId: directoryId, name: "copy" });
+  cut.catch(() => undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  await storage.close();
+  assertSound(directory);
+  const again = await openTestStorage(directory);
+  const { missing } = again.resolve(OWNER, ["copy"]);
+  if (missing.length > 0) assert.equal(again.facts().inodeCount, 2 + 6 * COPY_SLICE_ROWS);
+  await until(() => again.root(OWNER) !== undefined);
+  await again.close();
+  assertSound(directory);
+});
