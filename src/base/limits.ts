@@ -316,6 +316,8 @@ export const DRIFT_ROOTS_PER_TURN = 100;
 export const GRANTS_PER_INODE = 256;
 /** Bytes of a ListDir reply: below the 4,194,304 that stock clients take. Pages of deep or widely shared folders are shorter for it. */
 export const LIST_REPLY_MAX_BYTES = 4_000_000;
+/** Pairs of owner and user whose shares the reads of a node keep in memory; beyond them all are read anew. */
+export const SHARED_PATHS_CACHED = 8_192;
 /** Grants that a registration carries, in bytes of a message that may have 8 MiB; those of further roots follow one by one. */
 export const REGISTERED_GRANTS_MAX_BYTES = 2_097_152;
 /** How long Share waits for the MetaServer to hear of it, so that the other user finds the way at once; it is told later in any case. */

@@ -95,6 +95,7 @@ export class LocalStorage implements Storage {
       {
         committed: () => this.#reader.renew(),
         sharesChanged: (owners) => {
+          this.#shareReader.forget(owners);
           for (const callback of this.#sharesCallbacks) callback(owners);
         },
         garbage: () => this.#garbage.wake(),

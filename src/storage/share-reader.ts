@@ -1,5 +1,5 @@
 // Reads of grants on the main thread, without a look at what they are about: what a user may reach, and what a root shares.
-import { GRANTS_PER_ROOT } from "#base/limits.ts";
+import { GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
@@ -12,6 +12,12 @@ export class ShareReader {
   readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
   readonly #all: ReturnType<SnapshotTables["prepare"]>;
 
+  /**
+   * By owner, then user, until a grant of that owner changes. Whatever happens between a commit and the word of it, who is let in is decided
+   * on the inodes themselves.
+   */
+  readonly #known = new Map<string, Map<string, readonly string[]>>();
+  #knownCount = 0;
   readonly #place: ReturnType<SnapshotTables["prepare"]>;
   readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
 
@@ -30,13 +36,30 @@ export class ShareReader {
     );
   }
 
-  /** See Storage.sharedPaths. */
-  sharedPaths(owner: string, username: string): string[] {
-    return this.#tables.read(() =>
+  /** See Storage.sharedPaths. Remembered, so that many shares with one user do not make each of that user's calls slow. */
+  sharedPaths(owner: string, username: string): readonly string[] {
+    const known = this.#known.get(owner)?.get(username);
+    if (known !== undefined) return known;
+    const paths = this.#tables.read(() =>
       (this.#pathsOfUser.all(username, owner, GRANTS_PER_ROOT) as unknown as [string][]).map(
         ([path]) => path,
       ),
     );
+    if (++this.#knownCount > SHARED_PATHS_CACHED) this.#forgetAll();
+    const ofOwner = this.#known.get(owner);
+    if (ofOwner === undefined) this.#known.set(owner, new Map([[username, paths]]));
+    else ofOwner.set(username, paths);
+    return paths;
+  }
+
+  /** Grants of these owners may have changed. */
+  forget(owners: readonly string[]): void {
+    for (const owner of owners) this.#known.delete(owner);
+  }
+
+  #forgetAll(): void {
+    this.#known.clear();
+    this.#knownCount = 0;
   }
 
   /** See Storage.sharedWith. */
