@@ -259,7 +259,7 @@ test("./grove as people start it: a pipe that ends early, help, wrong words", as
   assert.equal((await runGrove(["ls", "/nothing"], env)).code, 3);
   const scripts = await runGrove(["completion", "bash"], env);
   execFileSync("bash", ["-n"], { input: scripts.out });
-  assert.match(scripts.out, /put\) options="[^"]*--recursive/);
+  assert.match(scripts.out, /"put "\*\) options="[^"]*--recursive/);
   assert.equal((await runGrove(["completion", "paths", "/wi"], env)).out, "/wide/\n");
 });
 
