@@ -57,6 +57,13 @@ const fixed =
   (what: string, todo: string): Explain =>
   () => ({ what, todo });
 
+/** A number of seconds in words, or other words where there is no such number. */
+function timeOr(otherwise: string, seconds: string | undefined): string {
+  const count = Number(seconds);
+  if (!Number.isSafeInteger(count) || count <= 0) return otherwise;
+  return count % 60 === 0 ? `${count / 60} minutes` : `${count} s`;
+}
+
 /** How long a server wants to be left alone, in words. */
 const afterWait: Explain = ({ message, metadata }) => {
   const waitMs = Number(metadata["retry_after_ms"]);
@@ -72,7 +79,10 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   RATE_LIMITED: afterWait,
   SESSION_MISSING: fixed("You are not signed in.", SIGN_IN),
   SESSION_UNKNOWN: fixed("The server does not know your session; it has probably been restarted.", SIGN_IN),
-  SESSION_IDLE: fixed("Your session ended because it was not used for a while.", SIGN_IN),
+  SESSION_IDLE: ({ metadata }) => ({
+    what: `Your session ended because it was not used for ${timeOr("a while", metadata["idle_timeout_seconds"])}.`,
+    todo: SIGN_IN,
+  }),
   SESSION_EXPIRED: fixed("Your session has reached the end of its life.", SIGN_IN),
   SESSION_EVICTED: fixed("Your session was ended because you have signed in on five newer devices.", SIGN_IN),
   SESSION_TABLE_FULL: fixed("The server has as many sessions as it can hold.", LATER),

@@ -71,7 +71,9 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
   } else {
     const nodes = yield* get<{ count: bigint }>("SELECT COUNT(*) AS count FROM nodes");
     if (nodes !== undefined && nodes.count >= NODES_MAX) {
-      throw new GroveError("OVERLOADED", `a cluster has at most ${NODES_MAX} nodes`);
+      throw new GroveError("OVERLOADED", `a cluster has at most ${NODES_MAX} nodes`, {
+        metadata: { limit: String(NODES_MAX) },
+      });
     }
   }
   const epoch = Number(known?.epoch ?? 0n) + 1;

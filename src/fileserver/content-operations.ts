@@ -36,7 +36,11 @@ export class ContentOperations {
   ): Promise<{ data: Uint8Array; attr: Attr }> {
     return this.#deps.meter.later("read", async () => {
       if (request.length > CHUNK_BYTES) {
-        throw new GroveError("BAD_ARGUMENT", `ReadFile reads at most ${CHUNK_BYTES} bytes; use DownloadFile`);
+        throw new GroveError(
+          "BAD_ARGUMENT",
+          `ReadFile reads at most ${CHUNK_BYTES} bytes; use DownloadFile`,
+          { metadata: { limit_bytes: String(CHUNK_BYTES) } },
+        );
       }
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
       const file = existingFile(reached);
@@ -67,6 +71,7 @@ export class ContentOperations {
         throw new GroveError(
           "BAD_ARGUMENT",
           `WriteFile takes at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes; use UploadFile`,
+          { metadata: { limit_bytes: String(UPLOAD_MESSAGE_MAX_BYTES) } },
         );
       }
       if (request.offset + BigInt(data.length) > BigInt(FILE_MAX_BYTES)) throw tooLarge();
@@ -150,7 +155,9 @@ export function offsetInside(file: Inode, offset: bigint): number {
 
 /** The refusal of a size above 8 TiB. */
 export function tooLarge(): GroveError {
-  return new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+  return new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+    metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+  });
 }
 
 async function readRange(content: FileContent, offset: number, end: number): Promise<Uint8Array> {

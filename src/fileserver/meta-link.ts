@@ -243,6 +243,7 @@ function requireSameCluster(own: string, answered: string): void {
   throw new GroveError(
     "CLUSTER_MISMATCH",
     `this data folder belongs to the cluster ${own}, and the metaserver is of ${answered}`,
+    { metadata: { own_cluster: own, other_cluster: answered } },
   );
 }
 

@@ -71,7 +71,9 @@ export class NamespaceOperations {
   ): ListDirResponse {
     return this.#deps.meter.now("read", () => {
       if (request.pageSize > LIST_PAGE_MAX) {
-        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`);
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`, {
+          metadata: { limit: String(LIST_PAGE_MAX) },
+        });
       }
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
       const directory = existingDirectory(reached);
@@ -99,6 +101,7 @@ export class NamespaceOperations {
         throw new GroveError(
           "BAD_ARGUMENT",
           `CreateFile takes at most ${INLINE_FILE_MAX_BYTES} bytes; use UploadFile`,
+          { metadata: { limit_bytes: String(INLINE_FILE_MAX_BYTES) } },
         );
       }
       return this.#create(caller, request, request.data.length, ({ parent, name }, context) =>

@@ -135,6 +135,8 @@ function sessionIfAny(context: CallContext, service: FileService): ReturnType<ty
 function known<T>(values: ReadonlyMap<number, T>, value: number, field: string): T {
   const found = values.get(value);
   if (found === undefined)
-    throw new GroveError("BAD_ARGUMENT", `${field} has a value that this server does not know`);
+    throw new GroveError("BAD_ARGUMENT", `${field} has a value that this server does not know`, {
+      metadata: { field },
+    });
   return found;
 }

@@ -71,7 +71,9 @@ export class TrashOperations {
     return this.#deps.meter.now("read", () => {
       const { pageSize, pageToken, trashId, originalPath } = request;
       if (pageSize > LIST_PAGE_MAX) {
-        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} items`);
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} items`, {
+          metadata: { limit: String(LIST_PAGE_MAX) },
+        });
       }
       const { owner } = this.#reachTrash(caller, request.root);
       const page = this.#deps.storage.listTrash(owner, {

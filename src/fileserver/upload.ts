@@ -123,7 +123,9 @@ async function receiveResumable(
     const stored = resumable.own(caller, header);
     requireOffset(header.resumeOffset, stored.stagedBytes);
     if (header.sizeKnown && header.size !== BigInt(stored.sizeBytes)) {
-      throw new GroveError("BAD_ARGUMENT", `this upload was begun with ${stored.sizeBytes} bytes`);
+      throw new GroveError("BAD_ARGUMENT", `this upload was begun with ${stored.sizeBytes} bytes`, {
+        metadata: { size: String(stored.sizeBytes) },
+      });
     }
     if (takenOver !== undefined) throw takenOver;
     const current = await beginStream(deps, caller, stored);
@@ -220,6 +222,7 @@ class Upload {
       throw new GroveError(
         "BAD_ARGUMENT",
         `the upload ended after ${this.#receivedBytes} of ${this.#sizeBytes} bytes`,
+        { metadata: { received: String(this.#receivedBytes), size: String(this.#sizeBytes) } },
       );
     }
   }
@@ -324,7 +327,9 @@ class Upload {
       throw noLongerShared();
     }
     if (payloadBytes > UPLOAD_MESSAGE_MAX_BYTES) {
-      throw new GroveError("BAD_ARGUMENT", `a chunk has at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes`);
+      throw new GroveError("BAD_ARGUMENT", `a chunk has at most ${UPLOAD_MESSAGE_MAX_BYTES} bytes`, {
+        metadata: { limit_bytes: String(UPLOAD_MESSAGE_MAX_BYTES) },
+      });
     }
     if (chunk.offset !== BigInt(this.#receivedBytes)) {
       throw new GroveError("OFFSET_MISMATCH", "chunks follow one another without gaps", {
@@ -337,6 +342,7 @@ class Upload {
       throw new GroveError(
         "BAD_ARGUMENT",
         `more bytes than the ${this.#sizeBytes} that the header announced`,
+        { metadata: { size: String(this.#sizeBytes) } },
       );
     }
   }

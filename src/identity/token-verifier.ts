@@ -104,6 +104,7 @@ class CachingVerifier implements TokenVerifier {
       throw new GroveError(
         "TOKEN_REJECTED",
         `ID token refused: it has more than ${ID_TOKEN_MAX_LENGTH} characters`,
+        { metadata: { limit: String(ID_TOKEN_MAX_LENGTH) } },
       );
     }
     if (!isMock) this.#requireProvider();

@@ -155,6 +155,7 @@ export class SessionTable {
       throw new GroveError(
         "SESSION_TABLE_FULL",
         "this node holds as many sessions as it can; try again later",
+        { metadata: { limit: String(this.#limits.global) } },
       );
     }
     const oldest = evicts ? this.#byUser.get(username)?.[0] : undefined;
@@ -195,6 +196,7 @@ export class SessionTable {
       throw new GroveError(
         "IP_MISMATCH",
         "the session belongs to another address; sign in again from this one",
+        { metadata: { address: normalizeAddress(address) } },
       );
     }
     this.#use(entry, nowMs);
@@ -331,7 +333,14 @@ export class SessionTable {
 
   #refusalFor(tokenHash: string): GroveError {
     const reason = this.#tombstones.get(tokenHash);
-    return reason === undefined ? unknownSession() : new GroveError(reason, REFUSAL_TEXTS[reason]);
+    if (reason === undefined) return unknownSession();
+    const { idleTimeoutMs, lifetimeMs, perUser } = this.#limits;
+    const behind: Readonly<Record<EndReason, Record<string, string>>> = {
+      SESSION_IDLE: { idle_timeout_seconds: String(idleTimeoutMs / 1_000) },
+      SESSION_EXPIRED: { lifetime_seconds: String(lifetimeMs / 1_000) },
+      SESSION_EVICTED: { sessions_per_user: String(perUser) },
+    };
+    return new GroveError(reason, REFUSAL_TEXTS[reason], { metadata: behind[reason] });
   }
 
   /** At most one event per session in ten minutes, carrying how many attempts it stands for (decision T22, C-03). */

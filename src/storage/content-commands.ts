@@ -285,6 +285,8 @@ export class ContentCommands {
 function checkEtag(row: InodeRow | undefined, ifMatch: string | undefined): void {
   if (ifMatch === undefined) return;
   if (row === undefined || etagOf(row) !== ifMatch) {
-    throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more");
+    throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+      metadata: { ...(row === undefined ? {} : { etag: etagOf(row) }) },
+    });
   }
 }

@@ -80,7 +80,9 @@ export class NamespaceCommands {
     const { number: last } = this.#lastRoot.get() as { number: number | null };
     const number = (last ?? 0) + 1;
     if (number > ROOTS_PER_DATA_DIRECTORY) {
-      throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`);
+      throw new GroveError("OVERLOADED", `a data directory holds at most ${ROOTS_PER_DATA_DIRECTORY} roots`, {
+        metadata: { limit: String(ROOTS_PER_DATA_DIRECTORY) },
+      });
     }
     const directoryId = number * ROOT_STRIDE + 1;
     this.#inodes.insert({
@@ -241,7 +243,9 @@ export class NamespaceCommands {
     if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
     const chain = this.#ledger.chain(root, parentId);
     if (chain.length > DIRECTORY_DEPTH_MAX) {
-      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`);
+      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`, {
+        metadata: { limit: String(DIRECTORY_DEPTH_MAX) },
+      });
     }
     return { root, chain };
   }
@@ -268,7 +272,9 @@ export class NamespaceCommands {
   #removeEntry({ root, chain }: Place, row: InodeRow, recursive: boolean): { bytes: number; inodes: number } {
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     if (state !== undefined && state.childCount > 0 && !recursive) {
-      throw new GroveError("NOT_EMPTY", "the directory is not empty");
+      throw new GroveError("NOT_EMPTY", "the directory is not empty", {
+        metadata: { entries: String(state.childCount) },
+      });
     }
     const bytes = state?.size ?? row.size;
     const inodes = 1 + (state?.treeInodes ?? 0);

@@ -62,7 +62,9 @@ export class RangeWriter {
   async write(write: RangeWrite): Promise<ChangeReply> {
     const { offset, data, fileId } = write;
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + data.length > FILE_MAX_BYTES) {
-      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+        metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+      });
     }
     if (this.#waiting >= RANGE_WRITES_WAITING) {
       throw new GroveError("OVERLOADED", "too many writes wait; try again");
@@ -116,7 +118,9 @@ export class RangeWriter {
     const { owner, accessVersion, by, fileId, ifMatch } = write;
     const { store, queue, content: deps } = this.#deps;
     if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
-      throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more");
+      throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+        metadata: { etag: etagOf(record.inode) },
+      });
     }
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];

@@ -209,6 +209,7 @@ export class SnapshotReader {
         throw new GroveError(
           "BAD_ARGUMENT",
           `a directory with more than ${LIST_SORTED_ENTRIES_MAX} entries is listed by name only`,
+          { metadata: { limit: String(LIST_SORTED_ENTRIES_MAX) } },
         );
       }
       const limit = Math.min(Math.max(1, Math.trunc(page.limit)), LIST_PAGE_MAX);

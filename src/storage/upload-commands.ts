@@ -86,6 +86,7 @@ export class UploadCommands {
       throw new GroveError(
         "TOO_MANY_UPLOADS",
         `you have ${count} unfinished uploads, which is as many as are kept; finish or abort one, or wait until they expire`,
+        { metadata: { uploads: String(count), limit: String(UPLOADS_KEPT_PER_USER) } },
       );
     }
     this.#insert.run(

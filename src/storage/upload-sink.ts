@@ -102,7 +102,9 @@ export class StagedUpload implements ResumableSink {
   write(slice: Buffer): Promise<void> | undefined {
     this.#refuseUnlessReceiving();
     if (this.#receivedBytes + slice.length > FILE_MAX_BYTES) {
-      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
+        metadata: { limit_bytes: String(FILE_MAX_BYTES) },
+      });
     }
     for (let at = 0; at < slice.length; ) {
       const length = Math.min(slice.length - at, CHUNK_BYTES - this.#checksums.chunkLength);
