@@ -1,6 +1,6 @@
 // The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION, worksWith } from "#base/version.ts";
@@ -68,6 +68,9 @@ const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
 
+/** Refusals that want an operator. */
+const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIENT_CERT_REQUIRED"];
+
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
@@ -77,6 +80,8 @@ export class MetaLink {
   #cancelTimer: (() => void) | undefined;
   #beating: Promise<void> = Promise.resolve();
   #lastFailure: string | undefined;
+  #refusal: string | undefined;
+  #isFenced = false;
   #clockSkewMs: number | null = null;
 
   constructor(deps: MetaLinkDeps) {
@@ -87,6 +92,11 @@ export class MetaLink {
   /** True while the last contact went well. */
   get isRegistered(): boolean {
     return this.#epoch !== undefined && this.#lastFailure === undefined;
+  }
+
+  /** Why the MetaServer does not take this node, which waiting does not heal; undefined while it does, or is away. */
+  get refusal(): string | undefined {
+    return this.#refusal;
   }
 
   /** The MetaServer's clock minus ours in milliseconds; null before the first answer. */
@@ -164,19 +174,23 @@ export class MetaLink {
   /** One heartbeat, or a registration where that is due. Never rejects. */
   async #exchange(): Promise<void> {
     const { log } = this.#deps;
+    // What was asked for before the fence came down must not register again.
+    if (this.#isFenced) return;
     try {
       if (this.#epoch === undefined) await this.#register();
       else await this.#heartbeat(this.#epoch);
       if (this.#lastFailure !== undefined) log.info("metaserver_reached");
       this.#lastFailure = undefined;
+      this.#refusal = undefined;
       this.#deps.shares.reached();
     } catch (error) {
       this.#deps.shares.lost();
       this.#noticeFence(error);
       const failure = errorText(error);
+      const reason = reasonOf(error);
+      this.#refusal = reason !== undefined && LASTING.includes(reason) ? `${reason}: ${failure}` : undefined;
       // One line for each new state of affairs, not one every five seconds.
-      if (failure !== this.#lastFailure)
-        log.warn("metaserver_failed", { reason: reasonOf(error), error: failure });
+      if (failure !== this.#lastFailure) log.warn("metaserver_failed", { reason, error: failure });
       this.#lastFailure = failure;
     }
   }
@@ -231,6 +245,7 @@ export class MetaLink {
 
   #noticeFence(error: unknown): void {
     if (reasonOf(error) !== "FENCED") return;
+    this.#isFenced = true;
     this.#isRunning = false;
     this.#cancelTimer?.();
     this.#deps.onFenced("another process registered with this node's id");

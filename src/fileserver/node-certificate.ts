@@ -73,3 +73,24 @@ export class NodeCertificate {
     await this.#keeper?.close();
   }
 }
+
+/** Opens the certificate of a node; renewal goes over the link to the MetaServer that `link` finds once it is there, if there ever is one. */
+export async function openNodeCertificate(
+  source: TlsSource | undefined,
+  deps: { readonly clock: Clock; readonly log: Logger },
+  link: (() => { renewCertificate(): Promise<string> } | undefined) | undefined,
+): Promise<NodeCertificate | undefined> {
+  if (source === undefined) return undefined;
+  const renew = async (): Promise<string> => {
+    const open = link?.();
+    if (open === undefined) throw new Error("the link to the metaserver is not there yet");
+    return open.renewCertificate();
+  };
+  const { clock, log } = deps;
+  return NodeCertificate.open(source, {
+    clock,
+    log,
+    random: Math.random,
+    renew: link === undefined ? undefined : renew,
+  });
+}

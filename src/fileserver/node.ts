@@ -32,7 +32,7 @@ import { createFileService, type FileService } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
 import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
-import { NodeCertificate, type TlsSource } from "./node-certificate.ts";
+import { type NodeCertificate, openNodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
 import type { RootUser } from "./root-keeper.ts";
 import { securityEventSink } from "./security-sink.ts";
@@ -144,7 +144,9 @@ async function assemble(
   const drift = new DriftWatch({ ...opened, owners: () => service.usage.owners() });
   closers.push(() => drift.stop());
 
-  const certificate = await openCertificate(options, opened, () => link, closers);
+  const renewer = options.metaservers.length === 0 ? undefined : (): MetaLink | undefined => link;
+  const certificate = await openNodeCertificate(options.tls, opened, renewer);
+  closers.push(() => certificate?.close());
   const grpc = createGrpcFront({
     tls: certificate?.material,
     reflection: options.reflection,
@@ -174,6 +176,7 @@ async function assemble(
     connections: () => grpc.server.connectionCount(),
     quotaDriftBytes: () => drift.driftBytes,
     clockSkewMs: () => link?.clockSkewMs ?? null,
+    refusal: () => link?.refusal,
   });
   closers.push(() => metrics.close());
   if (options.metaservers.length > 0) {
@@ -203,7 +206,10 @@ async function assemble(
 type LiveReadings = Pick<
   NodeMetricsDeps,
   "service" | "certDaysLeft" | "connections" | "quotaDriftBytes" | "clockSkewMs"
->;
+> & {
+  /** Why the MetaServer does not take this node. */
+  readonly refusal: () => string | undefined;
+};
 
 function openMetrics(
   options: FileServerOptions,
@@ -217,9 +223,10 @@ function openMetrics(
       metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes }),
       securityEvents: () => opened.securityEvents.list(),
       audit: (after, limit) => opened.auditLog.read(after, limit),
-      // That no metaserver answers is no reason: the roots that are here are served without it.
+      // That no metaserver answers is no reason: the roots that are here are served without it. That it will not have us is one.
       notReady: () => [
         ...state.reasons(),
+        ...[live.refusal() ?? []].flat(),
         ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
       ],
       token: options.metricsToken,
@@ -335,29 +342,6 @@ async function claim(
     if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);
     throw error;
   }
-}
-
-/** The node's certificate; its renewal goes over the link to the MetaServer. */
-async function openCertificate(
-  options: FileServerOptions,
-  opened: Opened,
-  link: () => MetaLink | undefined,
-  closers: Closers,
-): Promise<NodeCertificate | undefined> {
-  if (options.tls === undefined) return undefined;
-  const renew = async (): Promise<string> => {
-    const open = link();
-    if (open === undefined) throw new Error("the link to the metaserver is not there yet");
-    return open.renewCertificate();
-  };
-  const certificate = await NodeCertificate.open(options.tls, {
-    clock: opened.clock,
-    log: opened.log,
-    random: Math.random,
-    renew: options.metaservers.length === 0 ? undefined : renew,
-  });
-  closers.push(() => certificate.close());
-  return certificate;
 }
 
 interface LinkParts extends Opened {
