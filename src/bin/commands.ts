@@ -179,6 +179,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#metaserver/ca-command.ts"),
       },
       {
+        name: "backup",
+        summary: "Back up the data of a storage node, and restore it",
+        load: () => import("#fileserver/backup-command.ts"),
+      },
+      {
         name: "fsck",
         summary: "Recount and verify the data of a stopped storage node",
         load: () => import("#fileserver/fsck-command.ts"),

@@ -11,7 +11,7 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
@@ -20,10 +20,13 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
+import { holdAlone } from "./shared-lock.ts";
 
 const LOCK_FILE = "grove.lock";
-const IDENTITY_FILE = "identity.json";
-const IDENTITY_SCHEMA = 1;
+/** File that says whose data a directory holds. */
+export const IDENTITY_FILE = "identity.json";
+/** Form of that file. */
+export const IDENTITY_SCHEMA = 1;
 const ULID_FORM = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 import { type Recovery, recover } from "./start-recovery.ts";
@@ -71,25 +74,12 @@ export async function openDataDirectory(
 
 /** Takes the lock of a data directory that exists; returns how to let go. Throws STORAGE_FAILED when another process holds it. */
 export function lockDataDirectory(path: string): () => void {
-  const lockPath = join(path, LOCK_FILE);
-  // SQLite would make the file readable for others. Never open it otherwise: the system drops a process's locks on a file
-  // with any descriptor that it closes.
-  if (!existsSync(lockPath)) closeSync(openSync(lockPath, "a", 0o600));
-  const db = new DatabaseSync(lockPath, { timeout: 0 });
-  try {
-    // An exclusive lock by the system, which ends with the process whatever ends it; the file itself says nothing.
-    db.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-  } catch (cause) {
-    db.close();
-    throw new GroveError(
-      "DATA_IN_USE",
-      `${path} is in use by another Grove process; stop that one first, or name another directory`,
-      { cause },
-    );
-  }
-  return () => {
-    if (db.isOpen) db.close();
-  };
+  const release = holdAlone(join(path, LOCK_FILE));
+  if (release !== undefined) return release;
+  throw new GroveError(
+    "DATA_IN_USE",
+    `${path} is in use by another Grove process; stop that one first, or name another directory`,
+  );
 }
 
 /** Reads the identity of a data directory; undefined when there is none. Throws STORAGE_FAILED when it cannot be understood. */

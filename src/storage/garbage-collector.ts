@@ -4,11 +4,13 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { ChunkPins } from "./chunk-pins.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
+import type { LockProbe } from "./shared-lock.ts";
 import { SlotPool } from "./slot-pool.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 const UNLINKS_AT_ONCE = 2;
+const LEASE_CHECK_MS = 1_000;
 
 interface Garbage {
   readonly id: number;
@@ -23,6 +25,8 @@ export interface GarbageCollectorDeps {
   readonly pins: ChunkPins;
   readonly queue: WriteQueue;
   readonly logger: Logger;
+  /** Held by a backup as long as it needs every chunk of its snapshot. */
+  readonly lease: LockProbe;
 }
 
 /** Works through the garbage table in the background, a batch at a time. */
@@ -36,6 +40,7 @@ export class GarbageCollector {
   #isWanted = false;
   #isStopped = false;
   #running: Promise<void> | undefined;
+  #waiting: NodeJS.Timeout | undefined;
 
   constructor(deps: GarbageCollectorDeps) {
     this.#deps = deps;
@@ -45,6 +50,7 @@ export class GarbageCollector {
   /** There may be garbage: looks through the table from where it last ended. */
   wake(): void {
     this.#isWanted = true;
+    if (this.#waiting !== undefined) return;
     if (this.#isStopped || this.#running !== undefined) return;
     this.#running = this.#collect().finally(() => {
       this.#running = undefined;
@@ -54,6 +60,7 @@ export class GarbageCollector {
   /** Ends after the batch in hand; what is left is found at the next start. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    clearTimeout(this.#waiting);
     await this.#running;
   }
 
@@ -72,6 +79,12 @@ export class GarbageCollector {
     while (this.#isWanted && !this.#isStopped && this.#deps.queue.failure === undefined) {
       this.#isWanted = false;
       for (let batch = this.#nextBatch(); batch.length > 0; batch = this.#nextBatch()) {
+        // Looked for after the rows were read: whoever takes the lease from now on has a snapshot in which these chunks are garbage.
+        if (this.#deps.lease.isHeld()) {
+          this.#released.push(...batch);
+          this.#wait();
+          return;
+        }
         const kept = batch.filter(({ id }) => this.#deps.pins.isPinned(id));
         for (const garbage of kept) this.#deferred.set(garbage.id, garbage);
         const free = batch.filter(({ id }) => !this.#deps.pins.isPinned(id));
@@ -86,6 +99,14 @@ export class GarbageCollector {
     const rows = this.#deps.reader.garbage(this.#afterSequence, GARBAGE_BATCH_CHUNKS);
     this.#afterSequence = rows.at(-1)?.sequence ?? this.#afterSequence;
     return rows;
+  }
+
+  /** A backup copies: nothing is unlinked until it has ended, however it does. */
+  #wait(): void {
+    this.#waiting ??= setTimeout(() => {
+      this.#waiting = undefined;
+      this.wake();
+    }, LEASE_CHECK_MS).unref();
   }
 
   async #unlink(garbage: readonly Garbage[]): Promise<void> {

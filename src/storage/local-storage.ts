@@ -1,9 +1,11 @@
 // Storage on one machine: joins the reader, the writer's queue, chunk files and the garbage collector.
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { BACKUP_LEASE_FILE } from "./backup-layout.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
 import { type CopyOrder, CopyRunner } from "./copy-runner.ts";
@@ -18,6 +20,7 @@ import { RangeWriter } from "./range-writer.ts";
 import { readScrubRecord, Scrub } from "./scrub.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import { ShareReader } from "./share-reader.ts";
+import { LockProbe } from "./shared-lock.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type {
@@ -76,6 +79,7 @@ export class LocalStorage implements Storage {
   readonly #damage: DamageReports;
   readonly #damaged: DamageReader;
   #scrub: Scrub | undefined;
+  readonly #lease: LockProbe;
   readonly #budget = new UploadBudget();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   readonly #sharesCallbacks: ((owners: readonly string[]) => void)[] = [];
@@ -107,8 +111,9 @@ export class LocalStorage implements Storage {
     this.#store = store;
     this.#files = new OpenChunkFiles((name) => store.pathOf(name));
     const pins = new ChunkPins();
+    this.#lease = new LockProbe(join(data.path, BACKUP_LEASE_FILE));
     const common = { reader: this.#reader, files: this.#files, pins };
-    this.#garbage = new GarbageCollector({ ...common, store, queue, logger });
+    this.#garbage = new GarbageCollector({ ...common, store, queue, logger, lease: this.#lease });
     const nowMs = (): number => this.#nowMs();
     this.#damage = new DamageReports({ queue, logger, nowMs });
     this.#damaged = new DamageReader(this.#reader.tables);
@@ -387,6 +392,7 @@ export class LocalStorage implements Storage {
   async #close(): Promise<void> {
     await this.#scrub?.stop();
     await this.#garbage.stop();
+    this.#lease.close();
     await this.#store.close();
     this.#files.closeAll();
     // The last connection to close empties the log. That must be the writer; but after a failure nobody may, since that would
