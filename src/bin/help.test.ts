@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import type { Command } from "commander";
 import { COMMANDS } from "./commands.ts";
 import { closestWord, helpText } from "./help.ts";
 
@@ -29,3 +30,34 @@ test("a suggestion is at most two slips away, fewer for short words", () => {
   assert.equal(meant("mkdri"), "mkdir");
   for (const word of ["xyzzy", "x", "", "frobnicate", "ab"]) assert.equal(meant(word), undefined, word);
 });
+
+/** What `--help` prints of a parser, at 80 columns. */
+function helpOf(parser: Command): string {
+  let text = "";
+  parser.configureOutput({ writeOut: (piece) => (text += piece), getOutHelpWidth: () => 80 });
+  parser.outputHelp();
+  return text;
+}
+
+/** Servers have more settings than a screen has lines. */
+const LONG_HELP: readonly string[] = ["fileserver", "metaserver"];
+
+for (const { name, load } of COMMANDS) {
+  test(`grove ${name} --help says in one voice what it does, shows an example, and fits on a screen`, async () => {
+    const parser = (await load()).command();
+    const parsers = [
+      parser,
+      ...(name === "completion" ? [] : parser.commands.filter((child) => child.name() !== "help")),
+    ];
+    for (const one of parsers) {
+      const called = one === parser ? name : `${name} ${one.name()}`;
+      // "List a folder.", not "Lists a folder" or "A list of".
+      assert.match(one.description(), /^[A-Z][a-z]*[^s] /, called);
+      if (one === parser) assert.match(one.description(), /\.$/, called);
+      const text = helpOf(one);
+      if (one === parser) assert.match(text, new RegExp(`\\n {2,}(?:.*\\| )?grove ${name}\\b`), called);
+      if (!LONG_HELP.includes(name))
+        assert.ok(text.trimEnd().split("\n").length <= 40, `${called} has ${text.split("\n").length} lines`);
+    }
+  });
+}

@@ -13,16 +13,10 @@ export function withClientFlags(command: Command, examples: readonly (readonly [
   const width = Math.max(...examples.map(([line]) => line.length));
   const lines = examples.map(([line, what]) => `  ${line.padEnd(width)}   ${what}`);
   return command
-    .option(
-      "--json",
-      'print JSON for programs; errors as {"error":{code,reason,message,hint,metadata}} on standard error',
-    )
-    .option("--verbose", "tell on standard error the id of every request, which the servers' logs name too")
-    .option(
-      "--metaserver <host:port,…>",
-      "the cluster's metaserver (SVC_METASERVER; else the profile of 'grove login')",
-    )
-    .option("--fileserver <host:port>", "ask this fileserver directly, without a metaserver")
-    .option("--ca <file>", "certificate of the cluster's authority (SVC_CLUSTER_CA; else the profile)")
+    .option("--json", "print JSON; errors too, on standard error")
+    .option("--verbose", "tell each request's id, as the servers log it")
+    .option("--metaserver <host:port,…>", "the cluster (SVC_METASERVER; else as at login)")
+    .option("--fileserver <host:port>", "one server alone, without a metaserver")
+    .option("--ca <file>", "the cluster's authority (SVC_CLUSTER_CA)")
     .addHelpText("after", `\nExamples:\n${lines.join("\n")}`);
 }

@@ -39,10 +39,15 @@ const CONFLICTS = {
 /** Makes the parser of `grove trash` with its verbs. */
 export function command(host: CommandHost = processHost()): Command {
   return new Command("trash")
-    .description("What 'grove rm' has put away: list it, bring it back, or let it go for good.")
+    .description("List what 'grove rm' has put away, bring it back, or let it go for good.")
     .addCommand(listCommand(host))
     .addCommand(restoreCommand(host))
-    .addCommand(emptyCommand(host));
+    .addCommand(emptyCommand(host))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  grove trash ls                    what is there, the newest first\n" +
+        "  grove trash restore docs/a.txt    back to where it was\n  grove trash empty --older-than 7d   for good; asks first",
+    );
 }
 
 function listCommand(host: CommandHost): Command {

@@ -32,7 +32,7 @@ export function command(): Command {
   return new Command("up")
     .summary("Run a whole cluster on this machine, with demo users to sign in as")
     .description(
-      "Runs a whole cluster on this machine: an identity provider with demo users, a MetaServer and FileServers.",
+      "Run a whole cluster on this machine: an identity provider with demo users, a MetaServer and FileServers.",
     )
     .option("--data <folder>", "where everything is kept; made when missing", "grove-data")
     .option(

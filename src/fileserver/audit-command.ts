@@ -19,7 +19,7 @@ Examples:
 export function command(): Command {
   const verify = new Command("verify")
     .summary("Follow the chain from the first line to the last")
-    .description("Follows the chain of an audit log and names the first line that breaks it.")
+    .description("Follow the chain of an audit log and name the first line that breaks it.")
     .requiredOption("--data <folder>", "the data folder of the process that wrote the log")
     .option("--json", "print the result as JSON", false)
     .addHelpText("after", HELP)
@@ -32,8 +32,9 @@ export function command(): Command {
     });
   return new Command("audit")
     .summary("Check the audit log of a storage node")
-    .description("The audit log of a process, kept in its data folder.")
-    .addCommand(verify);
+    .description("Check that the audit log of a process, kept in its data folder, is whole.")
+    .addCommand(verify)
+    .addHelpText("after", "\nExamples:\n  grove audit verify -data /srv/grove");
 }
 
 function isOk(verdict: AuditVerdict): boolean {

@@ -70,7 +70,7 @@ export function command(): Command {
   const parser = new Command("fileserver")
     .summary("Run a storage node")
     .description(
-      "Runs a storage node: it keeps the files of user roots, their quotas, and the sessions of its users.",
+      "Run a storage node: it keeps the files of user roots, their quotas, and the sessions of its users.",
     )
     .requiredOption("--data <folder>", "where everything is kept; made when missing, one process at a time")
     .option(

@@ -32,7 +32,7 @@ Examples:
 export function command(): Command {
   return new Command("fsck")
     .summary("Recount and verify the data of a stopped storage node")
-    .description("Recounts and verifies the data folder of a storage node that is not running.")
+    .description("Recount and verify the data folder of a storage node that is not running.")
     .requiredOption("--data <folder>", "the node's data folder")
     .option("--repair", "put right what can be put right without deleting anything", false)
     .option("--deep", "read every stored byte and check it", false)

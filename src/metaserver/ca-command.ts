@@ -57,7 +57,7 @@ export function command(): Command {
   const root = new Command("ca")
     .summary("Make and keep the cluster's own certificate authority")
     .description(
-      `Makes and keeps the cluster's own certificate authority: ${AUTHORITY_CERTIFICATE_FILE}, which everybody may read, and ` +
+      `Make and keep the cluster's own certificate authority: ${AUTHORITY_CERTIFICATE_FILE}, which everybody may read, and ` +
         `${AUTHORITY_KEY_FILE}, which never leaves its folder.`,
     )
     .addHelpText("after", EXAMPLES);

@@ -58,7 +58,7 @@ SIGUSR2 switches the log between debug and the level it was started with.`;
 /** Makes the parser of `grove metaserver`. */
 export function command(): Command {
   return new Command("metaserver")
-    .description("Run the coordinator that knows where each root lives")
+    .description("Run the coordinator that knows where each root lives.")
     .option(
       "--listen <host:port>",
       `address to listen on (default: 0.0.0.0:${METASERVER_PORT}, without TLS and in mock mode 127.0.0.1:${METASERVER_PORT})`,

@@ -47,7 +47,7 @@ right MetaServer before it sends anything. The node's private key is made in its
 export function command(): Command {
   const root = new Command("node")
     .summary("Bring a machine into the cluster")
-    .description("Brings a new machine into the cluster.")
+    .description("Bring a new machine into the cluster.")
     .addHelpText("after", EXAMPLES);
   root
     .command("token")
