@@ -96,6 +96,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#client/mkdir-command.ts"),
       },
       {
+        name: "cp",
+        summary: "Copy files and folders on the cluster",
+        load: () => import("#client/cp-command.ts"),
+      },
+      {
         name: "mv",
         summary: "Move or rename",
         load: () => import("#client/mv-command.ts"),

@@ -26,6 +26,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   put: { words: "local then remote", load: () => import("./put-command.ts") },
   get: { words: "remote then local", load: () => import("./get-command.ts") },
   cat: { words: "remote", load: () => import("./cat-command.ts") },
+  cp: { words: "remote", load: () => import("./cp-command.ts") },
   mv: { words: "remote", load: () => import("./mv-command.ts") },
   rm: { words: "remote", load: () => import("./rm-command.ts") },
   share: { words: "remote", load: () => import("./share-command.ts") },

@@ -8,7 +8,7 @@ import { byteCount } from "./byte-count.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
-import { INPUT, SHORT } from "./cluster.ts";
+import { INPUT, ONCE, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { isTty } from "./terminal.ts";
@@ -17,6 +17,8 @@ import { uploadChunks } from "./upload.ts";
 interface WriteFlags extends ClientFlags {
   readonly offset?: number;
   readonly new?: boolean;
+  readonly truncate?: number;
+  readonly ifMatch?: string;
 }
 
 /** Makes the parser of `grove write`. */
@@ -29,26 +31,54 @@ export function command(host: CommandHost = processHost()): Command {
       )
       .argument("<path>", "file on the cluster")
       .option("--offset <bytes>", "overwrite from there on, keeping the rest", byteCount)
+      .option("--truncate <bytes>", "read nothing; cut the file to this size, or grow it by zeros", byteCount)
+      .option("--if-match <etag>", "only when the file still has this etag, which 'grove stat' shows")
       .option("--new", "refuse to replace a file that is there"),
     [
       ["echo hello | grove write hello.txt", "make or replace a file"],
       ["tar c src | grove write backup.tar", "of any size, nothing is kept on this machine"],
       ["printf X | grove write --offset 4 hello.txt", "change one byte"],
+      ["grove write --truncate 0 hello.txt", "empty it"],
     ],
   ).action((typed: string, flags: WriteFlags) =>
     host.run("write", flags, async (context) => {
       const path = await context.resolve(typed);
-      if (isTty(context.terminal.input)) context.note("Type the content; Ctrl-D on an empty line ends it.");
-      const attr =
-        flags.offset === undefined
-          ? await replace(context, path, flags.new === true)
-          : await overwrite(context, path, flags.offset);
+      const attr = await store(context, path, flags);
       if (attr !== undefined && context.isJson) await context.printJson(attrJson(attr));
     }),
   );
 }
 
-async function replace(context: ClientContext, path: RemotePath, isNew: boolean): Promise<Attr | undefined> {
+function store(context: ClientContext, path: RemotePath, flags: WriteFlags): Promise<Attr | undefined> {
+  const { truncate, offset, new: isNew = false } = flags;
+  if (truncate !== undefined) {
+    if (offset !== undefined || isNew) {
+      throw new ClientError("USAGE", "--truncate goes with neither --offset nor --new");
+    }
+    return setSize(context, path, truncate, flags);
+  }
+  if (isTty(context.terminal.input)) context.note("Type the content; Ctrl-D on an empty line ends it.");
+  return offset === undefined ? replace(context, path, flags) : overwrite(context, path, offset, flags);
+}
+
+async function setSize(
+  context: ClientContext,
+  { root, path }: RemotePath,
+  sizeBytes: number,
+  { ifMatch = "" }: WriteFlags,
+): Promise<Attr> {
+  const cluster = await context.cluster();
+  // The same size twice is as good as once; but a second try would find another etag than the wanted one.
+  return cluster.runAt({ root, path }, ifMatch === "" ? SHORT : ONCE, (server) =>
+    server.files.writeFile({ root, path, ifMatch, truncateSize: BigInt(sizeBytes) }, server.unary),
+  );
+}
+
+async function replace(
+  context: ClientContext,
+  path: RemotePath,
+  { new: isNew = false, ifMatch }: WriteFlags,
+): Promise<Attr | undefined> {
   const cluster = await context.cluster();
   // What has been read from standard input cannot be read again.
   const response = await cluster.runAt(path, INPUT, (server) =>
@@ -60,6 +90,7 @@ async function replace(context: ClientContext, path: RemotePath, isNew: boolean)
         sizeBytes: undefined,
         mtimeMs: 0,
         onExists: isNew ? OnExists.FAIL : OnExists.REPLACE,
+        ...(ifMatch === undefined ? {} : { ifMatch }),
       },
       () => undefined,
     ),
@@ -67,17 +98,23 @@ async function replace(context: ClientContext, path: RemotePath, isNew: boolean)
   return response.attr;
 }
 
-async function overwrite(context: ClientContext, path: RemotePath, start: number): Promise<Attr | undefined> {
+async function overwrite(
+  context: ClientContext,
+  path: RemotePath,
+  start: number,
+  flags: WriteFlags,
+): Promise<Attr | undefined> {
   const cluster = await context.cluster();
   let attr: Attr | undefined;
   let offset = start;
   for await (const data of inputChunks(context)) {
     if (offset + data.length > FILE_MAX_BYTES)
       throw new ClientError("USAGE", "that is beyond the largest file");
-    // The same bytes at the same place: twice is as good as once.
-    attr = await cluster.runAt(path, SHORT, (server) =>
+    // The same bytes at the same place: twice is as good as once, unless the first time changed the etag that is wanted.
+    const ifMatch = flags.ifMatch === undefined ? "" : (attr?.etag ?? flags.ifMatch);
+    attr = await cluster.runAt(path, ifMatch === "" ? SHORT : ONCE, (server) =>
       server.files.writeFile(
-        { root: path.root, path: path.path, offset: BigInt(offset), data },
+        { root: path.root, path: path.path, offset: BigInt(offset), ifMatch, data },
         server.unary,
       ),
     );

@@ -1,6 +1,6 @@
 // Ranges of a file in one message: ReadFile and WriteFile (D15).
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { etagOf, type FileContent, type Inode, inodeIdText, type Storage } from "#storage/storage.ts";
@@ -63,10 +63,16 @@ export class ContentOperations {
   /** Rewrites a range by copy, growing the file where the range ends behind it (D15). Throws ETAG_MISMATCH, QUOTA_EXCEEDED, DISK_RESERVE. */
   writeFile(
     caller: Caller,
-    request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
+    request: Place & {
+      readonly offset: bigint;
+      readonly ifMatch: string;
+      readonly data: Uint8Array;
+      readonly truncateSize?: bigint | undefined;
+    },
   ): Promise<Attr> {
     return this.#deps.meter.later("write", async () => {
-      const { data } = request;
+      const { data, truncateSize } = request;
+      if (truncateSize !== undefined) return this.#setSize(caller, request, truncateSize);
       if (data.length > UPLOAD_MESSAGE_MAX_BYTES) {
         throw new GroveError(
           "BAD_ARGUMENT",
@@ -100,6 +106,49 @@ export class ContentOperations {
     }
   }
 
+  /** Cuts or grows a file; storage is held to the version whose size was seen, since the claim follows from it. */
+  async #setSize(
+    caller: Caller,
+    request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
+    size: bigint,
+  ): Promise<Attr> {
+    if (request.data.length > 0 || request.offset !== 0n) {
+      throw new GroveError("BAD_ARGUMENT", "truncate_size comes without data and offset");
+    }
+    if (size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
+    const sizeBytes = Number(size);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#setSizeGuarded(caller, request, sizeBytes);
+      } catch (error) {
+        const isOvertaken = isGroveError(error, "ETAG_MISMATCH") && request.ifMatch === "";
+        if (!isOvertaken || tries >= STALE_ACCESS_RETRIES) throw error;
+      }
+    }
+  }
+
+  #setSizeGuarded(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string },
+    sizeBytes: number,
+  ): Promise<Attr> {
+    return retryWhenStale(async () => {
+      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+      const file = existingFile(reached);
+      requireEtag(file, request.ifMatch);
+      const isCut = sizeBytes < file.sizeBytes;
+      // What a sharee cuts is kept whole in the owner's trash, so that what is left of it counts twice (D13).
+      const cutBytes = reached.isOwner ? 0 : sizeBytes;
+      const claim = { creates: false, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
+      // Without a claim what frees space works over quota and on a full disk (D14).
+      const wanted = isCut && reached.isOwner ? undefined : claim;
+      const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
+        this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) }),
+      );
+      return attrAt(reached, change.inode);
+    });
+  }
+
   #write(
     caller: Caller,
     request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
@@ -110,7 +159,9 @@ export class ContentOperations {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
       const file = existingFile(reached);
       requireEtag(file, request.ifMatch);
-      const endBytes = request.data.length === 0 ? 0 : offset + request.data.length;
+      // No bytes are written nowhere: a file does not grow by them.
+      const isEmpty = request.data.length === 0;
+      const endBytes = isEmpty ? 0 : offset + request.data.length;
       const claim = {
         creates: false,
         addsBytes: Math.max(0, guarded ? endBytes - file.sizeBytes : endBytes),
@@ -120,7 +171,7 @@ export class ContentOperations {
         this.#deps.storage.writeRange({
           ...context,
           fileId: file.id,
-          offset,
+          offset: isEmpty ? 0 : offset,
           data: request.data,
           ifMatch: guarded ? etagOf(file) : undefined,
         }),

@@ -19,6 +19,7 @@ import type {
   CommitUploadCommand,
   NewContent,
   StageChunksCommand,
+  TruncateCommand,
   WriteChunksCommand,
   WriteInlineCommand,
 } from "./write-commands.ts";
@@ -158,6 +159,28 @@ export class ContentCommands {
       contentId,
       flags: this.#damage.flagsOfNewChunks(row, contentId),
     });
+  }
+
+  /** Cuts a file to less than it holds; undefined when it has changed since what is left was made. */
+  truncate(command: TruncateCommand): ChangeReply | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    if (row.version !== command.expectedVersion) return undefined;
+    const { content, sizeBytes, nowMs } = command;
+    let contentId: number | null = null;
+    if ("chunks" in content && row.contentId !== null) {
+      contentId = this.#ledger.takeId(place.root);
+      const range = { after: -1, below: content.keptBelow, limit: Number.MAX_SAFE_INTEGER };
+      this.#content.shareChunks(row.contentId, contentId, range);
+      this.#content.addChunks(contentId, content.chunks);
+    }
+    // Before the old content goes, since its chunks tell what of the new one is damaged.
+    const flags =
+      contentId === null ? row.flags & ~FLAG_DAMAGED : this.#damage.flagsOfNewChunks(row, contentId);
+    const keptBytes = this.#letGo(place, command, row);
+    if ("inline" in content) this.#content.putInline(row.id, content.inline);
+    const update = { size: sizeBytes, crc32: command.crc32, mtimeMs: nowMs, nowMs, contentId, flags };
+    const reply = this.#updateFile(place, row, update);
+    return { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
   }
 
   /** Keeps chunks of an upload that is under way; returns the id of their list. */

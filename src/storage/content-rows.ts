@@ -61,7 +61,7 @@ export class ContentRows {
       "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position = ?",
     );
     this.#selectAfter = db.prepare(
-      "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position > ? ORDER BY position LIMIT ?",
+      "SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = ? AND position > ? AND position < ? ORDER BY position LIMIT ?",
     );
     this.#addReference = db.prepare("UPDATE chunk SET refs = refs + 1 WHERE id = ?");
     this.#deletePosition = db.prepare("DELETE FROM file_chunk WHERE content_id = ? AND position = ?");
@@ -104,19 +104,21 @@ export class ContentRows {
     if (chunks.length > 0) this.#ledger.count({ chunks: chunks.length });
   }
 
-  /** Puts chunks of one list behind a position into another list too; tells how many and the last position. */
+  /** Puts chunks of one list between two positions into another list too; tells how many and the last position. */
   shareChunks(
     from: number,
     to: number,
-    after: number,
-    limit: number,
+    range: { readonly after: number; readonly below: number; readonly limit: number },
   ): { readonly count: number; readonly position: number } {
-    const rows = this.#selectAfter.all(from, after, limit) as { position: number; chunkId: number }[];
+    const rows = this.#selectAfter.all(from, range.after, range.below, range.limit) as {
+      position: number;
+      chunkId: number;
+    }[];
     for (const { position, chunkId } of rows) {
       this.#insertPosition.run(to, position, chunkId);
       this.#addReference.run(chunkId);
     }
-    return { count: rows.length, position: rows.at(-1)?.position ?? after };
+    return { count: rows.length, position: rows.at(-1)?.position ?? range.after };
   }
 
   /** Takes one position out of a list, as far as there is something. */

@@ -287,7 +287,11 @@ export class CopyCommands {
     if (file === undefined || file.version !== copy.version || file.contentId !== copy.sourceList) {
       throw new GroveError("OVERLOADED", "a file changed while it was copied; try again");
     }
-    const last = this.#content.shareChunks(copy.sourceList, copy.list, copy.after, slice.rowsLeft);
+    const last = this.#content.shareChunks(copy.sourceList, copy.list, {
+      after: copy.after,
+      below: Number.MAX_SAFE_INTEGER,
+      limit: slice.rowsLeft,
+    });
     slice.rowsLeft -= last.count;
     if (slice.rowsLeft <= 0) {
       slice.list = { ...copy, after: last.position };

@@ -321,6 +321,14 @@ export class LocalStorage implements Storage {
     return toChange(change, await this.#ranges.write(change));
   }
 
+  async setSize(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<Change> {
+    this.#open();
+    if (this.failure !== undefined) throw storageFailed(this.failure);
+    return toChange(change, await this.#ranges.setSize(change));
+  }
+
   async rename(
     change: ChangeContext & {
       inodeId: InodeId;

@@ -17,6 +17,7 @@ import { SlotPool } from "./slot-pool.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
 import { type ChangeContext, etagOf, type Inode, type InodeId } from "./storage.ts";
+import { cutContent } from "./truncation.ts";
 import type { ChangeReply, NewChunk, WriteInlineCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
@@ -66,12 +67,78 @@ export class RangeWriter {
         metadata: { limit_bytes: String(FILE_MAX_BYTES) },
       });
     }
+    return this.#inTurn(fileId, () => this.#writeInTurn(write));
+  }
+
+  /** Throws what Storage.setSize throws. */
+  async setSize(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<ChangeReply> {
+    const { sizeBytes, fileId } = change;
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > FILE_MAX_BYTES) {
+      throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
+    }
+    return this.#inTurn(fileId, () => this.#setSizeInTurn(change));
+  }
+
+  async #setSizeInTurn(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<ChangeReply> {
+    const { sizeBytes, ifMatch, fileId } = change;
+    for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
+      const record = this.#deps.content.reader.file(fileId);
+      const etag = etagOf(record.inode);
+      if (ifMatch !== undefined && ifMatch !== etag) throw changed(record);
+      if (sizeBytes < record.inode.sizeBytes) {
+        const reply = await this.#slots.run(() => this.#cut(change, record));
+        if (reply !== undefined) return reply;
+        continue;
+      }
+      // Nothing written behind the end: the file grows by a hole.
+      const { owner, accessVersion, by } = change;
+      const data = new Uint8Array(0);
+      const grow = { owner, accessVersion, by, fileId, offset: sizeBytes, data, ifMatch: etag };
+      try {
+        return await this.#writeInTurn(grow);
+      } catch (error) {
+        if (!(error instanceof GroveError && error.code === "ETAG_MISMATCH")) throw error;
+      }
+    }
+    throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
+  }
+
+  async #cut(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number },
+    record: ContentRecord,
+  ): Promise<ChangeReply | undefined> {
+    const { owner, accessVersion, by, fileId, sizeBytes } = change;
+    const { store, queue, content: deps } = this.#deps;
+    const content = new PinnedContent(deps, record);
+    const writers: ChunkWriter[] = [];
+    let isCommitted = false;
+    try {
+      const left = await cutContent(content, sizeBytes, { store, writers }).catch((error: unknown) => {
+        throw error instanceof GroveError ? error : this.#fileError(error);
+      });
+      const fields = { owner, accessVersion, by, fileId, sizeBytes, nowMs: this.#deps.nowMs() };
+      const expectedVersion = record.inode.version;
+      const reply = await queue.submit({ op: "truncate", ...fields, expectedVersion, ...left });
+      isCommitted = reply !== undefined;
+      return reply;
+    } finally {
+      content.close();
+      await this.#settle(writers, isCommitted, store);
+    }
+  }
+
+  /** Changes of one file's bytes run one after the other. */
+  async #inTurn(fileId: InodeId, action: () => Promise<ChangeReply>): Promise<ChangeReply> {
     if (this.#waiting >= RANGE_WRITES_WAITING) {
       throw new GroveError("OVERLOADED", "too many writes wait; try again");
     }
     this.#waiting++;
     const before = this.#lines.get(fileId) ?? Promise.resolve();
-    const turn = before.then(() => this.#writeInTurn(write));
+    const turn = before.then(action);
     const settled = turn.catch(() => undefined);
     this.#lines.set(fileId, settled);
     try {
@@ -118,9 +185,7 @@ export class RangeWriter {
     const { owner, accessVersion, by, fileId, ifMatch } = write;
     const { store, queue, content: deps } = this.#deps;
     if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
-      throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
-        metadata: { etag: etagOf(record.inode) },
-      });
+      throw changed(record);
     }
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];
@@ -190,6 +255,12 @@ export class RangeWriter {
     }
     store.settle(writers.map(({ name }) => name));
   }
+}
+
+function changed({ inode }: ContentRecord): GroveError {
+  return new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+    metadata: { etag: etagOf(inode) },
+  });
 }
 
 /** Chunks that a write touches (none when it has no bytes and only grows the file), and the first one when a small file becomes a large one. */

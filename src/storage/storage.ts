@@ -279,6 +279,13 @@ export interface Storage extends TrashStorage {
       ifMatch: string | undefined;
     },
   ): Promise<Change>;
+  /**
+   * Cuts or grows a file to a size; what it grows by is a hole and reads as zeros. What a user other than the owner cuts off goes, with
+   * the rest of the old content, to the owner's trash (D13). Throws ETAG_MISMATCH, CORRUPT where it is cut within damaged bytes.
+   */
+  setSize(
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
+  ): Promise<Change>;
   /** Moves or renames inside one root. "rename" finds a free name. Moving a directory into itself is BAD_ARGUMENT. */
   rename(
     change: ChangeContext & {

@@ -79,6 +79,19 @@ export interface WriteInlineCommand extends ChangeFields {
   readonly ifMatch: string | undefined;
 }
 
+/** Cuts a file that is still at the version for which what is left was made. */
+export interface TruncateCommand extends ChangeFields {
+  readonly op: "truncate";
+  readonly fileId: InodeId;
+  readonly expectedVersion: number;
+  readonly sizeBytes: number;
+  readonly crc32: number;
+  /** Chunks below a position stay; a new one takes the place of the one that is cut. */
+  readonly content:
+    | { readonly inline: Uint8Array }
+    | { readonly keptBelow: number; readonly chunks: readonly NewChunk[] };
+}
+
 /** Replaces chunks of a file that is still at the version for which they were made. */
 export interface WriteChunksCommand extends ChangeFields {
   readonly op: "writeChunks";
@@ -228,6 +241,7 @@ export type Command =
   | TrashCommand
   | UnshareCommand
   | StageUploadCommand
+  | TruncateCommand
   | WriteChunksCommand
   | WriteInlineCommand;
 

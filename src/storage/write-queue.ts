@@ -48,7 +48,7 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
           ? { readonly job: CopyJob }
           : Op extends "stageUpload" | "dropUpload"
             ? StagingChange
-            : Op extends "writeInline" | "writeChunks"
+            : Op extends "writeInline" | "writeChunks" | "truncate"
               ? ChangeReply | undefined
               : Op extends "share" | "unshare"
                 ? SharingReply

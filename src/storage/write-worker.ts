@@ -102,6 +102,7 @@ const DETACHING: ReadonlySet<string> = new Set([
   "restore",
   "rename",
   "dropStaged",
+  "truncate",
   "dropUpload",
   "dropCopy",
   "finishCopy",

@@ -276,6 +276,8 @@ export class Writer {
         return this.#contents.commitUpload(command);
       case "writeInline":
         return this.#contents.writeInline(command);
+      case "truncate":
+        return this.#contents.truncate(command);
       case "writeChunks":
         return this.#contents.writeChunks(command);
       case "stageChunks":
