@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
 import { parse64 } from "#base/json64.ts";
 import { type MetricsInputs, metricsJson, type NodeMetrics, percent } from "./metrics-document.ts";
@@ -179,9 +180,9 @@ test("what could not be read is null, and nothing is made up for it (D12)", () =
   );
 });
 
-test("a user who changes is written anew, the others stay, and sums follow; 200 users over several blocks (D12)", () => {
+test("a user who changes is written anew, the others stay, and sums follow; 600 users over several blocks (D12)", () => {
   const people = new Map<string, UserReadings>();
-  for (let at = 0; at < 200; at++) people.set(`u${at}@x`, { ...ALICE, username: `u${at}@x`, liveBytes: at });
+  for (let at = 0; at < 600; at++) people.set(`u${at}@x`, { ...ALICE, username: `u${at}@x`, liveBytes: at });
   const asked: string[] = [];
   const users = new UserMaps((username) => {
     asked.push(username);
@@ -190,19 +191,58 @@ test("a user who changes is written anew, the others stay, and sums follow; 200 
   const node = telemetry().node.document(INPUTS);
   assert.deepEqual(parsed(node, users).per_user_storage, {});
   users.update(people.keys());
-  assert.equal(asked.length, 200);
+  assert.equal(asked.length, 600);
   const before = users.json("per_user_detail");
-  people.set("u70@x", { ...ALICE, username: "u70@x", liveBytes: 5_000, trashBytes: 1_000 });
-  users.update(["u70@x", "a visitor without a root"]);
-  assert.equal(asked.length, 202);
+  people.set("u300@x", { ...ALICE, username: "u300@x", liveBytes: 5_000, trashBytes: 1_000 });
+  users.update(["u300@x", "a visitor without a root"]);
+  assert.equal(asked.length, 602);
   const after = users.json("per_user_detail");
   assert.deepEqual(
-    after.map((piece, at) => piece === before[at]),
-    [true, false, true, true],
+    after.map((piece, at) => before[at]?.equals(piece)),
+    [true, false, true],
   );
   const back = parsed(node, users);
-  for (const map of USER_MAPS) assert.equal(Object.keys(back[map]).length, 200);
-  assert.equal(back.per_user_storage["u70@x"], 6_003);
+  for (const map of USER_MAPS) assert.equal(Object.keys(back[map]).length, 600);
+  assert.equal(back.per_user_storage["u300@x"], 6_003);
   assert.equal(back.per_user_storage["u199@x"], 199 + 23);
-  assert.equal(users.trashBytes, 200n * 20n + 980n);
+  assert.equal(users.trashBytes, 600n * 20n + 980n);
+});
+
+test("whatever changes in whatever order, the maps say what a fresh reading says, and what was handed out before stays as it was", () => {
+  const user = fc.record({
+    at: fc.integer({ min: 0, max: 600 }),
+    liveBytes: fc.oneof(
+      fc.integer({ min: 0, max: 20 }),
+      fc.constant(12_345_678),
+      fc.constant(Number.MAX_SAFE_INTEGER),
+    ),
+    trashBytes: fc.integer({ min: 0, max: 3 }),
+    quotaBytes: fc.constantFrom(1n, 2n, 2n ** 64n - 1n),
+    lastActiveWallMs: fc.option(fc.integer({ min: 0, max: 30_000 }), { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(fc.array(fc.array(user, { maxLength: 6 }), { maxLength: 6 }), (rounds) => {
+      const people = new Map<string, UserReadings>();
+      for (let at = 0; at < 300; at++) people.set(`u${at}@x`, { ...ALICE, username: `u${at}@x` });
+      const users = new UserMaps((username) => people.get(username));
+      users.update(people.keys());
+      const handedOut: [pieces: readonly Buffer[], text: string][] = [];
+      for (const round of rounds) {
+        for (const { at, ...change } of round) {
+          const username = `u${at}@x`;
+          people.set(username, { ...ALICE, username, ...change });
+          users.update([username]);
+        }
+        for (const map of USER_MAPS) {
+          const pieces = users.json(map);
+          handedOut.push([pieces, Buffer.concat(pieces).toString()]);
+          const fresh = new UserMaps((username) => people.get(username));
+          fresh.update(people.keys());
+          assert.equal(Buffer.concat(pieces).toString(), Buffer.concat(fresh.json(map)).toString());
+        }
+      }
+      for (const [pieces, text] of handedOut) assert.equal(Buffer.concat(pieces).toString(), text);
+    }),
+    { numRuns: 60 },
+  );
 });

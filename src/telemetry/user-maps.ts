@@ -35,20 +35,31 @@ export const USER_SERIES = ["svc_user_used_bytes", "svc_user_quota_bytes"] as co
 type UserMap = (typeof USER_MAPS)[number];
 type UserSeries = (typeof USER_SERIES)[number];
 
-/** Users whose text is joined: one of them changing costs the joining of this many. */
-const USERS_PER_BLOCK = 64;
+/** Users whose text is joined: few pieces to send, and one that changes costs a copy of tens of kilobytes. */
+const USERS_PER_BLOCK = 256;
 const NOTHING: readonly Buffer[] = [];
 
-/** One user: sums for the totals, and an entry of each map as text. */
+/** One user: the readings, and an entry of each map as text, encoded once. */
 interface Row {
   readonly readings: UserReadings;
-  readonly json: Readonly<Record<UserMap, string>>;
+  /** The username as a JSON string with its colon. */
+  readonly key: string;
+  readonly json: Readonly<Record<UserMap, Buffer>>;
 }
 
-/** Some users, with their joined text as long as none of them changes. */
+/** The entries of a block one behind the other. */
+interface Joined {
+  text: Buffer;
+  /** Where each row's entry begins. */
+  readonly offsets: readonly number[];
+  /** True once somebody may be reading it: then it is copied before it is written to. */
+  isHandedOut: boolean;
+}
+
+/** Some users, with their joined text. */
 interface Block {
   readonly rows: Row[];
-  json: Readonly<Record<UserMap, Buffer>> | undefined;
+  readonly json: Map<UserMap, Joined>;
   series: Readonly<Record<UserSeries, Buffer>> | undefined;
 }
 
@@ -96,8 +107,14 @@ export class UserMaps {
   /** The entries of one map as JSON text without its braces, in pieces that are never written to again. */
   json(map: UserMap): readonly Buffer[] {
     return this.#listed((block, isFirst) => {
-      block.json ??= joinedJson(block.rows, isFirst);
-      return block.json[map];
+      let joined = block.json.get(map);
+      if (joined === undefined) {
+        joined = join(block.rows, map);
+        block.json.set(map, joined);
+      }
+      joined.isHandedOut = true;
+      // Every entry begins with its comma; the very first needs none.
+      return isFirst ? joined.text.subarray(1) : joined.text;
     });
   }
 
@@ -110,19 +127,31 @@ export class UserMaps {
   }
 
   #put(readings: UserReadings): void {
-    const at = this.#places.get(readings.username) ?? this.#places.size;
+    const { username } = readings;
+    const at = this.#places.get(username) ?? this.#places.size;
     let block = this.#blocks[Math.trunc(at / USERS_PER_BLOCK)];
     if (block === undefined) {
-      block = { rows: [], json: undefined, series: undefined };
+      block = { rows: [], json: new Map(), series: undefined };
       this.#blocks.push(block);
     }
-    const before = block.rows[at % USERS_PER_BLOCK]?.readings;
-    this.#places.set(readings.username, at);
-    this.#trashBytes += BigInt(readings.trashBytes) - BigInt(before?.trashBytes ?? 0);
-    this.#stagingBytes += BigInt(readings.stagingBytes) - BigInt(before?.stagingBytes ?? 0);
-    block.rows[at % USERS_PER_BLOCK] = { readings, json: jsonOf(readings) };
-    block.json = undefined;
-    block.series = undefined;
+    const place = at % USERS_PER_BLOCK;
+    const before = block.rows[place];
+    if (before === undefined) this.#places.set(username, at);
+    this.#count(before?.readings, readings);
+    const row = rowOf(readings, before);
+    block.rows[place] = row;
+    for (const map of USER_MAPS) patch(block, map, place, before?.json[map]);
+    if (row.json.per_user_storage !== before?.json.per_user_storage) block.series = undefined;
+    if (row.json.per_user_quota !== before?.json.per_user_quota) block.series = undefined;
+  }
+
+  #count(before: UserReadings | undefined, now: UserReadings): void {
+    if (now.trashBytes !== (before?.trashBytes ?? 0)) {
+      this.#trashBytes += BigInt(now.trashBytes) - BigInt(before?.trashBytes ?? 0);
+    }
+    if (now.stagingBytes !== (before?.stagingBytes ?? 0)) {
+      this.#stagingBytes += BigInt(now.stagingBytes) - BigInt(before?.stagingBytes ?? 0);
+    }
   }
 
   #listed(text: (block: Block, isFirst: boolean) => Buffer): readonly Buffer[] {
@@ -133,30 +162,72 @@ export class UserMaps {
   }
 }
 
-/** Written by hand: JSON.stringify of an object per user takes several times as long. Every value is a number, a boolean or null. */
-function jsonOf(user: UserReadings): Row["json"] {
-  const key = JSON.stringify(user.username);
-  const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);
+/** Brings a block's joined text up to one row's; mostly its length stays, since times and sizes seldom gain a digit. */
+function patch(block: Block, map: UserMap, place: number, before: Buffer | undefined): void {
+  const now = block.rows[place]?.json[map];
+  const joined = block.json.get(map);
+  if (joined === undefined || now === undefined || now === before) return;
+  if (before?.length !== now.length) {
+    block.json.delete(map);
+    return;
+  }
+  if (joined.isHandedOut) {
+    joined.text = Buffer.from(joined.text);
+    joined.isHandedOut = false;
+  }
+  now.copy(joined.text, joined.offsets[place]);
+}
+
+function join(rows: readonly Row[], map: UserMap): Joined {
+  const offsets: number[] = [];
+  let offset = 0;
+  for (const { json } of rows) {
+    offsets.push(offset);
+    offset += json[map].length;
+  }
   return {
-    per_user_storage: `${key}:${json64(usedBytes(user))}`,
-    per_user_quota: `${key}:${json64(user.quotaBytes)}`,
-    per_user_detail:
-      `${key}:{"live_bytes":${json64(user.liveBytes)},"trash_bytes":${json64(user.trashBytes)},` +
-      `"staging_bytes":${json64(user.stagingBytes)},"file_count":${user.fileCount},` +
-      `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}}`,
+    text: Buffer.concat(
+      rows.map((row) => row.json[map]),
+      offset,
+    ),
+    offsets,
+    isHandedOut: false,
   };
 }
 
-function joinedJson(rows: readonly Row[], isFirst: boolean): NonNullable<Block["json"]> {
-  const joined = (map: UserMap): Buffer => {
-    const text = rows.map((row) => row.json[map]).join(",");
-    return Buffer.from(isFirst ? text : `,${text}`);
-  };
+/** The row of a user; what is as it was before keeps its text. */
+function rowOf(user: UserReadings, before: Row | undefined): Row {
+  const key = before?.key ?? `,${JSON.stringify(user.username)}:`;
+  const was = before?.readings;
+  const isSameUsage =
+    was?.liveBytes === user.liveBytes &&
+    was.trashBytes === user.trashBytes &&
+    was.stagingBytes === user.stagingBytes;
   return {
-    per_user_storage: joined("per_user_storage"),
-    per_user_quota: joined("per_user_quota"),
-    per_user_detail: joined("per_user_detail"),
+    readings: user,
+    key,
+    json: {
+      per_user_storage:
+        before !== undefined && isSameUsage
+          ? before.json.per_user_storage
+          : Buffer.from(key + json64(usedBytes(user))),
+      per_user_quota:
+        before !== undefined && was?.quotaBytes === user.quotaBytes
+          ? before.json.per_user_quota
+          : Buffer.from(key + json64(user.quotaBytes)),
+      per_user_detail: Buffer.from(key + detailOf(user)),
+    },
   };
+}
+
+/** Written by hand: JSON.stringify of an object takes several times as long. Every value is a number, a boolean or null. */
+function detailOf(user: UserReadings): string {
+  const lastActive = user.lastActiveWallMs === undefined ? "null" : Math.floor(user.lastActiveWallMs / 1000);
+  return (
+    `{"live_bytes":${json64(user.liveBytes)},"trash_bytes":${json64(user.trashBytes)},` +
+    `"staging_bytes":${json64(user.stagingBytes)},"file_count":${user.fileCount},` +
+    `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}}`
+  );
 }
 
 function joinedSeries(rows: readonly Row[]): NonNullable<Block["series"]> {
