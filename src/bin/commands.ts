@@ -47,6 +47,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#client/whoami-command.ts"),
       },
       {
+        name: "sessions",
+        summary: "List the sessions that are open in your name",
+        load: () => import("#client/sessions-command.ts"),
+      },
+      {
         name: "logout",
         summary: "Sign out and forget the session",
         load: () => import("#client/logout-command.ts"),

@@ -1,9 +1,10 @@
-// Ends sessions at the servers that still know them.
+// Ends sessions at the servers that still know them: those of this machine, or all that a user has anywhere.
 import { callMetadata } from "./call-metadata.ts";
 import type { ClientContext } from "./client-context.ts";
+import type { FileServerLink, OpenSession } from "./file-server-link.ts";
 
 /** Tells each server that a session of ours has ended. A server that cannot be told ends it by itself after a while. */
-export async function endSessions(context: ClientContext): Promise<{ ended: number; unreachable: string[] }> {
+export async function endSessions(context: ClientContext): Promise<SignOut> {
   const sessions = await context.sessions.listSessions();
   const unreachable: string[] = [];
   if (sessions.length === 0) return { ended: 0, unreachable };
@@ -44,3 +45,51 @@ export async function endSessions(context: ClientContext): Promise<{ ended: numb
 
 /** Nobody waits longer than this to sign out. */
 const END_TIMEOUT_MS = 3_000;
+
+/** What came of ending sessions. */
+export interface SignOut {
+  readonly ended: number;
+  /** Servers that could not be told. */
+  readonly unreachable: readonly string[];
+}
+
+/**
+ * Ends all sessions of the user on every server known to hold some: where this machine has a session, where the user's own root is, and
+ * where roots lie that others share. A server that knows no session of ours any more is signed in to once more, since others may be open.
+ */
+export async function endSessionsEverywhere(context: ClientContext): Promise<SignOut> {
+  const cluster = await context.cluster();
+  const addresses = new Set((await context.sessions.listSessions()).map(({ address }) => address));
+  const unreachable = new Set<string>();
+  try {
+    for (const { address } of await cluster.router.roots()) addresses.add(address);
+  } catch {
+    context.signal.throwIfAborted();
+    // Without a metaserver, or a valid ID token, the servers that this machine knows are all there are to ask.
+    const { metaservers } = await context.profile();
+    for (const metaserver of metaservers) unreachable.add(metaserver);
+  }
+  let ended = 0;
+  for (const address of addresses) {
+    try {
+      ended += await endAllAt(cluster.link(address), context);
+    } catch {
+      context.signal.throwIfAborted();
+      unreachable.add(address);
+    }
+  }
+  return { ended, unreachable: [...unreachable] };
+}
+
+async function endAllAt(link: FileServerLink, context: ClientContext): Promise<number> {
+  const end = async ({ files, token }: OpenSession): Promise<number> => {
+    const options = { metadata: callMetadata(token), timeoutMs: END_TIMEOUT_MS, signal: context.signal };
+    return (await files.endSession({ everywhere: true }, options)).ended;
+  };
+  try {
+    return await end(await link.open());
+  } catch {
+    context.signal.throwIfAborted();
+    return end(await link.signIn());
+  }
+}

@@ -35,5 +35,6 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   trash: { words: "none", load: () => import("./trash-command.ts") },
   quota: { words: "none", load: () => import("./quota-command.ts") },
   roots: { words: "none", load: () => import("./roots-command.ts") },
+  sessions: { words: "none", load: () => import("./sessions-command.ts") },
   whoami: { words: "none", load: () => import("./whoami-command.ts") },
 };
