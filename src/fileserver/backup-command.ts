@@ -54,21 +54,27 @@ function create(): Command {
       .requiredOption("--data <folder>", "the node's data folder")
       .requiredOption("--to <folder>", "the folder of backups; made when missing")
       .option("--certificates", "the node's certificate and key too", false)
+      .option("--full", "read what is there from earlier backups too, and replace what is damaged", false)
       .option("--copy", "copy chunk files even where links would do", false),
-  ).action(async (flags: Flags & { data: string; to: string; certificates: boolean; copy: boolean }) => {
-    const progress = new ProgressLine("backup", flags);
-    const report = await createBackup({
-      directory: flags.data,
-      folder: flags.to,
-      certificates: flags.certificates,
-      copies: flags.copy,
-      nowMs: () => systemClock.wallMs(),
-      progress: (done) => progress.show(done),
-    });
-    progress.end();
-    print(flags, report, createdText(report));
-    if (report.problems.length > 0) process.exitCode = 1;
-  });
+  ).action(
+    async (
+      flags: Flags & { data: string; to: string; certificates: boolean; full: boolean; copy: boolean },
+    ) => {
+      const progress = new ProgressLine("backup", flags);
+      const report = await createBackup({
+        directory: flags.data,
+        folder: flags.to,
+        certificates: flags.certificates,
+        full: flags.full,
+        copies: flags.copy,
+        nowMs: () => systemClock.wallMs(),
+        progress: (done) => progress.show(done),
+      });
+      progress.end();
+      print(flags, report, createdText(report));
+      if (report.problems.length > 0) process.exitCode = 1;
+    },
+  );
 }
 
 function list(): Command {
@@ -190,6 +196,10 @@ function verifiedText({
   });
   lines.push(...problems.map((problem) => `  ${problem}`));
   if (problemCount > problems.length) lines.push(`  ... and ${problemCount - problems.length} more`);
+  if (problemCount > 0)
+    lines.push(
+      "what the node still has comes back with: grove backup create -full; what it has not is lost here",
+    );
   if (unfinished > 0) lines.push(`${unfinished} interrupted backups do not count; the next one removes them`);
   lines.push(`${formatBytes(verifiedBytes)} read and compared, ${problemCount} problems`);
   return lines;

@@ -240,7 +240,7 @@ function openMetrics(
 /** Has damage told as the alert that it is (D11), and looked for while the node serves (A-08). */
 function watchDamage(options: FileServerOptions, { storage, log }: Opened): void {
   const alert = `corruption:${options.id}`;
-  storage.onDamage(({ problem, files }) => log.error("corruption", { alert, problem, files }));
+  storage.onDamage((found) => log.error("corruption", { alert, ...found }));
   const { count } = storage.damagedFiles();
   if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
   if (options.scrub !== undefined) storage.startScrub(options.scrub);

@@ -37,6 +37,7 @@ import {
   poolPath,
 } from "./backup-layout.ts";
 import { type Manifest, type ManifestFile, sealOf, writeManifest } from "./backup-manifest.ts";
+import type { ChunkFacts } from "./chunk-check.ts";
 import { CHUNK_DIRECTORIES, chunkPath, directoryOfChunk } from "./chunk-names.ts";
 import { readIdentity, syncDirectoryNow } from "./data-directory.ts";
 import { DATABASE_FILE, openReader, refuseForeignSchema, SCHEMA_VERSION, schemaVersionOf } from "./schema.ts";
@@ -51,6 +52,8 @@ export interface BackupOrder {
   readonly folder: string;
   /** Also takes the node's certificates and keys. */
   readonly certificates: boolean;
+  /** Reads what earlier backups brought too, and brings anew what is damaged there. */
+  readonly full: boolean;
   /** Copies even where a link would do, so that one bad sector cannot take both. */
   readonly copies: boolean;
   readonly nowMs: () => number;
@@ -217,7 +220,7 @@ function copyChunks(order: BackupOrder, db: DatabaseSync): CopiedChunks {
     const source = chunkPath(directory, chunk.name);
     const target = poolPath(folder, chunk.name);
     doneBytes += chunk.length;
-    if (pool.has(chunk.name) && !(order.copies && isSameFile(source, target))) {
+    if (pool.has(chunk.name) && isUsable(order, source, target, chunk)) {
       if (!existsSync(source)) savedByOlder++;
     } else {
       rmSync(target, { force: true });
@@ -238,18 +241,19 @@ function copyChunks(order: BackupOrder, db: DatabaseSync): CopiedChunks {
   return { newChunks, newBytes, linkedChunks, savedByOlder, damaged, problems };
 }
 
+/** Whether what an earlier backup brought will do. */
+function isUsable(order: BackupOrder, source: string, target: string, chunk: ChunkFacts): boolean {
+  if (order.copies && isSameFile(source, target)) return false;
+  return !order.full || chunkFileProblem(target, chunk) === undefined;
+}
+
 function isSameFile(first: string, second: string): boolean {
   const [a, b] = [first, second].map((path) => statSync(path, { throwIfNoEntry: false }));
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }
 
 /** "linked" or "copied", or what is wrong with the chunk. */
-function bring(
-  source: string,
-  target: string,
-  mayLink: boolean,
-  chunk: Parameters<typeof chunkFileProblem>[1],
-): string {
+function bring(source: string, target: string, mayLink: boolean, chunk: ChunkFacts): string {
   let how = "copied";
   try {
     if (mayLink && linkWhole(source, target)) how = "linked";

@@ -1,6 +1,5 @@
 // Takes reports of damaged bytes from whoever read them, has the writer mark what they belong to, and tells of it once.
 import { DAMAGE_REPORTS_IN_FLIGHT, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
 import type { DamageFound } from "./storage.ts";
 import type { MarkDamagedCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
@@ -8,7 +7,6 @@ import type { WriteQueue } from "./write-queue.ts";
 /** What marking needs of the store. */
 export interface DamageReportsDeps {
   readonly queue: Pick<WriteQueue, "submit">;
-  readonly logger: Logger;
   readonly nowMs: () => number;
 }
 
@@ -48,7 +46,7 @@ export class DamageReports {
   }
 
   async #mark(target: MarkDamagedCommand["target"], problem: string): Promise<number> {
-    const { queue, logger, nowMs } = this.#deps;
+    const { queue, nowMs } = this.#deps;
     let files = 0;
     for (;;) {
       const marked = await queue.submit({ op: "markDamaged", target, problem, nowMs: nowMs() });
@@ -58,7 +56,6 @@ export class DamageReports {
     if (files === 0) return 0;
     this.#foundTotal += files;
     const what = "fileId" in target ? { inode: target.fileId } : { chunk: target.chunkId };
-    logger.error("storage.corrupt", { ...what, problem, files });
     for (const callback of this.#callbacks) callback({ ...what, problem, files });
     return files;
   }

@@ -115,7 +115,7 @@ export class LocalStorage implements Storage {
     const common = { reader: this.#reader, files: this.#files, pins };
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger, lease: this.#lease });
     const nowMs = (): number => this.#nowMs();
-    this.#damage = new DamageReports({ queue, logger, nowMs });
+    this.#damage = new DamageReports({ queue, nowMs });
     this.#damaged = new DamageReader(this.#reader.tables);
     this.#content = {
       ...common,
