@@ -29,12 +29,14 @@ export interface DownloadDeps {
 const NO_BYTES = new Uint8Array(0);
 /** Half of what may wait in a socket: while one piece is on its way, the next can be handed over. */
 const PIECE_BYTES = 131_072;
+/** Blocks that are read while one is on its way: with one alone every late turn of the thread pool holds the stream up. */
+const BLOCKS_AHEAD = 2;
 /**
  * Blocks are read into so many buffers in turn, which stay in the processor's cache and cost no fresh memory. When the last piece of a
  * block is accepted, less than one block's bytes (SEND_WINDOW_BYTES) still wait for the socket: they belong to this block and, since only
- * a chunk's last block is short, to at most one before it. So the buffer after the next in turn is free to be read into.
+ * a chunk's last block is short, to at most one before it. So the buffers after the next in turn are free to be read into.
  */
-const RING_BUFFERS = 4;
+const RING_BUFFERS: number = 3 + BLOCKS_AHEAD;
 
 /**
  * Sends the Attr and then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 before its bytes. Ends with CORRUPT
@@ -105,13 +107,15 @@ async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, en
   }
 }
 
-/** Moves blocks from the disk to the socket, reading one ahead while the one before is on its way. */
+/** Moves blocks from the disk to the socket, reading ahead while others are on their way. */
 class Pump {
   readonly #content: FileContent;
   readonly #writer: Writer;
   #ring: Buffer[] = [];
   #reads = 0;
-  #ahead: { readonly offset: number; readonly block: Promise<Buffer> } | undefined;
+  #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
+  /** Where the last of them ends. */
+  #aheadTo = 0;
 
   constructor(content: FileContent, writer: Writer) {
     this.#content = content;
@@ -130,7 +134,7 @@ class Pump {
       const block = await this.#take(at);
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
-      if (at < end) this.#readAhead(at);
+      this.#readAhead(at, end);
       for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
         const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
         if (written !== true) await written;
@@ -140,14 +144,15 @@ class Pump {
 
   /** Drops what was read ahead and the buffers; it is read again when the client goes on. */
   letGo(): void {
-    this.#ahead = undefined;
+    this.#ahead = [];
     this.#ring = [];
   }
 
   #take(offset: number): Promise<Buffer> {
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    return ahead?.offset === offset ? ahead.block : this.#read(offset);
+    const ahead = this.#ahead.shift();
+    if (ahead?.offset === offset) return ahead.block;
+    this.#ahead = [];
+    return this.#read(offset);
   }
 
   #read(offset: number): Promise<Buffer> {
@@ -156,11 +161,18 @@ class Pump {
     return this.#content.readBlock(offset, this.#ring[turn]);
   }
 
-  #readAhead(offset: number): void {
-    const block = this.#read(offset);
-    // Nobody may come for it: the client can go away first.
-    block.catch(() => undefined);
-    this.#ahead = { offset, block };
+  /** Keeps BLOCKS_AHEAD blocks coming behind the one that ends at `at`. */
+  #readAhead(at: number, end: number): void {
+    let offset = this.#ahead.length === 0 ? at : this.#aheadTo;
+    while (this.#ahead.length < BLOCKS_AHEAD && offset < end) {
+      const block = this.#read(offset);
+      // Nobody may come for it: the client can go away first.
+      block.catch(() => undefined);
+      this.#ahead.push({ offset, block });
+      const within = offset % CHUNK_BYTES;
+      offset += Math.min(BLOCK_BYTES - (within % BLOCK_BYTES), CHUNK_BYTES - within);
+    }
+    this.#aheadTo = offset;
   }
 }
 
