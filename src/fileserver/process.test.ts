@@ -66,7 +66,7 @@ for (const [what, words, env, text] of [
   ["no TLS where others can reach it", ["-listen", ":50051"], { IDP_CLIENT_ID: "x" }, /-tls_cert/],
   ["a port that leaves none for metrics (T6)", ["-listen", "127.0.0.1:8080"], MOCK, /must be above 41000/],
   ["-mock where others can reach it (C-06)", ["-mock", "-listen", "[::]:50051"], {}, /mock sign-in is on/],
-  ["half of the TLS files", ["-tls_cert", "x.pem"], MOCK, /go together/],
+  ["half of the TLS files", ["-tls_cert", "x.pem"], MOCK, /all three/],
   [
     "a TLS file that is not there",
     ["-tls_cert", "x", "-tls_key", "x", "-tls_ca", "x"],
