@@ -344,8 +344,6 @@ export const JOIN_TOKEN_LIFETIME_MS = 3_600_000;
 export const JOIN_TOKEN_LIFETIME_MAX_MS: number = 7 * 86_400_000;
 /** Wrong join tokens per address and minute; more are answered RATE_LIMITED. */
 export const JOIN_FAILURES_PER_MINUTE_PER_ADDRESS = 5;
-/** Wrong join tokens per minute from everywhere. */
-export const JOIN_FAILURES_PER_MINUTE = 60;
 /** Renewals of one node's certificate per hour. */
 export const RENEWALS_PER_HOUR_PER_NODE = 20;
 /** DNS names and addresses that a node may ask for in its certificate, each. */

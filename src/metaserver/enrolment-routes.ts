@@ -6,7 +6,6 @@ import { signAgain } from "#authority/sign-again.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   CERTIFICATE_NAMES_MAX,
-  JOIN_FAILURES_PER_MINUTE,
   JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
   RENEWALS_PER_HOUR_PER_NODE,
 } from "#base/limits.ts";
@@ -28,13 +27,12 @@ export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
 /** The handlers of joining and renewing. */
 export type EnrolmentRoutes = Pick<ServiceHandlers<typeof MetaServer>, "joinNode" | "renewCertificate">;
 
-const EVERYWHERE = "";
-
 /** Makes the handlers. */
 export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
   const { authority, clock, log } = deps;
   const failures = new FailureGate(deps);
   const renewals = new RateLimiter(clock, { count: RENEWALS_PER_HOUR_PER_NODE, windowMs: 3_600_000 });
+  const oneByOne = inTurn();
   const tokens = authority === undefined ? undefined : new JoinTokens(authority.folder, clock);
   return {
     async joinNode(request, context) {
@@ -46,14 +44,18 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
         );
       }
       const { address } = context.peer;
-      failures.check(address);
       const { token, granted } = await failures.watch(address, async () => {
         const shown = parseJoinToken(request.token);
         return { token: shown, granted: await tokens.check(shown) };
       });
-      const order = await checkedOrder(request, granted, deps, authority);
-      await tokens.use(token);
-      const certificate = await authority.signNodeCertificate(order.publicKey, order.request);
+      const { order, certificate } = await oneByOne(async () => {
+        const checked = await checkedOrder(request, granted, deps, authority);
+        await tokens.use(token);
+        return {
+          order: checked,
+          certificate: await authority.signNodeCertificate(checked.publicKey, checked.request),
+        };
+      });
       log.warn("node_joined", {
         node: order.request.id,
         peer: address,
@@ -152,40 +154,46 @@ async function requireFreeId(
   }
 }
 
-/** Slows down whoever guesses tokens: by address, and everybody together. */
+/** Slows down whoever guesses tokens, by address: everybody else joins undisturbed. */
 class FailureGate {
-  readonly #perAddress: RateLimiter;
-  readonly #all: RateLimiter;
-  readonly #deps: NodeSpeakerDeps;
+  readonly #failures: RateLimiter;
+  readonly #log: NodeSpeakerDeps["log"];
 
   constructor(deps: NodeSpeakerDeps) {
-    const windowMs = 60_000;
-    this.#deps = deps;
-    this.#perAddress = new RateLimiter(deps.clock, { count: JOIN_FAILURES_PER_MINUTE_PER_ADDRESS, windowMs });
-    this.#all = new RateLimiter(deps.clock, { count: JOIN_FAILURES_PER_MINUTE, windowMs });
+    this.#log = deps.log;
+    this.#failures = new RateLimiter(deps.clock, {
+      count: JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
+      windowMs: 60_000,
+    });
   }
 
-  /** Throws RATE_LIMITED, before any token is looked at. */
-  check(address: string): void {
-    const waitMs = Math.max(this.#perAddress.waitMs(address), this.#all.waitMs(EVERYWHERE));
-    if (waitMs > 0) throw tooMany("too many join tokens were wrong", waitMs);
-  }
-
-  /** Counts what is refused. Counted before the work, so that many at once get no more attempts than one after another. */
+  /**
+   * Counts what is refused. Counted before the work, so that many at once get no more attempts than one after another. Throws
+   * RATE_LIMITED, before any token is looked at.
+   */
   async watch<T>(address: string, work: () => Promise<T>): Promise<T> {
-    this.#perAddress.take(address);
-    this.#all.take(EVERYWHERE);
+    const waitMs = this.#failures.take(address);
+    if (waitMs > 0) throw tooMany("too many join tokens were wrong", waitMs);
     try {
       const result = await work();
-      this.#perAddress.giveBack(address);
-      this.#all.giveBack(EVERYWHERE);
+      this.#failures.giveBack(address);
       return result;
     } catch (error) {
       const reason = isGroveError(error) ? error.code : "INTERNAL";
-      this.#deps.log.warn("join_refused", { peer: address, reason });
+      this.#log.warn("join_refused", { peer: address, reason });
       throw error;
     }
   }
+}
+
+/** Runs one work after another, so that two tokens never bring the same free id at once. */
+function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work, work);
+    last = next.catch(() => undefined);
+    return next;
+  };
 }
 
 function tooMany(what: string, waitMs: number): GroveError {

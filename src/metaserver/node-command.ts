@@ -5,8 +5,14 @@ import { Command, InvalidArgumentError } from "commander";
 import { openAuthority } from "#authority/authority.ts";
 import { JoinTokens } from "#authority/join-tokens.ts";
 import { systemClock } from "#base/clock.ts";
+import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import { CERTIFICATE_NAMES_MAX, JOIN_TOKEN_LIFETIME_MS, METASERVER_PORT } from "#base/limits.ts";
+import {
+  CERTIFICATE_NAMES_MAX,
+  JOIN_TOKEN_LIFETIME_MAX_MS,
+  JOIN_TOKEN_LIFETIME_MS,
+  METASERVER_PORT,
+} from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -156,10 +162,8 @@ function parseList(text: string): string[] {
 }
 
 function parseTtl(text: string): number {
-  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-  const ttlMs = Number(count) * (unitsMs[unit] ?? 0);
-  if (ttlMs > 0 && ttlMs <= 7 * 86_400_000) return ttlMs;
+  const ttlMs = parseDuration(text) ?? 0;
+  if (ttlMs > 0 && ttlMs <= JOIN_TOKEN_LIFETIME_MAX_MS) return ttlMs;
   throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
 }
 
