@@ -156,10 +156,10 @@ async function restored(here: Lab, name: string, id?: string): Promise<string> {
 test("everything acknowledged before a backup begins is in it, while others write, replace and remove", async (context) => {
   const here = await lab(context);
   const { storage, parentId } = here;
-  let isOver = false;
+  const over = new AbortController();
   const acknowledged: string[] = [];
   const load = (async () => {
-    for (let index = 0; !isOver; index++) {
+    for (let index = 0; !over.signal.aborted; index++) {
       await upload(storage, { parentId, name: `kept-${index}`, bytes: patterned(70_000, index) });
       acknowledged.push(`kept-${index}`);
       await upload(storage, { parentId, name: "turn", bytes: patterned(80_000, index) });
@@ -180,7 +180,7 @@ test("everything acknowledged before a backup begins is in it, while others writ
       assert.ok((await readAll(again, inodeAt(again, name).id)).equals(patterned(70_000, index)), name);
     }
   }
-  isOver = true;
+  over.abort();
   await load;
 });
 
