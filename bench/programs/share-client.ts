@@ -9,7 +9,7 @@ let channel: GrpcChannel | undefined;
 let files: Client<typeof FileServer>;
 let metadata: Record<string, string> = {};
 let sharing: Promise<number> | undefined;
-let isSharing = false;
+let stop = new AbortController();
 
 serveTasks(
   {
@@ -42,13 +42,13 @@ serveTasks(
     // Shares a folder and ends that, over and over, until told to stop.
     startSharing: (input) => {
       const { path, user, inodes } = input as { path: string; user: string; inodes: number };
-      isSharing = true;
-      sharing = shareOverAndOver(path, user, BigInt(inodes));
+      stop = new AbortController();
+      sharing = shareOverAndOver(path, user, { inodes: BigInt(inodes), until: stop.signal });
       return null;
     },
     // Answers how often it was shared; fails when it never was.
     stopSharing: async () => {
-      isSharing = false;
+      stop.abort();
       const times = (await sharing) ?? 0;
       if (times === 0) throw new Error("nothing was shared meanwhile");
       return times;
@@ -57,9 +57,13 @@ serveTasks(
   () => channel?.close(),
 );
 
-async function shareOverAndOver(path: string, user: string, inodes: bigint): Promise<number> {
+async function shareOverAndOver(
+  path: string,
+  user: string,
+  { inodes, until }: { inodes: bigint; until: AbortSignal },
+): Promise<number> {
   let times = 0;
-  while (isSharing) {
+  while (!until.aborted) {
     const { affectedInodes } = await files.share({ path, user }, { metadata });
     if (affectedInodes !== inodes) throw new Error(`${affectedInodes} inodes were shared`);
     await files.unshare({ path, user }, { metadata });

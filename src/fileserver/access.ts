@@ -4,11 +4,19 @@ import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { type Decision, decide, type Permission } from "#policy/decide.ts";
-import { type Inode, type Resolution, StaleAccessError, type Storage } from "#storage/storage.ts";
+import {
+  type Inode,
+  type Resolution,
+  type ShareStorage,
+  StaleAccessError,
+  type Storage,
+} from "#storage/storage.ts";
 
 /** What the policy step needs. */
 export interface AccessDeps {
-  readonly storage: Pick<Storage, "root" | "resolve" | "sharedPaths" | "sharedWith">;
+  readonly storage: Pick<Storage, "root" | "resolve"> & {
+    readonly shares: Pick<ShareStorage, "pathsOf" | "usersOf">;
+  };
   /** SVC_ADMIN_EMAIL (spec 5.5). */
   readonly adminUsername: string | undefined;
   /** Where the root of a user lives who has none here, if that is known (D19). */
@@ -72,7 +80,7 @@ export class Access {
    * same one lie in one shared subtree (D13). Only for callers who are not the owner.
    */
   sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
-    const paths = this.#deps.storage.sharedPaths(reached.owner, caller.username);
+    const paths = this.#deps.storage.shares.pathsOf(reached.owner, caller.username);
     const place = joinPath(reached.names);
     const depths = paths.filter((path) => covers(path, place)).map((path) => splitPath(path).length);
     return Math.min(reached.names.length, ...depths);
@@ -80,7 +88,7 @@ export class Access {
 
   /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
   sharesAnything(owner: string, username: string): boolean {
-    return this.#deps.storage.sharedPaths(owner, username).length > 0;
+    return this.#deps.storage.shares.pathsOf(owner, username).length > 0;
   }
 
   /**
@@ -93,10 +101,10 @@ export class Access {
     const now = storage.root(reached.owner);
     if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
     if (now === undefined) return false;
-    let shared = storage.sharedWith(reached.last.id);
+    let shared = storage.shares.usersOf(reached.last.id);
     // What was to be replaced may be gone meanwhile: then the place that it was in decides.
     if (permission === "write" && reached.last.parentId !== undefined) {
-      shared ??= storage.sharedWith(reached.last.parentId);
+      shared ??= storage.shares.usersOf(reached.last.parentId);
     }
     if (shared === undefined) return false;
     const target = { owner: reached.owner, shared };
@@ -111,7 +119,7 @@ export class Access {
     permission: Permission,
   ): void {
     const place = joinPath(names);
-    const paths = this.#deps.storage.sharedPaths(owner, caller.username);
+    const paths = this.#deps.storage.shares.pathsOf(owner, caller.username);
     const shared = paths.some((path) => covers(path, place)) ? [caller.username] : [];
     this.#require(decide(caller, permission, { owner, shared }, this.#deps.adminUsername));
   }

@@ -23,7 +23,7 @@ before(async () => {
   await owner.call.createFile({ path: "/private.txt", data: Buffer.from("p") });
   const { storage } = node.node;
   const resolution = storage.resolve(OWNER, ["docs"]);
-  await storage.share({
+  await storage.shares.grant({
     owner: OWNER,
     accessVersion: resolution.root.accessVersion,
     by: OWNER,

@@ -24,7 +24,7 @@ export interface ShareReply {
 
 /** What the operations are made from. */
 export interface ShareDeps {
-  readonly storage: Pick<Storage, "share" | "unshare">;
+  readonly storage: Pick<Storage, "shares">;
   readonly access: Access;
   readonly changes: Changes;
   readonly meter: OperationMeter;
@@ -33,6 +33,7 @@ export interface ShareDeps {
   readonly audit: AuditSink;
 }
 
+const VERB = { share: "grant", unshare: "revoke" } as const;
 const AUDITED = { share: "share.add", unshare: "share.remove" } as const;
 
 /** The operations on shares; for owners alone. Errors are those of D1. */
@@ -68,7 +69,7 @@ export class ShareOperations {
         const reached = access.reach(caller.identity, request.root, request.path, "delete");
         const inode = existing(reached);
         const done = await changes.run(caller, reached, undefined, (context) =>
-          storage[act]({ ...context, inodeId: inode.id, username }),
+          storage.shares[VERB[act]]({ ...context, inodeId: inode.id, username }),
         );
         return { reached, affectedInodes: done.affectedInodes };
       });

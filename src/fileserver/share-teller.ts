@@ -18,7 +18,7 @@ import { reasonOf } from "./refusal-reason.ts";
 export interface ShareTellerDeps {
   readonly client: Pick<Client<typeof MetaServer>, "rootShare" | "rootUnshare">;
   readonly fsId: string;
-  readonly storage: Pick<Storage, "root" | "roots" | "shares" | "sharesOf" | "onSharesChanged">;
+  readonly storage: Pick<Storage, "root" | "roots" | "shares">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -60,7 +60,7 @@ export class ShareTeller {
 
   constructor(deps: ShareTellerDeps) {
     this.#deps = deps;
-    deps.storage.onSharesChanged((owners) => {
+    deps.storage.shares.onChange((owners) => {
       for (const owner of owners) this.#changed.add(owner);
       if (this.#isReached) this.tell();
     });
@@ -133,7 +133,7 @@ export class ShareTeller {
 
   /** All roots with their grants, as of now. */
   #list(): RootList {
-    const shares = this.#deps.storage.shares();
+    const shares = this.#deps.storage.shares.all();
     const told = new Map<string, Map<string, SharedPath>>();
     const toFollow: string[] = [];
     let bytes = 0;
@@ -179,7 +179,7 @@ export class ShareTeller {
     const { storage } = this.#deps;
     const root = storage.root(owner);
     if (root === undefined) return true;
-    const wanted = tellable(storage.sharesOf(owner));
+    const wanted = tellable(storage.shares.ofRoot(owner));
     const told = this.#told.get(owner) ?? new Map<string, SharedPath>();
     for (const [key, grant] of told) {
       if (wanted.has(key)) continue;

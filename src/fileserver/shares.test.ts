@@ -214,11 +214,13 @@ test("who is not let in costs the same look at their own shares, whatever is the
   const watched: AccessDeps["storage"] = {
     root: (name) => (looks.push(`root ${name}`), storage.root(name)),
     resolve: (name, names) => (looks.push(`resolve ${name}`), storage.resolve(name, names)),
-    sharedWith: (id) => (looks.push(`sharedWith ${id}`), storage.sharedWith(id)),
-    sharedPaths(name, username) {
-      const paths = storage.sharedPaths(name, username);
-      looks.push(`sharedPaths ${paths.length}`);
-      return paths;
+    shares: {
+      usersOf: (id) => (looks.push(`usersOf ${id}`), storage.shares.usersOf(id)),
+      pathsOf(name, username) {
+        const paths = storage.shares.pathsOf(name, username);
+        looks.push(`pathsOf ${paths.length}`);
+        return paths;
+      },
     },
   };
   const access = new Access({ storage: watched, adminUsername: undefined, homeAddressOf: () => undefined });
@@ -241,14 +243,13 @@ test("who is not let in costs the same look at their own shares, whatever is the
     ] as const) {
       assert.equal(
         work(stranger.email, root, path, permission),
-        "sharedPaths 0",
+        "pathsOf 0",
         `${permission} ${root} ${path}`,
       );
     }
     // Deleting is the owner's alone, so that whether it is shared makes no difference either.
     const paths =
       permission === "delete" ? ["/private/f", "/none", "/docs", "/docs/none"] : ["/private/f", "/none"];
-    for (const path of paths)
-      assert.equal(work(sharee.email, owner.email, path, permission), "sharedPaths 1");
+    for (const path of paths) assert.equal(work(sharee.email, owner.email, path, permission), "pathsOf 1");
   }
 });

@@ -6,6 +6,7 @@ import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { BACKUP_LEASE_FILE } from "./backup-layout.ts";
+import { toChange, wholeMs } from "./change-values.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
 import { type CopyOrder, CopyRunner } from "./copy-runner.ts";
@@ -19,7 +20,7 @@ import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
 import { readScrubRecord, Scrub } from "./scrub.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
-import { ShareReader } from "./share-reader.ts";
+import { LocalShares } from "./share-store.ts";
 import { LockProbe } from "./shared-lock.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { storageFailed } from "./sqlite-errors.ts";
@@ -35,8 +36,6 @@ import type {
   Removal,
   Resolution,
   RootRecord,
-  SharedPath,
-  Sharing,
   Storage,
   StorageFacts,
   UploadSink,
@@ -46,7 +45,7 @@ import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } 
 import { UploadBudget } from "./upload-budget.ts";
 import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "./upload-sink.ts";
 import type { ResumableSink, StagingChange, StoredUpload } from "./upload-store.ts";
-import type { ChangeReply, NewContent } from "./write-commands.ts";
+import type { NewContent } from "./write-commands.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /** What LocalStorage is made of. */
@@ -64,12 +63,12 @@ export interface LocalStorageDeps {
 export class LocalStorage implements Storage {
   readonly dataId: string;
   readonly uploads: LocalUploads;
+  readonly shares: LocalShares;
   readonly #data: DataDirectory;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #queue: WriteQueue;
   readonly #reader: SnapshotReader;
-  readonly #shareReader: ShareReader;
   readonly #store: ChunkStore;
   readonly #files: OpenChunkFiles;
   readonly #garbage: GarbageCollector;
@@ -82,7 +81,6 @@ export class LocalStorage implements Storage {
   readonly #lease: LockProbe;
   readonly #budget = new UploadBudget();
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
-  readonly #sharesCallbacks: ((owners: readonly string[]) => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(deps: LocalStorageDeps) {
@@ -93,15 +91,11 @@ export class LocalStorage implements Storage {
     this.#logger = logger;
     const failed = (reason: string): void => this.#queue.fail(reason);
     this.#reader = new SnapshotReader(data.databasePath, (error) => failed(errorText(error)));
-    this.#shareReader = new ShareReader(this.#reader.tables);
     this.#queue = new WriteQueue(
       { databasePath: data.databasePath, slackPath, slackBytes },
       {
         committed: () => this.#reader.renew(),
-        sharesChanged: (owners) => {
-          this.#shareReader.forget(owners);
-          for (const callback of this.#sharesCallbacks) callback(owners);
-        },
+        sharesChanged: (owners) => this.shares.changed(owners),
         garbage: () => this.#garbage.wake(),
         failed: (reason) => this.#tellFailure(reason),
       },
@@ -115,6 +109,7 @@ export class LocalStorage implements Storage {
     const common = { reader: this.#reader, files: this.#files, pins };
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger, lease: this.#lease });
     const nowMs = (): number => this.#nowMs();
+    this.shares = new LocalShares({ tables: this.#reader.tables, queue, nowMs });
     this.#damage = new DamageReports({ queue, nowMs });
     this.#damaged = new DamageReader(this.#reader.tables);
     this.#content = {
@@ -204,26 +199,6 @@ export class LocalStorage implements Storage {
 
   list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
     return this.#open().list(directoryId, page);
-  }
-
-  sharedPaths(owner: string, username: string): readonly string[] {
-    return this.#shareReader.sharedPaths(owner, username);
-  }
-
-  sharedWith(inodeId: InodeId): readonly string[] | undefined {
-    return this.#shareReader.sharedWith(inodeId);
-  }
-
-  sharesOf(owner: string): readonly SharedPath[] {
-    return this.#shareReader.sharesOf(owner);
-  }
-
-  shares(): ReadonlyMap<string, readonly SharedPath[]> {
-    return this.#shareReader.shares();
-  }
-
-  onSharesChanged(callback: (owners: readonly string[]) => void): void {
-    this.#sharesCallbacks.push(callback);
   }
 
   openFile(fileId: InodeId): FileContent {
@@ -382,16 +357,6 @@ export class LocalStorage implements Storage {
     return this.#open().oldestTrash(owner, beforeMs, limit);
   }
 
-  share(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing> {
-    const { inodeId, username } = change;
-    return this.#queue.submit({ op: "share", ...this.#fields(change), inodeId, username });
-  }
-
-  unshare(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing> {
-    const { inodeId, username } = change;
-    return this.#queue.submit({ op: "unshare", ...this.#fields(change), inodeId, username });
-  }
-
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -430,21 +395,4 @@ export class LocalStorage implements Storage {
     this.#logger.error("storage.failed", { reason });
     for (const callback of this.#failureCallbacks) callback(reason);
   }
-}
-
-/** Times are stored in whole milliseconds. Throws BAD_ARGUMENT for what is no time. */
-function wholeMs(timeMs: number): number {
-  const whole = Math.trunc(timeMs);
-  if (!Number.isSafeInteger(whole))
-    throw new GroveError("BAD_ARGUMENT", "a time is a number of milliseconds");
-  return whole;
-}
-
-function toChange(context: ChangeContext, { inode, usage, usedDeltaBytes }: ChangeReply): Change {
-  const { parentId, createdBy, ...rest } = inode;
-  return {
-    inode: { ...rest, parentId: parentId ?? undefined, createdBy: createdBy ?? context.owner },
-    usage,
-    usedDeltaBytes,
-  };
 }

@@ -34,9 +34,9 @@ async function file(storage: Storage, ...names: string[]): Promise<InodeId> {
 }
 
 const share = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
-  storage.share({ ...BY, inodeId, username });
+  storage.shares.grant({ ...BY, inodeId, username });
 const unshare = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
-  storage.unshare({ ...BY, inodeId, username });
+  storage.shares.revoke({ ...BY, inodeId, username });
 const sharedAt = (storage: Storage, ...names: string[]): readonly string[] =>
   storage.resolve(OWNER, names).shared;
 const version = (storage: Storage): number => storage.root(OWNER)?.accessVersion ?? 0;
@@ -53,14 +53,14 @@ test("a share covers the directory and all below it, new entries too, and counts
   await file(storage, "docs", "deep", "later");
   for (const names of [["docs"], ["docs", "deep"], ["docs", "deep", "a"], ["docs", "deep", "later"]]) {
     assert.deepEqual(sharedAt(storage, ...names), [BOB], names.join("/"));
-    assert.deepEqual(storage.sharedWith(inodeAt(storage, ...names).id), [BOB]);
+    assert.deepEqual(storage.shares.usersOf(inodeAt(storage, ...names).id), [BOB]);
   }
   assert.deepEqual(sharedAt(storage, "other"), []);
   assert.deepEqual(sharedAt(storage), []);
-  assert.deepEqual(storage.sharedPaths(OWNER, BOB), ["/docs"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/docs"]);
   assert.equal((await unshare(storage, docs)).affectedInodes, 4);
   assert.deepEqual(sharedAt(storage, "docs", "deep", "a"), []);
-  assert.deepEqual(storage.sharedPaths(OWNER, BOB), []);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
 });
 
 test("a file and the root itself can be shared; the owner cannot be, nor shut out", async (t) => {
@@ -70,7 +70,7 @@ test("a file and the root itself can be shared; the owner cannot be, nor shut ou
   assert.deepEqual(sharedAt(storage, "a"), [BOB]);
   assert.equal((await share(storage, rootDirectoryId, CAROL)).affectedInodes, 2);
   assert.deepEqual(sharedAt(storage, "a"), [BOB, CAROL]);
-  assert.deepEqual(storage.sharesOf(OWNER), [
+  assert.deepEqual(storage.shares.ofRoot(OWNER), [
     { path: "/", username: CAROL },
     { path: "/a", username: BOB },
   ]);
@@ -100,7 +100,7 @@ test("the end of a share ends grants of that user below it too, and of nobody el
   }
   await share(storage, inodeAt(storage, "a", "x").id, CAROL);
   assert.equal((await unshare(storage, a)).affectedInodes, 3, "x with y, and z");
-  assert.deepEqual(storage.sharesOf(OWNER), [
+  assert.deepEqual(storage.shares.ofRoot(OWNER), [
     { path: "/a b", username: BOB },
     { path: "/a/x", username: CAROL },
   ]);
@@ -136,12 +136,12 @@ test("what moves loses what it inherited and keeps its own grants, wherever they
   assert.ok(version(storage) > before);
   assert.deepEqual(sharedAt(storage, "x"), []);
   assert.deepEqual(sharedAt(storage, "x", "own"), [CAROL]);
-  assert.deepEqual(storage.sharedPaths(OWNER, CAROL), ["/x/own"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL), ["/x/own"]);
   // A rename in place moves the paths of grants as well, which the MetaServer must hear of.
   const between = version(storage);
   await storage.rename({ ...BY, inodeId: moved, parentId: rootDirectoryId, name: "y", onConflict: "fail" });
   assert.ok(version(storage) > between);
-  assert.deepEqual(storage.sharedPaths(OWNER, CAROL), ["/y/own"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL), ["/y/own"]);
 });
 
 test("a move within one share overtakes nobody; one out of it makes checks made before stale", async (t) => {
@@ -161,7 +161,7 @@ test("a move within one share overtakes nobody; one out of it makes checks made 
 test("a removal takes the grants along, also of what lies below, and also in the transaction of the share", async (t) => {
   const { storage } = await freshStorage(t);
   const told: string[] = [];
-  storage.onSharesChanged((owners) => told.push(...owners));
+  storage.shares.onChange((owners) => told.push(...owners));
   const a = await directory(storage, "a");
   const inner = await file(storage, "a", "inner");
   const empty = await directory(storage, "empty");
@@ -171,8 +171,8 @@ test("a removal takes the grants along, also of what lies below, and also in the
     storage.remove({ ...BY, inodeId: a, recursive: true }),
     storage.remove({ ...BY, inodeId: empty, recursive: false }),
   ]);
-  assert.deepEqual(storage.sharesOf(OWNER), []);
-  assert.equal(storage.sharedWith(inner), undefined);
+  assert.deepEqual(storage.shares.ofRoot(OWNER), []);
+  assert.equal(storage.shares.usersOf(inner), undefined);
   assert.ok(told.length > 0 && told.every((owner) => owner === OWNER));
 });
 
@@ -211,7 +211,7 @@ test("shares outlive a restart", async (t) => {
   await first.close();
   const again = await openTestStorage(path);
   assert.deepEqual(sharedAt(again, "docs"), [BOB]);
-  assert.deepEqual([...again.shares()], [[OWNER, [{ path: "/docs", username: BOB }]]]);
+  assert.deepEqual([...again.shares.all()], [[OWNER, [{ path: "/docs", username: BOB }]]]);
   await again.close();
   assertSound(path);
 });

@@ -212,6 +212,36 @@ export interface StorageFacts {
   readonly stagingBytes: number;
 }
 
+/** Who is let in where besides the owners (spec 4.5, T24). Reads are answered like those of Storage. */
+export interface ShareStorage {
+  /**
+   * Paths in a root at which grants let a user in, at most GRANTS_PER_ROOT. What this costs tells nothing of the root: it depends on the
+   * user's own grants alone, whether or not there is such a root (D1).
+   */
+  pathsOf(owner: string, username: string): readonly string[];
+  /** Users who reach an inode by a grant on it or above it; undefined for what cannot be reached (any more). */
+  usersOf(inodeId: InodeId): readonly string[] | undefined;
+  /** All grants of a root by path and user. */
+  ofRoot(owner: string): readonly SharedPath[];
+  /** All grants by owner, for the registration of this node. */
+  all(): ReadonlyMap<string, readonly SharedPath[]>;
+  /** Calls back when grants of a root, or the paths at which they hang, may have changed; reads then see the new state. */
+  onChange(callback: (owners: readonly string[]) => void): void;
+  /**
+   * Lets a user reach an inode and everything below it, now and later; takes the same time at any size (T24). Throws SHARE_LIMIT, and
+   * BAD_ARGUMENT for the owner.
+   */
+  grant(change: GrantChange): Promise<Sharing>;
+  /** Ends that for the inode and everything below it. Throws SHARED_ABOVE while a grant above it holds. Works on a full disk. */
+  revoke(change: GrantChange): Promise<Sharing>;
+}
+
+/** A grant to be made or ended. */
+export interface GrantChange extends ChangeContext {
+  readonly inodeId: InodeId;
+  readonly username: string;
+}
+
 /**
  * Files, directories and their sizes. It knows no quota and no permission. All times are wall milliseconds, all sizes bytes. Errors are
  * GroveErrors: NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT, and STORAGE_FAILED
@@ -243,19 +273,6 @@ export interface Storage extends TrashStorage {
   resolve(owner: string, names: readonly string[]): Resolution;
   /** One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token. */
   list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage;
-  /**
-   * Paths in a root at which grants let a user in, at most GRANTS_PER_ROOT. What this costs tells nothing of the root: it depends on the
-   * user's own grants alone, whether or not there is such a root (D1).
-   */
-  sharedPaths(owner: string, username: string): readonly string[];
-  /** Users who reach an inode by a grant on it or above it; undefined when it is gone. */
-  sharedWith(inodeId: InodeId): readonly string[] | undefined;
-  /** All grants of a root by path and user. */
-  sharesOf(owner: string): readonly SharedPath[];
-  /** All grants by owner, for the registration of this node. */
-  shares(): ReadonlyMap<string, readonly SharedPath[]>;
-  /** Calls back when grants of a root, or the paths at which they hang, may have changed; reads then see the new state. */
-  onSharesChanged(callback: (owners: readonly string[]) => void): void;
   /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
   openFile(fileId: InodeId): FileContent;
 
@@ -268,6 +285,7 @@ export interface Storage extends TrashStorage {
   ): Promise<Change>;
   /** Uploads that outlive their streams and restarts. */
   readonly uploads: UploadStore;
+  readonly shares: ShareStorage;
   /** Opens a sink for content whose size may be known (then chunk files are laid out for it). */
   beginUpload(upload: { owner: string; sizeBytes: number | undefined }): UploadSink;
   /** Rewrites a range by copy, growing the file if the range ends behind it; a hole before offset reads as zeros. */
@@ -302,14 +320,6 @@ export interface Storage extends TrashStorage {
   copy(order: CopyOrder): Promise<Change>;
   /** Removes for good. NOT_EMPTY unless recursive; the root directory itself is BAD_ARGUMENT. */
   remove(change: ChangeContext & { inodeId: InodeId; recursive: boolean }): Promise<Removal>;
-
-  /**
-   * Lets a user reach an inode and everything below it, now and later; takes the same time at any size (T24). Throws SHARE_LIMIT, and
-   * BAD_ARGUMENT for the owner.
-   */
-  share(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing>;
-  /** Ends that for the inode and everything below it. Throws SHARED_ABOVE while a grant above it holds. Works on a full disk. */
-  unshare(change: ChangeContext & { inodeId: InodeId; username: string }): Promise<Sharing>;
 
   /** Waits for running changes, checkpoints and closes. Later calls throw STORAGE_FAILED. */
   close(): Promise<void>;

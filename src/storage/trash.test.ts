@@ -62,7 +62,7 @@ test("a folder goes into the trash as one item: out of reach, out of the sizes a
   assert.deepEqual(storage.resolve(OWNER, ["docs", "deep"]).missing, ["docs", "deep"]);
   for (const { id } of [file, large.inode]) {
     assert.throws(() => storage.openFile(id), refusal("NO_SUCH_PATH"));
-    assert.equal(storage.sharedWith(id), undefined);
+    assert.equal(storage.shares.usersOf(id), undefined);
   }
   assert.throws(
     () => storage.list(deep.id, { limit: 10, pageToken: "", sort: "name" }),
@@ -288,9 +288,15 @@ test("shares in a trashed folder are taken back, remembered, and told on restore
   const file = await touch(storage, deep.id, "a.txt");
   const elsewhere = await mkdir(storage, directoryId, "elsewhere");
   for (const { id } of [docs, file, elsewhere]) {
-    await storage.share({ owner: OWNER, by: OWNER, accessVersion: undefined, inodeId: id, username: SHAREE });
+    await storage.shares.grant({
+      owner: OWNER,
+      by: OWNER,
+      accessVersion: undefined,
+      inodeId: id,
+      username: SHAREE,
+    });
   }
-  assert.deepEqual(storage.sharedWith(file.id), [SHAREE]);
+  assert.deepEqual(storage.shares.usersOf(file.id), [SHAREE]);
   const before = storage.root(OWNER)?.accessVersion ?? 0;
   const { item } = await trash(storage, docs.id);
   const told = [

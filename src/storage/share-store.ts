@@ -1,12 +1,16 @@
-// Reads of grants on the main thread, without a look at what they are about: what a user may reach, and what a root shares.
+// Grants on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
 import { GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
-import type { InodeId, SharedPath } from "./storage.ts";
+import type { GrantChange, InodeId, SharedPath, ShareStorage, Sharing } from "./storage.ts";
+import type { WriteQueue } from "./write-queue.ts";
 
-/** Owner of the statements that read grants by user and by root. */
-export class ShareReader {
+/** See ShareStorage. */
+export class LocalShares implements ShareStorage {
+  readonly #queue: WriteQueue;
+  readonly #nowMs: () => number;
+  readonly #callbacks: ((owners: readonly string[]) => void)[] = [];
   readonly #tables: SnapshotTables;
   readonly #pathsOfUser: ReturnType<SnapshotTables["prepare"]>;
   readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
@@ -21,7 +25,10 @@ export class ShareReader {
   readonly #place: ReturnType<SnapshotTables["prepare"]>;
   readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
 
-  constructor(tables: SnapshotTables) {
+  constructor(deps: { tables: SnapshotTables; queue: WriteQueue; nowMs: () => number }) {
+    const { tables } = deps;
+    this.#queue = deps.queue;
+    this.#nowMs = deps.nowMs;
     this.#tables = tables;
     this.#place = tables.prepare("SELECT parent_id, name, flags FROM inode WHERE id = ?");
     this.#atInode = tables.prepare("SELECT username FROM share_grant WHERE inode_id = ?");
@@ -36,8 +43,8 @@ export class ShareReader {
     );
   }
 
-  /** See Storage.sharedPaths. Remembered, so that many shares with one user do not make each of that user's calls slow. */
-  sharedPaths(owner: string, username: string): readonly string[] {
+  /** Remembered, so that many shares with one user do not make each of that user's calls slow. */
+  pathsOf(owner: string, username: string): readonly string[] {
     const known = this.#known.get(owner)?.get(username);
     if (known !== undefined) return known;
     const paths = this.#tables.read(() =>
@@ -52,9 +59,26 @@ export class ShareReader {
     return paths;
   }
 
-  /** Grants of these owners may have changed. */
-  forget(owners: readonly string[]): void {
+  onChange(callback: (owners: readonly string[]) => void): void {
+    this.#callbacks.push(callback);
+  }
+
+  grant(change: GrantChange): Promise<Sharing> {
+    return this.#queue.submit({ op: "share", ...this.#command(change) });
+  }
+
+  revoke(change: GrantChange): Promise<Sharing> {
+    return this.#queue.submit({ op: "unshare", ...this.#command(change) });
+  }
+
+  /** Told by the writer that grants of these owners may have changed. */
+  changed(owners: readonly string[]): void {
     for (const owner of owners) this.#known.delete(owner);
+    for (const callback of this.#callbacks) callback(owners);
+  }
+
+  #command({ owner, accessVersion, by, inodeId, username }: GrantChange): GrantChange & { nowMs: number } {
+    return { owner, accessVersion, by, inodeId, username, nowMs: this.#nowMs() };
   }
 
   #forgetAll(): void {
@@ -62,8 +86,7 @@ export class ShareReader {
     this.#knownCount = 0;
   }
 
-  /** See Storage.sharedWith. */
-  sharedWith(id: InodeId): string[] | undefined {
+  usersOf(id: InodeId): string[] | undefined {
     return this.#tables.read(() => {
       const users = new Set<string>();
       let at = id;
@@ -82,8 +105,7 @@ export class ShareReader {
     });
   }
 
-  /** See Storage.sharesOf. */
-  sharesOf(owner: string): SharedPath[] {
+  ofRoot(owner: string): SharedPath[] {
     return this.#tables.read(() =>
       (this.#ofRoot.all(owner) as unknown as [string, string][]).map(([path, username]) => ({
         path,
@@ -92,8 +114,7 @@ export class ShareReader {
     );
   }
 
-  /** See Storage.shares. */
-  shares(): Map<string, SharedPath[]> {
+  all(): Map<string, SharedPath[]> {
     return this.#tables.read(() => {
       const byOwner = new Map<string, SharedPath[]>();
       for (const [owner, path, username] of this.#all.all() as unknown as [string, string, string][]) {
