@@ -121,6 +121,25 @@ for (const copies of [false, true]) {
   });
 }
 
+test("what the MetaServer was told of shares after a backup counts as older than what is restored (F-03)", async (context) => {
+  const here = await lab(context);
+  const { inode } = await here.storage.createDirectory({
+    ...BY_OWNER,
+    parentId: here.parentId,
+    name: "docs",
+  });
+  const grant = { owner: OWNER, by: OWNER, accessVersion: undefined, inodeId: inode.id };
+  await here.storage.shares.grant({ ...grant, username: "bob@example.com" });
+  await make(here);
+  await here.storage.shares.revoke({ ...grant, username: "bob@example.com" });
+  await here.storage.shares.grant({ ...grant, username: "carol@example.com" });
+  const target = join(here.folder, "..", "restored");
+  await restore(here, target);
+  const again = await served(context, target);
+  assert.deepEqual(again.shares.ofRoot(OWNER), [{ path: "/docs", username: "bob@example.com" }]);
+  assert.ok((again.root(OWNER)?.accessVersion ?? 0) > (here.storage.root(OWNER)?.accessVersion ?? 0));
+});
+
 test("a second backup brings only what is new, each is whole without the other, and a prune takes what only the old ones need", async (context) => {
   const here = await lab(context);
   const first = await make(here);
