@@ -197,10 +197,6 @@ async function startStatus(
   const { address, directory, certificates, log } = parts;
   const port = address.port - METRICS_PORT_OFFSET;
   if (flags.metrics === "off" || (flags.metrics === undefined && port < 1)) return undefined;
-  let isServing = true;
-  void directory.failed.then(() => {
-    isServing = false;
-  });
   const place =
     flags.metrics === undefined
       ? { host: address.host, port }
@@ -211,7 +207,6 @@ async function startStatus(
     directory,
     certDaysLeft: () => certificates.keeper?.daysLeft ?? null,
     authorityEndsWallMs: certificates.authority?.notAfterWallMs,
-    isServing: () => isServing,
     clock: systemClock,
     log,
   };

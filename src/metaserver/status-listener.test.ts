@@ -11,19 +11,17 @@ import { startStatusListener } from "./status-listener.ts";
 
 const DAY_MS = 86_400_000;
 
-test("/metrics has cert_days_left, the authority's days and the nodes by version; /ready follows the store", async (t) => {
+test("/metrics has cert_days_left, the authority's days and the nodes by version", async (t) => {
   const server = await startForTest(t);
   const client = createClient(MetaServer, server.channel());
   await client.registerFileServer(nodeMessage("a", { version: "0.1.0" }));
   await client.registerFileServer(nodeMessage("b", { version: "0.2.0" }));
   const clock = new ManualClock();
-  let isServing = true;
   const listener = await startStatusListener(
     {
       directory: server.directory,
       certDaysLeft: () => 60,
       authorityEndsWallMs: clock.wallMs() + 10 * DAY_MS,
-      isServing: () => isServing,
       clock,
       log: silentLogger,
     },
@@ -44,6 +42,7 @@ test("/metrics has cert_days_left, the authority's days and the nodes by version
       uptime_seconds: 5,
       cert_days_left: 60,
       authority_days_left: 9,
+      store_available: true,
       nodes_known: 2,
       nodes_live: 2,
       node_versions: { "0.1.0": 1, "0.2.0": 1 },
@@ -51,8 +50,6 @@ test("/metrics has cert_days_left, the authority's days and the nodes by version
   ]);
   assert.deepEqual(await get("/health"), [200, { status: "ok" }]);
   assert.deepEqual(await get("/ready?x"), [200, { ready: true, reasons: [] }]);
-  isServing = false;
-  assert.equal((await get("/ready"))[0], 503);
   assert.equal((await get("/metrics", "POST"))[0], 405);
   assert.equal((await get("/x"))[0], 404);
 });

@@ -6,19 +6,17 @@ import { METRICS_CONNECTIONS_MAX, METRICS_REQUEST_TIMEOUT_MS } from "#base/limit
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
-import type { Directory } from "#directory/directory.ts";
+import type { Directory, StoreState } from "#directory/directory.ts";
 
 const DAY_MS = 86_400_000;
 
 /** What the listener shows. */
 export interface StatusListenerDeps {
-  readonly directory: Pick<Directory, "nodes">;
+  readonly directory: Pick<Directory, "nodes" | "watch">;
   /** Whole days until the server's certificate ends; null without TLS. */
   readonly certDaysLeft: () => number | null;
   /** End of the authority's own certificate; undefined without -ca_dir. */
   readonly authorityEndsWallMs: number | undefined;
-  /** True while the metadata store works. */
-  readonly isServing: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -35,8 +33,12 @@ export async function startStatusListener(
   address: HostPort,
 ): Promise<StatusListener> {
   const startedMs = deps.clock.steadyMs();
+  let store: StoreState = { available: true };
+  const unwatch = deps.directory.watch((state) => {
+    store = state;
+  });
   const server = createServer({ requestTimeout: METRICS_REQUEST_TIMEOUT_MS }, (request, response) => {
-    answer(deps, startedMs, request, response).catch((error: unknown) => {
+    answer(deps, { startedMs, store }, request, response).catch((error: unknown) => {
       deps.log.warn("metrics_failed", { error: errorText(error) });
       if (!response.headersSent) send(response, 503, { error: "the metadata store does not answer" });
       else response.destroy();
@@ -52,6 +54,7 @@ export async function startStatusListener(
     },
     close: () =>
       new Promise((resolve) => {
+        unwatch();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -60,7 +63,7 @@ export async function startStatusListener(
 
 async function answer(
   deps: StatusListenerDeps,
-  startedMs: number,
+  state: { readonly startedMs: number; readonly store: StoreState },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -72,20 +75,22 @@ async function answer(
     case "/health":
       return send(response, 200, { status: "ok" });
     case "/ready": {
-      const reasons = deps.isServing() ? [] : ["the metadata store does not answer"];
+      const reasons = state.store.available ? [] : [state.store.reason];
       return send(response, reasons.length === 0 ? 200 : 503, { ready: reasons.length === 0, reasons });
     }
     case "/metrics": {
-      const nodes = await deps.directory.nodes();
+      // Without a store there is still a certificate to watch.
+      const nodes = state.store.available ? await deps.directory.nodes().catch(() => undefined) : undefined;
       const { authorityEndsWallMs: endsMs, clock } = deps;
       return send(response, 200, {
         version: VERSION,
-        uptime_seconds: Math.floor((clock.steadyMs() - startedMs) / 1_000),
+        uptime_seconds: Math.floor((clock.steadyMs() - state.startedMs) / 1_000),
         cert_days_left: deps.certDaysLeft(),
         authority_days_left: endsMs === undefined ? null : Math.floor((endsMs - clock.wallMs()) / DAY_MS),
-        nodes_known: nodes.length,
-        nodes_live: nodes.filter(({ live }) => live).length,
-        node_versions: countsOf(nodes.map(({ softwareVersion }) => softwareVersion)),
+        store_available: nodes !== undefined,
+        nodes_known: nodes?.length ?? null,
+        nodes_live: nodes?.filter(({ live }) => live).length ?? null,
+        node_versions: nodes === undefined ? null : countsOf(nodes.map((node) => node.softwareVersion)),
       });
     }
     default:
