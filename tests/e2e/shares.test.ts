@@ -2,68 +2,17 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Dice } from "./busy-folder.ts";
-import { type Ended, grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { startPeople } from "./people.ts";
 
 const BIG_BYTES = 60_000_000;
-
-/** One user's command line. */
-class Person {
-  readonly email: string;
-  readonly #env: Readonly<Record<string, string>>;
-
-  constructor(folder: string, name: string) {
-    this.email = `${name}@example.com`;
-    this.#env = { GROVE_CONFIG_DIR: join(folder, name) };
-  }
-
-  grove(...words: string[]): Promise<Ended> {
-    return grove(words, { env: this.#env });
-  }
-
-  start(...words: string[]): Program {
-    return startGrove(words, { env: this.#env });
-  }
-
-  async ok(...words: string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.grove(...words);
-    assert.equal(code, 0, `${words.join(" ")}: ${stderr}`);
-    return stdout;
-  }
-
-  /** A command that must be refused with this exit code; answers what it said. */
-  async refused(code: number, ...words: string[]): Promise<string> {
-    const ended = await this.grove(...words);
-    assert.equal(ended.code, code, `${words.join(" ")}: ${ended.stdout}${ended.stderr}`);
-    return ended.stderr;
-  }
-}
-
-/** A cluster of two nodes in mock mode, and alice and bob signed in, each with a root on another node. */
-async function twoPeople(
-  t: TestContext,
-): Promise<{ alice: Person; bob: Person; carol: Person; folder: string }> {
-  const folder = await scratchFolder(t);
-  const data = join(folder, "cluster");
-  const up = startGrove(["up", "-data", data, "-nodes", "2", "-mock", "-reserve", "1MiB"]);
-  t.after(() => stopProgram(up));
-  await up.says(/Next, in another terminal/);
-  const people = ["alice", "bob", "carol"].map((name) => new Person(folder, name));
-  for (const person of people) {
-    await person.ok("login", "--cluster", join(data, "cluster.json"), "--mock", person.email);
-    await person.ok("ls");
-  }
-  const [alice, bob, carol] = people;
-  assert.ok(alice !== undefined && bob !== undefined && carol !== undefined);
-  return { alice, bob, carol, folder };
-}
 
 test("two users share a folder across nodes, until one of them ends it in the middle of a download", {
   timeout: 240_000,
 }, async (t) => {
-  const { alice, bob, carol, folder } = await twoPeople(t);
+  const { alice, bob, carol, folder } = await startPeople(t);
   const local = (name: string): string => join(folder, name);
   const content = new Dice("shares").bytes(BIG_BYTES);
   await writeFile(local("big"), content);
