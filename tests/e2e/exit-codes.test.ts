@@ -72,7 +72,7 @@ test("what people type ends with the exit code of its outcome and says what to d
     [3, alice, ["cat", "/none"], /\/none: no such file or directory\. /],
     [3, alice, ["put", join(scratch, "none")], /there is no such file or folder on this machine\. /],
     [4, alice, ["ls", "bob@example.com:/"], /nothing here that you may see\. /],
-    [4, alice, ["rm", "--permanent", "--yes", "bob@example.com:/x"], /bob@example\.com:\/x: .*\. [A-Z]/],
+    [4, alice, ["rm", "--permanent", "--yes", "bob@example.com:/x"], /bob@example\.com:\/x: .*\. ['A-Z]/],
     [5, bob, ["put", file], /The quota of bob@example\.com is 9 B.*\. Delete/],
     [5, bob, ["put", "-r", join(scratch, "plain")], /The quota of bob@example\.com is 9 B.*1 failed/s],
     [6, carol, ["put", file], /cannot write 10 bytes \(usable free space: 0 bytes, .* reserved/],
