@@ -1,6 +1,6 @@
 // The node's side of the control plane against a scripted MetaServer on a real connection.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -201,4 +201,30 @@ test("a node that stops says that it drains (D19)", async () => {
   await node.stop();
   node = undefined;
   assert.equal(script.heartbeats.at(-1)?.draining, true);
+});
+
+test("a MetaServer that answers as another cluster is not believed: the data folder stays where it is, and /ready says why (D19)", async () => {
+  node = await startNode();
+  await node.stop();
+  script.clusterId = "cluster-2";
+  node = await startNode();
+  await until(() => script.registrations.length >= 2);
+  const ready = async (): Promise<{ ready: boolean; reasons: string[] }> =>
+    (await (await fetch(`http://127.0.0.1:${node?.node.metricsPort}/ready`)).json()) as {
+      ready: boolean;
+      reasons: string[];
+    };
+  assert.match((await ready()).reasons.join(), /CLUSTER_MISMATCH.*cluster-1.*cluster-2/);
+  assert.equal(script.heartbeats.filter(({ epoch }) => epoch > 1n).length, 0);
+  assert.equal((await readFile(join(dataFolder, "cluster_id"), "utf8")).trim(), "cluster-1");
+  script.clusterId = "cluster-1";
+  await until(() => script.heartbeats.length > 0 && script.heartbeats.at(-1)?.epoch !== 1n);
+  assert.deepEqual(await ready(), { ready: true, reasons: [] });
+});
+
+test("heartbeats say which process they are of, so that only it may change its key (D19)", async () => {
+  node = await startNode();
+  await until(() => script.heartbeats.length > 0);
+  assert.equal(script.heartbeats[0]?.instanceId, script.registrations[0]?.instanceId);
+  assert.notEqual(script.heartbeats[0]?.instanceId, "");
 });

@@ -228,3 +228,93 @@ test(
 test("a server made without TLS cannot be given certificates", () => {
   assert.throws(() => new GrpcServer().updateTls(serverOne), TypeError);
 });
+
+test(
+  "a channel given new certificates makes its next call with them, and its open stream ends well on the old connection",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const [one, two] = [await ours.issue("CN=node-1"), await ours.issue("CN=node-1 renewed")];
+    const channel = new GrpcChannel({ addresses: [`127.0.0.1:${lab.port}`], tls: { ca: ours.pem, ...one } });
+    t.after(() => channel.close());
+    const client = createClient(EchoService, channel);
+    const go = Promise.withResolvers<void>();
+    const stream = client.converse(
+      (async function* () {
+        yield { text: "before" };
+        await go.promise;
+        yield { text: "after" };
+      })(),
+    );
+    const replies = stream[Symbol.asyncIterator]();
+    assert.equal((await replies.next()).value?.text, "before");
+    assert.equal((await client.unary({ text: "old" })).text, "old");
+    channel.updateTls({ ca: ours.pem, ...two });
+    // Many at once: none may meet the connection that is on its way out.
+    const calls = Array.from({ length: 50 }, (_, at) => client.unary({ text: `new ${at}` }));
+    assert.equal((await Promise.all(calls)).length, 50);
+    const shown = lab.seen.map((certificate) => certificate?.fingerprint256);
+    const [oldPrint, newPrint] = [new X509Certificate(one.cert), new X509Certificate(two.cert)].map(
+      ({ fingerprint256 }) => fingerprint256,
+    );
+    assert.equal(shown[0], oldPrint);
+    assert.deepEqual(new Set(shown.slice(1)), new Set([newPrint]));
+    go.resolve();
+    assert.equal((await replies.next()).value?.text, "after");
+    assert.equal((await replies.next()).done, true);
+    // A channel that waits between attempts tries again at once with what may be right now.
+    await lab.server.close();
+    await assert.rejects(client.unary({}), { code: Code.UNAVAILABLE });
+    channel.updateTls({ ca: ours.pem, ...one });
+    await assert.rejects(client.unary({}), { code: Code.UNAVAILABLE });
+  },
+);
+
+test(
+  "new certificates that come while a connection is being made are those it is made with",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, MUTUAL);
+    const [one, two] = [await ours.issue("CN=node-1"), await ours.issue("CN=node-1 renewed")];
+    const channel = new GrpcChannel({ addresses: [`127.0.0.1:${lab.port}`], tls: { ca: ours.pem, ...one } });
+    t.after(() => channel.close());
+    const call = createClient(EchoService, channel).unary({ text: "x" });
+    channel.updateTls({ ca: ours.pem, ...two });
+    assert.equal((await call).text, "x");
+    assert.equal(lab.seen[0]?.fingerprint256, new X509Certificate(two.cert).fingerprint256);
+  },
+);
+
+test(
+  "a channel made without TLS cannot be given certificates, and a server speaks no TLS before 1.2 (B-11)",
+  TIMEOUT,
+  async (t) => {
+    const channel = new GrpcChannel({ addresses: ["127.0.0.1:1"] });
+    t.after(() => channel.close());
+    assert.throws(() => channel.updateTls({ ca: ours.pem }), TypeError);
+    const lab = await setUp(t, MUTUAL);
+    const speaks = (version: "TLSv1.1" | "TLSv1.2" | "TLSv1.3"): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connectTls(
+          {
+            port: lab.port,
+            host: "127.0.0.1",
+            ca: ours.pem,
+            ALPNProtocols: ["h2"],
+            minVersion: version,
+            maxVersion: version,
+            ciphers: "DEFAULT@SECLEVEL=0",
+          },
+          () => {
+            resolve(socket.getProtocol() ?? "");
+            socket.destroy();
+          },
+        );
+        socket.on("error", () => resolve("refused"));
+      });
+    assert.deepEqual(
+      [await speaks("TLSv1.1"), await speaks("TLSv1.2"), await speaks("TLSv1.3")],
+      ["refused", "TLSv1.2", "TLSv1.3"],
+    );
+  },
+);

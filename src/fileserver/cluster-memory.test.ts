@@ -1,0 +1,24 @@
+// Which cluster a data folder belongs to: kept, never something else, and without leftovers of a crash (D19, A-10).
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isGroveError } from "#base/errors.ts";
+import { openClusterMemory } from "./cluster-memory.ts";
+
+test("the cluster's id is remembered, and what a crash left of writing it is swept", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-memory-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const first = await openClusterMemory(folder);
+  assert.equal(first.clusterId, "");
+  await first.remember("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  await writeFile(join(folder, ".cluster_id.0123456789abcdef.tmp"), "half");
+  await writeFile(join(folder, ".other.0123456789abcdef.tmp"), "somebody else's");
+  const second = await openClusterMemory(folder);
+  assert.equal(second.clusterId, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  assert.deepEqual((await readdir(folder)).sort(), [".other.0123456789abcdef.tmp", "cluster_id"]);
+  await assert.rejects(second.remember("../x"), (error) => isGroveError(error, "BAD_ARGUMENT"));
+  await writeFile(join(folder, "cluster_id"), "two words\n");
+  await assert.rejects(openClusterMemory(folder), (error) => isGroveError(error, "CORRUPT"));
+});
