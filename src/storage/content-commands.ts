@@ -220,6 +220,7 @@ export class ContentCommands {
 
   #purgeDirectory(purgeId: number, directoryId: InodeId): void {
     const root = this.#ledger.rootOfId(directoryId);
+    // A file of the trash has none, and goes with its content.
     const children = this.#inodes.children(directoryId, PURGE_SLICE_ROWS);
     let rows = 0;
     for (const child of children) {

@@ -160,7 +160,9 @@ export class TrashCommands {
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes } = weightOf(row, state);
     this.#ledger.addToTrash(root, -bytes);
-    if (state !== undefined && state.childCount > 0) this.#content.purgeLater({ inodeId: row.id });
+    // Whatever takes more than a few rows goes in slices afterwards, so that a batch of items makes nobody wait.
+    const isSmall = state === undefined ? row.contentId === null : state.childCount === 0;
+    if (!isSmall) this.#content.purgeLater({ inodeId: row.id });
     else this.#inodes.delete(row, root);
     return { id, originalPath: item.originalPath, sizeBytes: bytes, inodeCount: inodes };
   }
