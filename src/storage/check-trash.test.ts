@@ -24,7 +24,7 @@ async function filled(context: TestContext): Promise<string> {
   const { inode } = await storage.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "gone" });
   await upload(storage, { parentId: inode.id, name: "large", bytes: patterned(700_000) });
   const owner = { owner: OWNER, by: OWNER, accessVersion: undefined };
-  await storage.share({ ...owner, inodeId: inode.id, username: "bob@example.com" });
+  await storage.shares.grant({ ...owner, inodeId: inode.id, username: "bob@example.com" });
   await storage.trash({ ...owner, inodeId: inode.id });
   await storage.close();
   assertSound(directory);
