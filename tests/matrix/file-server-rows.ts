@@ -1,0 +1,200 @@
+// What each operation of a FileServer answers to whom: the table that the matrix test goes through (spec 4.5, 5.3 to 5.5, D1, D13).
+import type { ErrorCode } from "#base/errors.ts";
+import type { Client } from "#grpc/client.ts";
+import type { CallOptions } from "#grpc/client-call.ts";
+import { Perm } from "#proto/gen/grove/v1/common_pb.ts";
+import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+
+/** How a call ends: well, with a refusal, or with `success: false` where the specification wants no status (spec 5.5). */
+export type Outcome = "OK" | "success=false" | ErrorCode;
+
+/** A place in the owner's root that one case of the matrix has for itself. It is shared with the sharee. */
+export interface Target {
+  readonly root: string;
+  /** A directory with the file and the directory below in it. */
+  readonly folder: string;
+  readonly file: string;
+  readonly directory: string;
+  readonly trashId: string;
+  readonly uploadId: string;
+  /** A session of the owner, of no other use. */
+  readonly sessionId: string;
+}
+
+/** What an operation is called with, and what it answers to people with a session. */
+export interface Row {
+  readonly call: (client: Client<typeof FileServer>, at: Target, options: CallOptions) => Promise<unknown>;
+  /** What the target must have beside files. */
+  readonly needs?: "trash" | "upload" | "session" | "share";
+  readonly stranger: Outcome;
+  readonly sharee: Outcome;
+  readonly owner: Outcome;
+  /** The administrator has no right to anybody's files (spec 5.4). */
+  readonly administrator: Outcome;
+  /** Operations that bring a credential of their own instead of a session (spec 5.3, 5.5); what they answer without one. */
+  readonly withoutSession?: { readonly nothing: Outcome; readonly badSession: Outcome | undefined };
+}
+
+const READ = { stranger: "NOT_SHARED", sharee: "OK", owner: "OK", administrator: "NOT_SHARED" } as const;
+const WRITE = READ;
+const OWNER_ONLY = {
+  stranger: "NOT_OWNER",
+  sharee: "NOT_OWNER",
+  owner: "OK",
+  administrator: "NOT_OWNER",
+} as const;
+const EVERYBODY = { stranger: "OK", sharee: "OK", owner: "OK", administrator: "OK" } as const;
+const DATA = Buffer.from("from the matrix");
+
+/** One row for each method of the service: a method without one does not compile, and fails the test. */
+export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method"], Row>> = {
+  registerClient: {
+    call: (client, _at, options) => client.registerClient({}, options),
+    ...EVERYBODY,
+    // A session token is no ID token, whatever session it is of.
+    withoutSession: { nothing: "TOKEN_REJECTED", badSession: "CLIENT_ID_UNSET" },
+  },
+  endSession: {
+    needs: "session",
+    // Of somebody else's session nothing is said and nothing happens; that it goes on is seen in what the owner lists.
+    call: (client, { sessionId }, options) => client.endSession({ sessionId }, options),
+    ...EVERYBODY,
+  },
+  listSessions: { call: (client, _at, options) => client.listSessions({}, options), ...EVERYBODY },
+
+  createFile: {
+    call: (client, { root, folder }, options) =>
+      client.createFile({ root, path: `${folder}/new`, data: DATA }, options),
+    ...WRITE,
+  },
+  createDirectory: {
+    call: (client, { root, folder }, options) =>
+      client.createDirectory({ root, path: `${folder}/new` }, options),
+    ...WRITE,
+  },
+  getAttr: {
+    call: (client, { root, file }, options) => client.getAttr({ root, path: file }, options),
+    ...READ,
+  },
+  listDir: {
+    call: (client, { root, folder }, options) => client.listDir({ root, path: folder }, options),
+    ...READ,
+  },
+  changeDir: {
+    call: (client, { root, directory }, options) => client.changeDir({ root, path: directory }, options),
+    ...READ,
+  },
+  readFile: {
+    call: (client, { root, file }, options) => client.readFile({ root, path: file, length: 10 }, options),
+    ...READ,
+  },
+  writeFile: {
+    call: (client, { root, file }, options) => client.writeFile({ root, path: file, data: DATA }, options),
+    ...WRITE,
+  },
+  uploadFile: {
+    call: (client, { root, file }, options) =>
+      client.uploadFile(
+        (async function* () {
+          yield { part: { case: "header", value: { root, path: file } } } as const;
+          yield { part: { case: "chunk", value: { offset: 0n, data: DATA } } } as const;
+        })(),
+        options,
+      ),
+    ...WRITE,
+  },
+  downloadFile: {
+    call: async (client, { root, file }, options) => {
+      for await (const _message of client.downloadFile({ root, path: file }, options));
+    },
+    ...READ,
+  },
+  deleteFile: {
+    call: (client, { root, file }, options) => client.deleteFile({ root, path: file }, options),
+    ...OWNER_ONLY,
+  },
+  rename: {
+    call: (client, { root, file, directory }, options) =>
+      client.rename({ root, path: file, targetPath: `${directory}/moved` }, options),
+    ...WRITE,
+  },
+  copy: {
+    call: (client, { root, file, directory }, options) =>
+      client.copy({ root, path: file, targetPath: `${directory}/copied` }, options),
+    ...WRITE,
+  },
+
+  trashFile: {
+    call: (client, { root, file }, options) => client.trashFile({ root, path: file }, options),
+    ...OWNER_ONLY,
+  },
+  restoreFile: {
+    needs: "trash",
+    call: (client, { root, trashId }, options) => client.restoreFile({ root, trashId }, options),
+    ...OWNER_ONLY,
+  },
+  showTrash: { call: (client, { root }, options) => client.showTrash({ root }, options), ...OWNER_ONLY },
+  purgeTrash: {
+    needs: "trash",
+    call: (client, { root, trashId }, options) => client.purgeTrash({ root, trashIds: [trashId] }, options),
+    ...OWNER_ONLY,
+  },
+
+  share: {
+    call: (client, { root, directory }, options) =>
+      client.share({ root, path: directory, user: "friend@example.com" }, options),
+    ...OWNER_ONLY,
+  },
+  unshare: {
+    needs: "share",
+    call: (client, { root, directory }, options) =>
+      client.unshare({ root, path: directory, user: "friend@example.com" }, options),
+    ...OWNER_ONLY,
+  },
+
+  getQuota: {
+    call: (client, { root }, options) => client.getQuota({ root }, options),
+    stranger: "NOT_SHARED",
+    sharee: "OK",
+    owner: "OK",
+    administrator: "OK",
+  },
+  setQuota: {
+    call: (client, { root }, options) => client.setQuota({ username: root, quotaBytes: 1n << 34n }, options),
+    stranger: "success=false",
+    sharee: "success=false",
+    owner: "success=false",
+    administrator: "OK",
+    withoutSession: { nothing: "success=false", badSession: undefined },
+  },
+
+  explain: {
+    // It answers everybody, in words that tell a stranger no more than the refusal itself.
+    call: (client, { root, file }, options) =>
+      client.explain({ root, path: file, permission: Perm.READ }, options),
+    ...EVERYBODY,
+  },
+
+  beginUpload: {
+    call: (client, { root, folder }, options) =>
+      client.beginUpload({ root, path: `${folder}/upload`, size: 10n }, options),
+    ...WRITE,
+  },
+  getUpload: {
+    needs: "upload",
+    call: (client, { uploadId }, options) => client.getUpload({ uploadId }, options),
+    // An upload is known to whoever began it and to nobody else, and nobody else learns that it is there.
+    stranger: "NO_SUCH_UPLOAD",
+    sharee: "NO_SUCH_UPLOAD",
+    owner: "OK",
+    administrator: "NO_SUCH_UPLOAD",
+  },
+  abortUpload: {
+    needs: "upload",
+    call: (client, { uploadId }, options) => client.abortUpload({ uploadId }, options),
+    stranger: "NO_SUCH_UPLOAD",
+    sharee: "NO_SUCH_UPLOAD",
+    owner: "OK",
+    administrator: "NO_SUCH_UPLOAD",
+  },
+};
