@@ -1,5 +1,6 @@
 // The groups of the benchmark in the order of the table; a new group is one module and one line here.
 import type { Group } from "./row.ts";
+import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
@@ -10,4 +11,15 @@ import { share } from "./rows/share.ts";
 import { transfer } from "./rows/transfer.ts";
 import { trash } from "./rows/trash.ts";
 
-export const groups: readonly Group[] = [grpc, transfer, files, scale, trash, share, sessions, memory, cli];
+export const groups: readonly Group[] = [
+  grpc,
+  transfer,
+  files,
+  scale,
+  care,
+  trash,
+  share,
+  sessions,
+  memory,
+  cli,
+];

@@ -24,7 +24,12 @@ export interface FileServerPair {
 }
 
 /** Starts `grove fileserver` on a folder and a load program that is signed in to it. */
-export async function startFileServer(lab: Lab, folder: string, security: Security): Promise<FileServerPair> {
+export async function startFileServer(
+  lab: Lab,
+  folder: string,
+  security: Security,
+  flags: readonly string[] = [],
+): Promise<FileServerPair> {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
   const profile = profileFlags("fileserver").join(" ");
@@ -43,6 +48,7 @@ export async function startFileServer(lab: Lab, folder: string, security: Securi
       "-log_level",
       "error",
       ...(await tlsFlags(lab, security)),
+      ...flags,
     ],
     {
       env: { SVC_AUTH_MOCK: "1", ...(profile === "" ? {} : { NODE_OPTIONS: profile }) },

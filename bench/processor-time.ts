@@ -40,6 +40,13 @@ export async function costOfCommand(
   return { wallMs: median(wallMs), processorMs: (childrenProcessorMs() - before) / options.runs };
 }
 
+/** User and system time of a running process so far, all its threads included. */
+export function processorMsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+}
+
 /** User and system time of all children that have ended and been waited for (proc(5): cutime and cstime). */
 function childrenProcessorMs(): number {
   const stat = readFileSync("/proc/self/stat", "utf8");

@@ -12,11 +12,18 @@ const IN_FLIGHT = 2_048;
 
 serveTasks(
   {
-    // Folders /d0, /d1, … with the files f0, f1, … in each; answers inodes per second.
+    // Folders /d0, /d1, … (or from `firstFolder` on) with the files f0, f1, … in each; answers inodes per second.
     build: async (input) => {
-      const { directory, owner, folders, filesPerFolder } = input as {
+      const {
+        directory,
+        owner,
+        firstFolder = 0,
+        folders,
+        filesPerFolder,
+      } = input as {
         directory: string;
         owner: string;
+        firstFolder?: number;
         folders: number;
         filesPerFolder: number;
       };
@@ -26,11 +33,16 @@ serveTasks(
         random: systemRandom,
         logger: silentLogger,
       });
-      const root = await storage.createRoot({ owner, rootId: ulid(systemClock, systemRandom) });
+      const root =
+        storage.root(owner) ?? (await storage.createRoot({ owner, rootId: ulid(systemClock, systemRandom) }));
       const context = { owner, by: owner, accessVersion: root.accessVersion };
       const parents: number[] = [];
       for (let at = 0; at < folders; at += 1) {
-        const made = storage.createDirectory({ ...context, parentId: root.directoryId, name: `d${at}` });
+        const made = storage.createDirectory({
+          ...context,
+          parentId: root.directoryId,
+          name: `d${firstFolder + at}`,
+        });
         parents.push((await made).inode.id);
       }
       const data = new Uint8Array(0);

@@ -1,8 +1,10 @@
 // Whether a node with a million inodes is as fast as one with ten thousand.
 import type { Lab } from "#bench/lab.ts";
+import { median } from "#bench/measure.ts";
 import { type FileServerPair, OWNER, startFileServer } from "#bench/node.ts";
+import { processorMsOf } from "#bench/processor-time.ts";
 import { amount } from "#bench/report.ts";
-import type { Group, RatioRow } from "#bench/row.ts";
+import type { Group, LimitRow, RatioRow } from "#bench/row.ts";
 
 const SMALL_INODES = 10_000;
 const FILES_PER_FOLDER = 1_000;
@@ -11,6 +13,9 @@ const CALLS = 15_000;
 const FILES = 5_000;
 /** Shares no factor with the number of paths, so that every part of the tree is looked at in no simple order. */
 const STRIDE = 7_919;
+const STARTS = 5;
+/** As many as a task fills well within its time. */
+const FOLDERS_AT_ONCE = 500;
 const AGAINST = "with 10,000 inodes";
 
 interface Tree extends FileServerPair {
@@ -21,15 +26,7 @@ interface Tree extends FileServerPair {
 function tree(lab: Lab, inodes: number): Promise<Tree> {
   return lab.once(`tree of ${inodes}`, async () => {
     const folderCount = Math.ceil(inodes / FILES_PER_FOLDER);
-    const directory = await lab.folder("disk");
-    const builder = lab.program("tree-builder");
-    await builder.run("build", {
-      directory,
-      owner: OWNER,
-      folders: folderCount,
-      filesPerFolder: FILES_PER_FOLDER,
-    });
-    await builder.close();
+    const directory = await filled(lab, inodes);
     const folders = Array.from({ length: folderCount }, (_, at) => `/d${at}`);
     const count = folderCount * FILES_PER_FOLDER;
     const paths = Array.from({ length: Math.min(count, CALLS) }, (_, at) => {
@@ -39,6 +36,61 @@ function tree(lab: Lab, inodes: number): Promise<Tree> {
     return { ...(await startFileServer(lab, directory, "plain")), folders, paths };
   });
 }
+
+/** A data folder with so many inodes, which nobody serves yet. */
+function filled(lab: Lab, inodes: number): Promise<string> {
+  return lab.once(`folder of ${inodes}`, async () => {
+    const directory = await lab.folder("disk");
+    const builder = lab.program("tree-builder");
+    const folderCount = Math.ceil(inodes / FILES_PER_FOLDER);
+    for (let firstFolder = 0; firstFolder < folderCount; firstFolder += FOLDERS_AT_ONCE) {
+      await builder.run("build", {
+        directory,
+        owner: OWNER,
+        firstFolder,
+        folders: Math.min(FOLDERS_AT_ONCE, folderCount - firstFolder),
+        filesPerFolder: FILES_PER_FOLDER,
+      });
+    }
+    await builder.close();
+    return directory;
+  });
+}
+
+/** Processor time from the start of `grove fileserver` until it answers that it is ready. */
+async function startMs(lab: Lab, directory: string): Promise<number> {
+  const { server, client } = await startFileServer(lab, directory, "plain");
+  const takenMs = processorMsOf(server.pid);
+  await client.close();
+  await server.close();
+  return takenMs;
+}
+
+/** Before the rows that keep a server on the folder. */
+const startRow = (inodes: number): LimitRow => ({
+  name: `start-up of a node with ${amount(inodes)} inodes until it serves, processor time`,
+  unit: "s",
+  below: 1,
+  async measure(lab) {
+    const directory = await filled(lab, inodes);
+    const taken: number[] = [];
+    for (let start = 0; start < STARTS; start += 1) taken.push(await startMs(lab, directory));
+    const empty = await startMs(lab, await filled(lab, SMALL_INODES));
+    return { value: median(taken) / 1_000, detail: `with 10,000 inodes ${amount(empty / 1_000)} s` };
+  },
+});
+
+const startAgainstSmall = (inodes: number): RatioRow => ({
+  name: `start-up with ${amount(inodes)} inodes`,
+  against: AGAINST,
+  atLeast: 0.8,
+  rate: "1/s of processor time",
+  async sides(lab) {
+    const [small, large] = [await filled(lab, SMALL_INODES), await filled(lab, inodes)];
+    const start = (directory: string) => async () => 1_000 / (await startMs(lab, directory));
+    return { ours: start(large), theirs: start(small) };
+  },
+});
 
 const lookRow = (inodes: number): RatioRow => ({
   name: `GetAttr with ${amount(inodes)} inodes`,
@@ -79,5 +131,10 @@ const createRow = (inodes: number): RatioRow => ({
 
 export const scale: Group = {
   name: "scale",
-  rows: ({ inodes }) => [lookRow(inodes), createRow(inodes)],
+  rows: ({ inodes }) => [
+    startRow(inodes),
+    ...(inodes > 1_000_000 ? [startAgainstSmall(inodes)] : []),
+    lookRow(inodes),
+    createRow(inodes),
+  ],
 };
