@@ -7,7 +7,7 @@ import { ClientError } from "#client/client-error.ts";
 import { parseFields, type StoredFields } from "#client/stored-json.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { certificateFilesCheck, servedCertificateCheck } from "./certificates.ts";
+import { authorityCheck, certificateFilesCheck, servedCertificateCheck } from "./certificates.ts";
 import { fixed } from "./client-checks.ts";
 import { type Check, warning } from "./finding.ts";
 import {
@@ -32,7 +32,8 @@ export async function clusterFileChecks(text: string, folder: string): Promise<C
   }
   const caPath = fields.text("ca");
   const trust: Trust = {
-    ca: caPath === undefined ? undefined : await readFile(caPath, "utf8"),
+    // What is wrong with it, its own check tells.
+    ca: caPath === undefined ? undefined : await readFile(caPath, "utf8").catch(() => undefined),
     mock: fields.flag("mock"),
   };
   const idp = fields.fields("idp");
@@ -77,14 +78,19 @@ function nodeChecks(node: NodeEntry, trust: Trust, fields: StoredFields): Check[
     quotaFileCheck(node.data),
     portRuleCheck(node.grpc),
     serverCheck(node.id, node.grpc, FileServer.typeName, trust),
+    ...(trust.ca === undefined
+      ? []
+      : [servedCertificateCheck(node.grpc, trust.ca, () => systemClock.wallMs())]),
     nodeCheck(node.id, node.grpc, fields.text("metrics_token")),
   ];
 }
 
 function certificateChecks(folder: string, ca: string, ids: readonly string[]): Check[] {
-  return ids.flatMap((id) => {
+  const wallMs = (): number => systemClock.wallMs();
+  const files = ids.flatMap((id) => {
     const cert = join(folder, "certs", `${id}.crt`);
     const key = join(folder, "certs", `${id}.key`);
-    return existsSync(cert) ? [certificateFilesCheck({ cert, key, ca }, () => systemClock.wallMs())] : [];
+    return existsSync(cert) ? [certificateFilesCheck({ cert, key, ca }, wallMs)] : [];
   });
+  return [authorityCheck(ca, wallMs), ...files];
 }

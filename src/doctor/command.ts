@@ -16,7 +16,7 @@ import { parseAddresses } from "#client/profile.ts";
 import { type Environment, readIdentitySettings } from "#identity/settings.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { certificateFilesCheck } from "./certificates.ts";
+import { authorityCheck, certificateFilesCheck } from "./certificates.ts";
 import { clientChecks } from "./client-checks.ts";
 import { clusterFileChecks } from "./cluster-file-checks.ts";
 import { environmentCheck } from "./environment-checks.ts";
@@ -132,7 +132,10 @@ function fileserverChecks(
 /** Undefined when no authority is given: whether the servers speak TLS is then not known, and their plain metrics tell how they fare. */
 async function trustOf(flags: DoctorFlags): Promise<Trust | undefined> {
   const path = flags.tlsCa ?? flags.ca;
-  return path === undefined ? undefined : { ca: await readText(path), mock: false };
+  if (path === undefined) return undefined;
+  const ca = await readFile(path, "utf8").catch(() => undefined);
+  // What is wrong with it, its own check tells.
+  return ca === undefined ? undefined : { ca, mock: false };
 }
 
 function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
@@ -140,7 +143,11 @@ function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
   if (tlsCert === undefined || tlsKey === undefined || tlsCa === undefined) {
     throw new ClientError("USAGE", "-tls_cert, -tls_key and -tls_ca go together");
   }
-  return [certificateFilesCheck({ cert: tlsCert, key: tlsKey, ca: tlsCa }, () => systemClock.wallMs())];
+  const wallMs = (): number => systemClock.wallMs();
+  return [
+    authorityCheck(tlsCa, wallMs),
+    certificateFilesCheck({ cert: tlsCert, key: tlsKey, ca: tlsCa }, wallMs),
+  ];
 }
 
 /** What is wrong with the variables themselves is told by their own check. */

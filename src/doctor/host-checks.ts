@@ -154,10 +154,10 @@ export function portRuleCheck(address: string): Check {
 
 /** What a running FileServer says of itself: readiness, drift, clock, and whom its metrics tell about users (T8). */
 export function nodeCheck(name: string, address: string, metricsToken: string | undefined): Check {
-  const url = metricsUrlOf(address);
   return {
     name,
     async run(signal) {
+      const url = metricsUrlOf(address);
       let ready: Awaited<ReturnType<typeof getJson>>;
       try {
         ready = await getJson(`${url}/ready`, signal);

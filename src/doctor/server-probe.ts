@@ -1,6 +1,5 @@
 // Asks a server whether it serves, and a FileServer's metrics listener how it fares.
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
-import { errorText } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { openChannel } from "#client/server-address.ts";
 import { createClient } from "#grpc/client.ts";
@@ -34,7 +33,8 @@ export function serverCheck(kind: string, address: string, service: string, trus
         return [
           failed(
             name,
-            `does not answer: ${errorText(error)}`,
+            // Its causes say the same in other words.
+            error instanceof Error ? error.message : String(error),
             "See that it runs, that the address is right, and what its log says.",
           ),
         ];

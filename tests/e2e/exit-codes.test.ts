@@ -78,7 +78,7 @@ test("what people type ends with the exit code of its outcome and says what to d
     [6, carol, ["put", file], /cannot write 10 bytes \(usable free space: 0 bytes, .* reserved/],
     [6, carol, ["mkdir", "/folder"], /reserved/],
     [0, carol, ["ls"], /^$/],
-    [7, nobody, ["login", "--mock", "a@example.com", "--fileserver", closed], /does not answer.*\. Check/],
+    [7, nobody, ["login", "--mock", "a@example.com", "--fileserver", closed], /cannot be reached.*\. Check/],
   ];
   const run = async ([expected, env, words, says]: (typeof cases)[number]): Promise<void> => {
     const { code, stdout, stderr } = await grove(words, { env });
