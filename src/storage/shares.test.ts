@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import fc from "fast-check";
-import { GRANTS_PER_INODE } from "#base/limits.ts";
+import { GRANTS_PER_INODE, GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
 import { DATABASE_FILE } from "./schema.ts";
 import type { ChangeContext, InodeId, Sharing, Storage } from "./storage.ts";
@@ -201,6 +201,37 @@ test(`one inode has at most ${GRANTS_PER_INODE} grants, and shares end again to 
   assert.equal((await share(storage, a, users[0])).affectedInodes, 0, "one that is there is no new one");
   await unshare(storage, a, users[7]);
   assert.equal((await share(storage, a)).affectedInodes, 1);
+});
+
+test(`one root has at most ${GRANTS_PER_ROOT} shares, wherever they hang`, async (t) => {
+  const { storage } = await freshStorage(t);
+  const folders = Math.ceil(GRANTS_PER_ROOT / GRANTS_PER_INODE);
+  for (let at = 0; at < folders; at++) {
+    const id = await directory(storage, `d${at}`);
+    const count = Math.min(GRANTS_PER_INODE, GRANTS_PER_ROOT - at * GRANTS_PER_INODE);
+    await Promise.all(
+      Array.from({ length: count }, (_, index) => share(storage, id, `u${index}@example.com`)),
+    );
+  }
+  assert.equal(storage.shares.ofRoot(OWNER).length, GRANTS_PER_ROOT);
+  const one = await directory(storage, "one more");
+  await assert.rejects(share(storage, one), refusal("SHARE_LIMIT"));
+  await unshare(storage, inodeAt(storage, "d0").id, "u0@example.com");
+  await share(storage, one);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/one more"]);
+});
+
+test("however many have asked in vain, a new share is seen at once", async (t) => {
+  const { storage } = await freshStorage(t);
+  const docs = await directory(storage, "docs");
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
+  for (let at = 0; at <= SHARED_PATHS_CACHED; at++) {
+    assert.deepEqual(storage.shares.pathsOf(`nobody${at}@example.com`, BOB), []);
+  }
+  await share(storage, docs);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/docs"]);
+  await unshare(storage, docs);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
 });
 
 test("shares outlive a restart", async (t) => {
