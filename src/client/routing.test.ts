@@ -104,6 +104,35 @@ test("a server that answers WRONG_NODE is followed to the one that it names (T20
   assert.equal(routes()[""]?.address, nodes[0]?.address);
 });
 
+test("an old way to another user's root, which shows nothing there, is asked for anew (D1, T20)", async () => {
+  const bob = await makeTestClient();
+  try {
+    const words = ["--metaserver", metaserver.address, "--mock", "bob@example.com"];
+    assert.equal((await bob.run(import("./login-command.ts"), words)).code, 0);
+    assert.equal((await bob.run(import("./mkdir-command.ts"), ["-p", "/docs/inner"])).code, 0);
+    const shared = await bob.run(import("./share-command.ts"), ["/docs", "alice@example.com"]);
+    assert.equal(shared.code, 0, shared.err);
+    assert.equal((await ls("bob@example.com:/docs")).out, "inner/\n");
+    const home = routes()["bob@example.com"]?.address ?? "";
+    const elsewhere = nodes.find(({ address }) => address !== home)?.address ?? "";
+    const path = join(client.config, "routes.json");
+    const kept = JSON.parse(readFileSync(path, "utf8")) as { routes: Record<string, { address: string }> };
+    kept.routes["bob@example.com"] = { ...kept.routes["bob@example.com"], address: elsewhere };
+    writeFileSync(path, JSON.stringify(kept), { mode: 0o600 });
+    const again = await ls("bob@example.com:/docs");
+    assert.deepEqual([again.code, again.out], [0, "inner/\n"], again.err);
+    assert.equal(routes()["bob@example.com"]?.address, home);
+    const refused = await ls("bob@example.com:/private");
+    assert.equal(refused.code, 4);
+    assert.match(refused.err, /nothing here that you may see.*'grove roots'/s);
+    // One's own root has one route, by whatever name it is called.
+    assert.equal((await ls("alice@example.com:/")).code, 0);
+    assert.deepEqual(Object.keys(routes()).toSorted(), ["", "bob@example.com"]);
+  } finally {
+    await bob.stop();
+  }
+});
+
 test("a server that came back under another address is found by asking again", async () => {
   await nodes[0]?.kill("SIGKILL");
   nodes[0] = await startNode("n1", ports[2] ?? 0);
