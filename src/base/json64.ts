@@ -1,6 +1,9 @@
 // JSON that keeps all 64 bits of a byte count (decision T17): numbers up to 2^53 - 1, decimal strings above.
 import { U64_MAX } from "./limits.ts";
 
+/** A byte count in JSON: a number up to 2^53 - 1, else a decimal string (decision T17). */
+export type Json64 = number | string;
+
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const MIN_SAFE = BigInt(Number.MIN_SAFE_INTEGER);
 
@@ -14,7 +17,7 @@ export function stringify64(value: unknown, indent?: number): string {
 }
 
 /** A byte count as JSON carries it: a number up to 2^53 - 1, else a decimal string. */
-export function toJson64(value: bigint): number | string {
+export function toJson64(value: bigint): Json64 {
   return value <= MAX_SAFE && value >= MIN_SAFE ? Number(value) : value.toString();
 }
 

@@ -1,9 +1,6 @@
 // The document of GET /metrics: its types, how it is put together and how it becomes JSON (spec 2.7, decisions D12, T8, T17).
-import { toJson64 } from "#base/json64.ts";
+import { type Json64, toJson64 } from "#base/json64.ts";
 import { USER_MAPS, type UserMaps } from "./user-maps.ts";
-
-/** A byte count in JSON: a number up to 2^53 - 1, else a decimal string (decision T17). */
-export type Json64 = number | string;
 
 /** Latencies of one kind of operation in milliseconds, over the last 1024 of them. */
 export interface LatencySummary {

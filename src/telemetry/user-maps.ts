@@ -1,7 +1,6 @@
 // What /metrics tells of single users, kept as text that is ready to be sent: a scrape writes anew only what has changed (spec 2.7, D12).
-import { toJson64 } from "#base/json64.ts";
+import { type Json64, toJson64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
-import type { Json64 } from "./metrics-document.ts";
 import { escapeLabel } from "./prometheus-form.ts";
 
 /** One user's root on this node. */
