@@ -19,7 +19,7 @@ export interface PostgresConnectionsDeps {
 /** Rest after the first failure; it doubles with each further one. */
 const REST_FIRST_MS = 50;
 /** Longest rest, and with it the longest time in which a database that is back goes unnoticed. */
-const REST_LONGEST_MS = 1_000;
+const REST_LONGEST_MS = 500;
 /** A connection that nobody uses is closed. */
 const IDLE_MS = 30_000;
 
@@ -125,6 +125,8 @@ export class PostgresConnections {
   }
 
   async #setUp(client: pg.ClientBase): Promise<void> {
+    // What breaks while a call holds the connection fails the call's own statement, and is told to that one.
+    client.on("error", () => undefined);
     // The pool's own time limit ends where the session begins, and a server may fall asleep at any moment.
     const timer = setTimeout(() => void (client as pg.Client).end(), POSTGRES_STATEMENT_TIMEOUT_MS);
     try {

@@ -355,7 +355,7 @@ class PostgresDirectory implements Directory {
     }
     const failure = toStoreError(cause);
     if (this.#closing !== undefined) return unavailable("the metadata store is closed");
-    this.isRefused = isRefusal(cause) || isGroveError(cause, "CLUSTER_MISMATCH");
+    this.isRefused = isRefusal(cause);
     this.#tell({ available: false, reason: failure.message });
     // At the start these end the process; later they are nothing that a caller could do anything about.
     const isCallers = this.#answeredMs === Number.NEGATIVE_INFINITY || failure.code === "STORE_UNAVAILABLE";

@@ -52,9 +52,9 @@ export function remedyOf(error: unknown): Remedy {
   return RECONNECT.has(code) || code.startsWith("08") || !isSqlState ? "reconnect" : "none";
 }
 
-/** True when the database has answered that it will not have us, which a person must put right. */
+/** True when the database will not have us, or is not ours, which a person must put right. */
 export function isRefusal(error: unknown): boolean {
-  return REFUSED.has(codeOf(error)) || (error instanceof GroveError && error.code === "BAD_ARGUMENT");
+  return REFUSED.has(codeOf(error)) || (error instanceof GroveError && error.code !== "STORE_UNAVAILABLE");
 }
 
 /** The failure as the rest of Grove knows it. */

@@ -73,6 +73,10 @@ export async function migrate(client: ClientBase): Promise<void> {
       // Where it exists, the user may be allowed no more than to use it.
       const { rows } = await client.query("SELECT nspname FROM pg_namespace WHERE nspname = 'grove'");
       if (rows.length === 0) await client.query("CREATE SCHEMA grove");
+      const current = await client.query("SELECT current_schema() AS name");
+      if ((current.rows[0] as { name: string | null } | undefined)?.name !== "grove") {
+        throw Object.assign(new Error("the schema may not be used"), { code: "42501" });
+      }
       await client.query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY)");
     }
     for (let next = version; next < SCHEMA_VERSION; next++) {

@@ -174,7 +174,7 @@ test(
         }
         for (const [user, found] of places) assert.equal(found.size, 1, user);
         for (const [node, given] of epochs) assert.equal(new Set(given).size, given.length, node);
-        const shared = await (stores[1] as Directory).rootsSharedWith("x@example.com");
+        const shared = await stores[1].rootsSharedWith("x@example.com");
         for (const [user, { granted }] of newest) {
           // Two messages of one version contradict each other; either may have come first.
           if (granted.size === 1)

@@ -130,7 +130,7 @@ function bad(what: string): GroveError {
 }
 
 /**
- * The password for a host: the URL's, PGPASSWORD, or the line of PGPASSFILE (else ~/.pgpass) that fits. Throws STORE_UNAVAILABLE when
+ * The password for a host: the URL's, PGPASSWORD, or the line of PGPASSFILE (else ~/.pgpass) that fits. Throws BAD_ARGUMENT when
  * there is none, and when others may read the file.
  */
 export async function findPassword(
@@ -158,7 +158,7 @@ export async function findPassword(
     }
   }
   throw new GroveError(
-    "STORE_UNAVAILABLE",
+    "BAD_ARGUMENT",
     "the metadata store's database asks for a password, and none was given: set PGPASSFILE or PGPASSWORD",
   );
 }
@@ -171,7 +171,7 @@ async function readPasswordFile(path: string): Promise<string> {
   if (mode === undefined) return "";
   if ((mode & 0o077) !== 0) {
     throw new GroveError(
-      "STORE_UNAVAILABLE",
+      "BAD_ARGUMENT",
       `others may read ${path}, so that its passwords are not used: chmod 600`,
     );
   }

@@ -78,14 +78,9 @@ export class PostgresServer {
     await writeFile(join(this.#data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
   }
 
-  /** Starts it, again on the same port; resolves when it answers. */
+  /** Starts it unless it runs, again on the same port; resolves when it answers. */
   async start(): Promise<void> {
-    const child = spawn(join(this.#programs, "postgres"), ["-D", this.#data], {
-      ...this.#as,
-      env: ENVIRONMENT,
-      cwd: this.socketFolder,
-      stdio: "ignore",
-    });
+    const child = this.#isRunning ? (this.#child as ChildProcess) : this.#spawn();
     this.#child = child;
     for (let tries = 0; tries < 600; tries++) {
       const isReady = await this.sql("postgres", "SELECT 1").then(
@@ -99,10 +94,19 @@ export class PostgresServer {
     throw new Error("PostgreSQL does not answer");
   }
 
+  #spawn(): ChildProcess {
+    const options = { ...this.#as, env: ENVIRONMENT, cwd: this.socketFolder, stdio: "ignore" } as const;
+    return spawn(join(this.#programs, "postgres"), ["-D", this.#data], options);
+  }
+
+  get #isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Ends it: "fast" cuts connections and keeps everything, "immediate" is as if the power went. */
   async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.#isRunning) return;
     const exited = new Promise((resolve) => child.once("exit", resolve));
     this.signal("SIGCONT");
     this.signal(mode === "fast" ? "SIGINT" : "SIGQUIT");
