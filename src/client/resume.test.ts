@@ -15,7 +15,13 @@ import { findFreePort, findFreePortPairs } from "#os/listen-ports.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import { type CutProxy, startCutProxy } from "./cut-proxy.fixture.ts";
-import { type ServerProcess, spawnGrove, startFileServer, startServer } from "./server-processes.fixture.ts";
+import {
+  type ServerProcess,
+  START_TIMEOUT_MS,
+  spawnGrove,
+  startFileServer,
+  startServer,
+} from "./server-processes.fixture.ts";
 
 const BYTES = Number(process.env["GROVE_RESUME_BYTES"] ?? 120_000_000);
 const isLong = BYTES > 1_000_000_000;
@@ -47,8 +53,9 @@ before(async () => {
   node = await startNode(proxies[0]);
   const words = ["--metaserver", metaserver.address, "--mock", "alice@example.com"];
   let login: VerbResult;
+  const deadline = performance.now() + START_TIMEOUT_MS;
   do login = await client.run(import("./login-command.ts"), words);
-  while (login.code === 7);
+  while (login.code === 7 && performance.now() < deadline);
   assert.equal(login.code, 0, login.err);
   source = join(client.folder, "large");
   makeFile(source, BYTES);
@@ -106,7 +113,8 @@ class Run {
 
   /** Waits until something is true; fails when the program ends before. */
   async until(isTrue: () => boolean): Promise<void> {
-    while (!isTrue()) {
+    for (let tries = 0; !isTrue(); tries++) {
+      assert.ok(tries < 30_000, `what is waited for does not come: ${this.err}`);
       assert.equal(this.#child.exitCode, null, `it ended too early: ${this.err}`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }

@@ -269,11 +269,13 @@ test("an interrupted get leaves no half file under the name, only its part, whic
   writeFileSync(source, Buffer.alloc(200_000_000));
   await put(source, "/large");
   const child = spawnGrove(["get", "/large", file], client.env);
+  // Listened for before it can happen.
+  const ended = once(child, "exit");
   const folder = client.folder;
   const isBegun = (): boolean => readdirSync(folder).some((name) => name.includes(".part"));
   while (!isBegun() && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
   child.kill("SIGINT");
-  const [code] = (await once(child, "exit")) as [number | null];
+  const [code] = (await ended) as [number | null];
   if (code !== 0) {
     assert.equal(code, 130);
     assert.equal(existsSync(file), false);

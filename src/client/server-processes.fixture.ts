@@ -6,7 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
-const START_TIMEOUT_MS = 30_000;
+/** How long a server may take to answer, and what waits for it. */
+export const START_TIMEOUT_MS = 30_000;
+/** How long a server may take to stop. */
+const STOP_TIMEOUT_MS = 20_000;
 
 /** One server process. */
 export interface ServerProcess {
@@ -39,8 +42,12 @@ export async function startServer(
     log: () => text,
     async kill(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
       child.kill(signal);
-      await once(child, "exit");
+      // One that does not stop when asked must not hold the tests.
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+      await ended;
+      clearTimeout(timer);
     },
   };
   const deadline = performance.now() + START_TIMEOUT_MS;

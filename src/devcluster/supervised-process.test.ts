@@ -58,7 +58,10 @@ async function keep(t: TestContext, script: string): Promise<Kept> {
 }
 
 async function until(isReached: () => boolean): Promise<void> {
-  while (!isReached()) await sleep(10);
+  for (let tries = 0; !isReached(); tries++) {
+    assert.ok(tries < 3_000, "what is waited for does not come");
+    await sleep(10);
+  }
 }
 
 test(

@@ -41,7 +41,10 @@ const deadAddress = async (): Promise<string> => {
 };
 
 const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await delay(5);
+  for (let tries = 0; !holds(); tries++) {
+    assert.ok(tries < 6_000, "what is waited for does not come");
+    await delay(5);
+  }
 };
 
 test(

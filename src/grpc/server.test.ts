@@ -51,7 +51,10 @@ const all = async <T>(source: AsyncIterable<T>): Promise<T[]> => {
 async function* none(): AsyncGenerator<never, void, undefined> {}
 
 const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await delay(5);
+  for (let tries = 0; !holds(); tries++) {
+    assert.ok(tries < 6_000, "what is waited for does not come");
+    await delay(5);
+  }
 };
 
 test("what a handler throws by mistake is UNKNOWN without its text, and is reported", TIMEOUT, async (t) => {

@@ -132,9 +132,12 @@ export function refusal(code: GroveError["code"]): (error: unknown) => boolean {
   };
 }
 
-/** Waits until something is true; a test's own time limit ends it otherwise. */
+/** Waits until something is true, half a minute at most. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let tries = 0; !isTrue(); tries++) {
+    if (tries > 6_000) throw new Error("what is waited for does not come");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 /** Paths of all chunk files. */

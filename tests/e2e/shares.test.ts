@@ -108,7 +108,7 @@ test("two users share a folder across nodes, until one of them ends it in the mi
   await t.test("unshare ends a running download at its next chunk, and all the rest at once", async () => {
     const reading = bob.start("cat", `${docs}/big`);
     reading.child.stdout?.pause();
-    while (reading.child.stdout?.readableLength === 0) await delay(20);
+    while (reading.child.stdout?.readableLength === 0 && reading.child.exitCode === null) await delay(20);
     assert.match(
       await alice.ok("unshare", "/docs", bob.email),
       /no longer shared with bob@example\.com: 5 files/,
