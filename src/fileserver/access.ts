@@ -4,13 +4,8 @@ import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { type Decision, decide, type Permission } from "#policy/decide.ts";
-import {
-  type Inode,
-  type Resolution,
-  type ShareStorage,
-  StaleAccessError,
-  type Storage,
-} from "#storage/storage.ts";
+import { type Inode, StaleAccessError } from "#storage/inode.ts";
+import type { Resolution, ShareStorage, Storage } from "#storage/storage.ts";
 
 /** What the policy step needs. */
 export interface AccessDeps {

@@ -1,6 +1,6 @@
 // Builds Attr messages from inodes; on the hot path of GetAttr and ListDir, so as plain objects with every field set.
 import { type Attr, Kind, Perm } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type Inode, inodeIdText } from "#storage/storage.ts";
+import { etagOf, type Inode, inodeIdText } from "#storage/inode.ts";
 
 /** What an Attr says beyond the inode itself. */
 export interface AttrScope {

@@ -1,6 +1,7 @@
 // Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
 import type { Claim, QuotaLedger } from "#quota/ledger.ts";
-import type { ChangeContext, RootRecord, Usage } from "#storage/storage.ts";
+import type { ChangeContext, Usage } from "#storage/inode.ts";
+import type { RootRecord } from "#storage/storage.ts";
 import type { Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";

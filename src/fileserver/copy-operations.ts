@@ -1,8 +1,9 @@
 // Copy: files and whole directories inside one root, by sharing what is stored; charged in full before anything is copied (D13).
 import { GroveError } from "#base/errors.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
-import type { CopyTarget } from "#storage/copy-runner.ts";
-import type { Inode, Storage } from "#storage/storage.ts";
+import type { CopyTarget } from "#storage/copy-order.ts";
+import type { Inode } from "#storage/inode.ts";
+import type { Storage } from "#storage/storage.ts";
 import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { type Changes, contextOf } from "./changes.ts";

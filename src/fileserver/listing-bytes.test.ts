@@ -5,7 +5,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { AttrSchema, Perm } from "#proto/gen/grove/v1/common_pb.ts";
 import { ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
-import type { Inode } from "#storage/storage.ts";
+import type { Inode } from "#storage/inode.ts";
 import { attrMessage, childPath } from "./attr-message.ts";
 import { encodeEntries, entriesPerReply } from "./listing-bytes.ts";
 

@@ -1,7 +1,8 @@
 // Encodes the entries of a listing straight into bytes: what a thousand Attr messages would become, at a third of the work.
 import { LIST_REPLY_MAX_BYTES, NAME_MAX_BYTES, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type Inode, type InodeId, inodeIdText, type ListPage } from "#storage/storage.ts";
+import { etagOf, type Inode, type InodeId, inodeIdText } from "#storage/inode.ts";
+import type { ListPage } from "#storage/storage.ts";
 import type { AttrScope } from "./attr-message.ts";
 
 /** Bytes of an entry beside its name, its path and what all entries share; numbers take ten at most. */

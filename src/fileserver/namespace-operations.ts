@@ -6,7 +6,8 @@ import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { type ListDirResponse, ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
-import type { Inode, ListSort, Storage } from "#storage/storage.ts";
+import type { Inode } from "#storage/inode.ts";
+import type { ListSort, Storage } from "#storage/storage.ts";
 import {
   type Access,
   existing,

@@ -1,5 +1,6 @@
 // What every root of this node holds, kept in memory and moved on by each change, so that a scrape reads no table.
-import type { RootRecord, Usage } from "#storage/storage.ts";
+import type { Usage } from "#storage/inode.ts";
+import type { RootRecord } from "#storage/storage.ts";
 
 /** The usage of all roots, as of the last change that was acknowledged. */
 export class RootUsage {

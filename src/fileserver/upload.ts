@@ -12,7 +12,8 @@ import type {
 } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Holding, QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
-import type { Change, Storage, UploadSink } from "#storage/storage.ts";
+import type { Change, UploadSink } from "#storage/inode.ts";
+import type { Storage } from "#storage/storage.ts";
 import type { ResumableSink, StagingChange, StoredUpload } from "#storage/upload-store.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { type Access, noLongerShared, type Reached, retryWhenStale, type Slot } from "./access.ts";

@@ -1,7 +1,7 @@
 // Values of changes on their way to the writer's thread and back.
 import { GroveError } from "#base/errors.ts";
-import type { Change, ChangeContext } from "./storage.ts";
-import type { ChangeReply } from "./write-commands.ts";
+import type { ChangeReply } from "./change-messages.ts";
+import type { Change, ChangeContext } from "./inode.ts";
 
 /** Times are stored in whole milliseconds. Throws BAD_ARGUMENT for what is no time. */
 export function wholeMs(timeMs: number): number {

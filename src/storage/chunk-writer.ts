@@ -1,8 +1,8 @@
 // Writes one chunk file while its bytes arrive: several writes in flight, checksums per block, one flush at its end.
 import { writev } from "node:fs";
 import { promisify } from "node:util";
+import type { NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
-import type { NewChunk } from "./write-commands.ts";
 
 const writeBuffers = promisify(writev);
 

@@ -4,18 +4,17 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, PURGE_SLICE_ROWS } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
+import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type DamageRows, damagedText } from "./damage-rows.ts";
+import { etagOf, type InodeId } from "./inode.ts";
 import { fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { type Ledger, noLongerThere, ROOT_STRIDE } from "./ledger.ts";
-import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
+import { type Ledger, noLongerThere, type Place, ROOT_STRIDE } from "./ledger.ts";
+import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
-import { etagOf, type InodeId } from "./storage.ts";
 import type { TrashBin } from "./trash-bin.ts";
 import type { UploadCommands } from "./upload-commands.ts";
 import type {
-  ChangeFields,
-  ChangeReply,
   CommitUploadCommand,
   NewContent,
   StageChunksCommand,
@@ -310,7 +309,7 @@ function checkEtag(row: InodeRow | undefined, ifMatch: string | undefined): void
   if (ifMatch === undefined) return;
   if (row === undefined || etagOf(row) !== ifMatch) {
     throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
-      metadata: { ...(row === undefined ? {} : { etag: etagOf(row) }) },
+      metadata: row === undefined ? {} : { etag: etagOf(row) },
     });
   }
 }

@@ -2,9 +2,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { PURGE_SLICE_ROWS } from "#base/limits.ts";
+import type { NewChunk } from "./change-messages.ts";
+import type { InodeId } from "./inode.ts";
 import type { Ledger } from "./ledger.ts";
-import type { InodeId } from "./storage.ts";
-import type { NewChunk } from "./write-commands.ts";
 
 /** Chunk lists up to this length are released within the command; longer ones in slices afterwards. */
 const RELEASED_AT_ONCE = 256;

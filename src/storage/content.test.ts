@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { etagOf, StaleAccessError } from "./storage.ts";
+import { etagOf, StaleAccessError } from "./inode.ts";
 import {
   BY_OWNER,
   chunkFiles,

@@ -2,77 +2,25 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { COPY_SLICE_ROWS } from "#base/limits.ts";
+import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import type {
+  BeginCopyCommand,
+  CopyFrame,
+  CopyJob,
+  CopyPlace,
+  CopyReply,
+  CopySliceCommand,
+  DropCopyCommand,
+  FinishCopyCommand,
+  ListCopy,
+} from "./copy-messages.ts";
 import { freeName } from "./free-name.ts";
+import type { InodeId } from "./inode.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { type DirectoryState, type Ledger, noLongerThere, type RootState } from "./ledger.ts";
-import { authorOf, type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
+import { type DirectoryState, type Ledger, noLongerThere, type Place, type RootState } from "./ledger.ts";
+import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import { FLAG_DAMAGED, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
-import type { InodeId } from "./storage.ts";
-import type { ChangeFields, ChangeReply } from "./write-commands.ts";
-
-/** A directory whose entries are being copied, in order of their names. */
-interface CopyFrame {
-  readonly source: InodeId;
-  readonly target: InodeId;
-  readonly after: string;
-}
-
-/** A chunk list whose positions are being copied; its file appears when it is complete. */
-interface ListCopy {
-  readonly fileId: InodeId;
-  readonly version: number;
-  readonly sourceList: number;
-  readonly list: number;
-  readonly after: number;
-  /** Copied directory that the file goes into; null for the file that was asked for. */
-  readonly target: InodeId | null;
-}
-
-/** How far a copy has come. It travels with each command, so that a transaction that fails leaves nothing behind in the writer. */
-export interface CopyJob {
-  /** The copied directory, out of sight; null when a file is copied. */
-  readonly topId: InodeId | null;
-  readonly frames: readonly CopyFrame[];
-  readonly list: ListCopy | null;
-  readonly bytes: number;
-}
-
-/** What is copied where. */
-interface CopyPlace extends ChangeFields {
-  readonly sourceId: InodeId;
-  readonly parentId: InodeId;
-  readonly name: string;
-  readonly onConflict: "fail" | "rename" | "replace";
-  /** Bytes that were claimed for the copy. */
-  readonly maxBytes: number;
-}
-
-/** Begins a copy and does its first slice; a small one is finished with it. */
-export interface BeginCopyCommand extends CopyPlace {
-  readonly op: "beginCopy";
-}
-
-/** Does the next slice. */
-export interface CopySliceCommand extends ChangeFields {
-  readonly op: "copySlice";
-  readonly job: CopyJob;
-}
-
-/** Makes a complete copy visible. */
-export interface FinishCopyCommand extends CopyPlace {
-  readonly op: "finishCopy";
-  readonly job: CopyJob;
-}
-
-/** Drops what a copy has made. */
-export interface DropCopyCommand {
-  readonly op: "dropCopy";
-  readonly job: CopyJob;
-}
-
-/** A copy that goes on, or its end. */
-export type CopyReply = { readonly job: CopyJob } | ChangeReply;
 
 interface Slice {
   readonly root: RootState;

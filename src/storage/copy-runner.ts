@@ -1,26 +1,12 @@
 // Drives a copy slice by slice, so that the commands of others run between its slices (D13).
 import { GroveError } from "#base/errors.ts";
 import { COPIES_AT_ONCE, STALE_ACCESS_RETRIES } from "#base/limits.ts";
-import { type CopyJob, grown, isCopied } from "./copy-commands.ts";
-import { type ChangeContext, type InodeId, StaleAccessError } from "./storage.ts";
-import type { ChangeReply } from "./write-commands.ts";
+import type { ChangeReply } from "./change-messages.ts";
+import { grown, isCopied } from "./copy-commands.ts";
+import type { CopyJob } from "./copy-messages.ts";
+import type { CopyOrder, CopyTarget } from "./copy-order.ts";
+import { StaleAccessError } from "./inode.ts";
 import type { WriteQueue } from "./write-queue.ts";
-
-/** What is copied where, as the permission check sees it at one moment. */
-export interface CopyTarget extends ChangeContext {
-  readonly sourceId: InodeId;
-  readonly parentId: InodeId;
-  readonly name: string;
-  readonly onConflict: "fail" | "rename" | "replace";
-}
-
-/** One copy. */
-export interface CopyOrder {
-  /** Decides anew; asked before the copy begins and before it comes into sight, and again when a share or a move comes between. */
-  readonly target: () => CopyTarget;
-  /** Bytes that were claimed for it; a source that grows beyond them while it is copied ends it with OVERLOADED. */
-  readonly maxBytes: number;
-}
 
 /** Runs copies. Until one is complete nothing of it can be seen, and one that fails leaves nothing. */
 export class CopyRunner {

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CHUNK_BYTES, COPY_SLICE_ROWS } from "#base/limits.ts";
-import type { CopyTarget } from "./copy-runner.ts";
-import type { Change, Inode, InodeId, Storage } from "./storage.ts";
+import type { CopyTarget } from "./copy-order.ts";
+import type { Change, Inode, InodeId } from "./inode.ts";
+import type { Storage } from "./storage.ts";
 import {
   assertSound,
   BY_OWNER,

@@ -1,9 +1,10 @@
 // Reads on the main thread of what is damaged: how many files, which, and where the scrub stood when it was last written down.
 import { DAMAGED_FILES_LISTED } from "#base/limits.ts";
+import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
-import type { DamagedFile, DamagedFiles, InodeId } from "./storage.ts";
+import type { DamagedFile, DamagedFiles } from "./storage.ts";
 
 type Statement = ReturnType<SnapshotTables["prepare"]>;
 

@@ -1,6 +1,6 @@
 // The columns in which reads get inodes, and what is made of them.
+import type { Inode } from "./inode.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY } from "./schema.ts";
-import type { Inode } from "./storage.ts";
 
 /** Columns in the order in which `toInode` reads them; rows come as arrays, which costs half of what objects do. */
 export const COLUMNS =

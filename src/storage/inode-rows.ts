@@ -1,11 +1,11 @@
 // Rows of inodes as the writer reads, makes, changes and removes them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { ChangeReply, InodeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import type { InodeId } from "./inode.ts";
 import type { DirectoryState, Ledger, RootState } from "./ledger.ts";
 import { usageOf } from "./ledger.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
-import type { InodeId } from "./storage.ts";
-import type { ChangeReply, InodeFields } from "./write-commands.ts";
 
 /** An inode's row as the writer reads it; sizes and counts of a directory are the ledger's. */
 export interface InodeRow {

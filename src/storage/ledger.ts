@@ -2,8 +2,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT, STORAGE_CACHED_DIRECTORIES } from "#base/limits.ts";
+import { type InodeId, StaleAccessError, type Usage } from "./inode.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
-import { type InodeId, StaleAccessError, type StorageFacts, type Usage } from "./storage.ts";
+import type { StorageFacts } from "./storage.ts";
 
 /** A root's number is the upper part of every id below it. */
 export const ROOT_STRIDE: number = 2 ** 32;
@@ -60,6 +61,12 @@ export interface TreeDelta {
   readonly bytes: number;
   readonly inodes: number;
   readonly files: number;
+}
+
+/** Where a new entry goes: its root and the directories above it. */
+export interface Place {
+  readonly root: RootState;
+  readonly chain: readonly [DirectoryState, ...DirectoryState[]];
 }
 
 const DIRECTORY_COLUMNS = `id, parent_id AS parentId, name, kind, size, child_count AS childCount, tree_inodes AS treeInodes,

@@ -9,11 +9,13 @@ import { BACKUP_LEASE_FILE } from "./backup-layout.ts";
 import { toChange, wholeMs } from "./change-values.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
-import { type CopyOrder, CopyRunner } from "./copy-runner.ts";
+import type { CopyOrder } from "./copy-order.ts";
+import { CopyRunner } from "./copy-runner.ts";
 import { DamageReader } from "./damage-reader.ts";
 import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
+import type { Change, ChangeContext, InodeId, UploadSink, UploadTarget } from "./inode.ts";
 import { LocalUploads } from "./local-uploads.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
@@ -25,12 +27,9 @@ import { LockProbe } from "./shared-lock.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type {
-  Change,
-  ChangeContext,
   DamagedFiles,
   DamageFound,
   FileContent,
-  InodeId,
   ListPage,
   ListSort,
   Removal,
@@ -38,8 +37,6 @@ import type {
   RootRecord,
   Storage,
   StorageFacts,
-  UploadSink,
-  UploadTarget,
 } from "./storage.ts";
 import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } from "./trash.ts";
 import { UploadBudget } from "./upload-budget.ts";

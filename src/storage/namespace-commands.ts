@@ -5,9 +5,12 @@ import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_DEPTH_MAX, INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
+import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
+import type { InodeId } from "./inode.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import type { Place } from "./ledger.ts";
 import {
   type DirectoryState,
   type Ledger,
@@ -18,11 +21,8 @@ import {
 } from "./ledger.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import { pathBelow, type ShareRows, sameGrantsAbove } from "./share-rows.ts";
-import type { InodeId } from "./storage.ts";
 import type { TrashBin } from "./trash-bin.ts";
 import type {
-  ChangeFields,
-  ChangeReply,
   CreateDirectoryCommand,
   CreateFileCommand,
   CreateRootCommand,
@@ -31,12 +31,6 @@ import type {
   RenameCommand,
   RootReply,
 } from "./write-commands.ts";
-
-/** Where a new entry goes: its root and the directories above it. */
-export interface Place {
-  readonly root: RootState;
-  readonly chain: readonly [DirectoryState, ...DirectoryState[]];
-}
 
 /** Commands on names; run one at a time within a transaction. */
 export class NamespaceCommands {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { etagOf, StaleAccessError } from "./storage.ts";
+import { etagOf, StaleAccessError } from "./inode.ts";
 import {
   BY_OWNER,
   freshStorage,

@@ -1,6 +1,7 @@
 // Opaque tokens that say where the next page of a listing begins.
 import { GroveError } from "#base/errors.ts";
-import type { InodeId, ListSort } from "./storage.ts";
+import type { InodeId } from "./inode.ts";
+import type { ListSort } from "./storage.ts";
 
 /** The last entry of a page, as far as the order needs it. */
 export interface PagePosition {

@@ -8,10 +8,11 @@ import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
 import { damagedText } from "./damage-rows.ts";
+import type { Inode } from "./inode.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
 import { harmlessFileError } from "./sqlite-errors.ts";
-import type { FileContent, Inode } from "./storage.ts";
+import type { FileContent } from "./storage.ts";
 
 const readBytes = promisify(read);
 

@@ -9,16 +9,17 @@ import {
   RANGE_WRITES_WAITING,
   STALE_ACCESS_RETRIES,
 } from "#base/limits.ts";
+import type { ChangeReply, NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
+import { type ChangeContext, etagOf, type Inode, type InodeId } from "./inode.ts";
 import { type ContentDeps, crcWithZeros, PinnedContent } from "./pinned-content.ts";
 import { SlotPool } from "./slot-pool.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
-import { type ChangeContext, etagOf, type Inode, type InodeId } from "./storage.ts";
 import { cutContent } from "./truncation.ts";
-import type { ChangeReply, NewChunk, WriteInlineCommand } from "./write-commands.ts";
+import type { WriteInlineCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** Each holds up to three chunks in memory. */

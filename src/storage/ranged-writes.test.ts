@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { etagOf } from "./storage.ts";
+import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
   freshStorage,

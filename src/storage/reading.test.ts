@@ -4,7 +4,7 @@ import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
-import { etagOf } from "./storage.ts";
+import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
   chunkFiles,

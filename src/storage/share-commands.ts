@@ -1,6 +1,7 @@
 // Share and Unshare as the writer runs them: one grant at one inode, whatever lies below it (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
+import type { InodeId } from "./inode.ts";
 import type { InodeRows } from "./inode-rows.ts";
 import {
   type DirectoryState,
@@ -11,7 +12,6 @@ import {
   usageOf,
 } from "./ledger.ts";
 import { pathBelow, type ShareRows } from "./share-rows.ts";
-import type { InodeId } from "./storage.ts";
 import type { ShareCommand, SharingReply, UnshareCommand } from "./write-commands.ts";
 
 /** What is shared: where it hangs, and how many inodes it stands for. */

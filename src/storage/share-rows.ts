@@ -2,10 +2,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
+import type { InodeId } from "./inode.ts";
 import type { InodeRows } from "./inode-rows.ts";
 import type { DirectoryState, Ledger, RootState } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
-import type { InodeId } from "./storage.ts";
 
 /** One grant, and where it hangs. */
 export interface PlacedGrant {

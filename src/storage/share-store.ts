@@ -1,9 +1,10 @@
 // Grants on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
 import { GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
+import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
-import type { GrantChange, InodeId, SharedPath, ShareStorage, Sharing } from "./storage.ts";
+import type { GrantChange, SharedPath, ShareStorage, Sharing } from "./storage.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** See ShareStorage. */

@@ -6,8 +6,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
+import type { ChangeContext, InodeId } from "./inode.ts";
 import { DATABASE_FILE } from "./schema.ts";
-import type { ChangeContext, InodeId, Sharing, Storage } from "./storage.ts";
+import type { Sharing, Storage } from "./storage.ts";
 import {
   assertSound,
   freshStorage,

@@ -3,12 +3,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX, READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
+import type { Inode, InodeId } from "./inode.ts";
 import { COLUMNS, hasGrants, type Row, toInode } from "./inode-columns.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { pageToken, readPageToken } from "./page-token.ts";
 import { KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
-import type { Inode, InodeId, ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
+import type { ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "./trash.ts";
 import { TrashReader } from "./trash-reader.ts";
 

@@ -9,8 +9,9 @@ import { GroveError } from "#base/errors.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { checkStorage } from "./check-storage.ts";
+import type { Change, ChangeContext, Inode, InodeId } from "./inode.ts";
 import { openStorage } from "./open-storage.ts";
-import type { Change, ChangeContext, Inode, InodeId, Storage } from "./storage.ts";
+import type { Storage } from "./storage.ts";
 
 export const OWNER = "ada@example.com";
 

@@ -1,15 +1,14 @@
 // Rows of the trash as the writer makes and removes them: what leaves the tree, what is kept of a replaced file, the shares of both.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { TRASH_FORMER_SHARES_LISTED } from "#base/limits.ts";
+import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import { type InodeId, inodeIdText } from "./inode.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { CHAIN_MAX, type DirectoryState, type Ledger, type RootState } from "./ledger.ts";
-import type { Place } from "./namespace-commands.ts";
+import { CHAIN_MAX, type DirectoryState, type Ledger, type Place, type RootState } from "./ledger.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 import { pathBelow, type ShareRows } from "./share-rows.ts";
-import { type InodeId, inodeIdText } from "./storage.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
-import type { ChangeFields } from "./write-commands.ts";
 
 /** A row of the trash. */
 export interface TrashRow {

@@ -1,15 +1,15 @@
 // The changes of the trash: in, out again, and away for good, each in one step however much hangs below.
 import { GroveError } from "#base/errors.ts";
+import type { ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
+import type { InodeId } from "./inode.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { type Ledger, type RootState, usageOf } from "./ledger.ts";
-import { type NamespaceCommands, type Place, pathExists } from "./namespace-commands.ts";
-import type { InodeId } from "./storage.ts";
+import { type Ledger, type Place, type RootState, usageOf } from "./ledger.ts";
+import { type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import type { PurgedItem } from "./trash.ts";
 import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
 import type {
-  ChangeReply,
   PurgeTrashCommand,
   PurgeTrashReply,
   RestoreCommand,

@@ -2,9 +2,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, TRASH_FORMER_SHARES_LISTED, TRASH_PAGE_BYTES } from "#base/limits.ts";
+import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
-import type { InodeId } from "./storage.ts";
 import type { FormerShare, ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "./trash.ts";
 
 interface Row {

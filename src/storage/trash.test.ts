@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
-import type { ChangeContext, Inode, Storage } from "./storage.ts";
+import type { ChangeContext, Inode } from "./inode.ts";
+import type { Storage } from "./storage.ts";
 import {
   BY_OWNER,
   chunkFiles,

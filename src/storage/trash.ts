@@ -1,5 +1,5 @@
 // The trash of a root as callers see it: items that were put away whole, and what becomes of them (D14).
-import type { Change, ChangeContext, InodeId, InodeKind, Usage } from "./storage.ts";
+import type { Change, ChangeContext, InodeId, InodeKind, Usage } from "./inode.ts";
 
 /** A share that an item of the trash had; it counts no more, and can be given again after a restore. */
 export interface FormerShare {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { etagOf } from "./storage.ts";
+import { etagOf } from "./inode.ts";
 import { BY_OWNER, freshStorage, OWNER, patterned, readAll, refusal, upload } from "./store.fixture.ts";
 
 const EDGES = [0, 1, INLINE_FILE_MAX_BYTES, BLOCK_BYTES, CHUNK_BYTES, 2 * CHUNK_BYTES].flatMap((size) => [

@@ -8,14 +8,15 @@ import {
   UPLOAD_IN_FLIGHT_BYTES,
   UPLOAD_STAGED_CHUNKS,
 } from "#base/limits.ts";
+import type { NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
+import type { Change, UploadTarget } from "./inode.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
-import type { Change, UploadTarget } from "./storage.ts";
 import type { UploadBudget } from "./upload-budget.ts";
 import type { ResumableSink } from "./upload-store.ts";
-import type { NewChunk, NewContent } from "./write-commands.ts";
+import type { NewContent } from "./write-commands.ts";
 
 /** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
 const COPIED_BELOW_BYTES = 8_192;

@@ -1,5 +1,5 @@
 // Resumable uploads as storage keeps them: staged content that outlives streams and restarts (decision D15).
-import type { Change, ChangeContext, UploadSink, UploadTarget, Usage } from "./storage.ts";
+import type { Change, ChangeContext, UploadSink, UploadTarget, Usage } from "./inode.ts";
 
 /** What a resumable upload is going to be; fixed when it begins. */
 export interface NewUpload extends ChangeContext {

@@ -1,39 +1,23 @@
 // What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
+import type { ChangeFields, ChangeReply, NewChunk } from "./change-messages.ts";
 import type {
   BeginCopyCommand,
   CopyReply,
   CopySliceCommand,
   DropCopyCommand,
   FinishCopyCommand,
-} from "./copy-commands.ts";
-import type { InodeId, InodeKind, StorageFacts, Usage } from "./storage.ts";
-import { StaleAccessError } from "./storage.ts";
+} from "./copy-messages.ts";
+import { type InodeId, StaleAccessError, type Usage } from "./inode.ts";
+import type { StorageFacts } from "./storage.ts";
 import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
 import type {
   BoundUploadTimesCommand,
   CreateUploadCommand,
   DropUploadCommand,
   StageUploadCommand,
-} from "./upload-commands.ts";
+} from "./upload-messages.ts";
 import type { StagingChange } from "./upload-store.ts";
-
-/** Common to all changes of a root's namespace; times are wall milliseconds of the main thread's clock. */
-export interface ChangeFields {
-  readonly owner: string;
-  readonly accessVersion: number | undefined;
-  readonly by: string;
-  readonly nowMs: number;
-}
-
-/** A chunk file that lies complete on stable storage and has no row yet. */
-export interface NewChunk {
-  readonly position: number;
-  readonly name: string;
-  readonly length: number;
-  readonly crc32: number;
-  readonly blockCrcs: Uint8Array;
-}
 
 /** Content of a file as a change brings it: within the database, or a list of chunks of which the first may be staged already. */
 export type NewContent =
@@ -244,29 +228,6 @@ export type Command =
   | TruncateCommand
   | WriteChunksCommand
   | WriteInlineCommand;
-
-/** An inode as the writer tells of it; createdBy is null when it was the owner. */
-export interface InodeFields {
-  readonly id: InodeId;
-  readonly parentId: InodeId | null;
-  readonly name: string;
-  readonly kind: InodeKind;
-  readonly sizeBytes: number;
-  readonly childCount: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
-  readonly version: number;
-  readonly crc32: number;
-  readonly createdBy: string | null;
-  readonly damaged: boolean;
-}
-
-/** What a change of the namespace did. */
-export interface ChangeReply {
-  readonly inode: InodeFields;
-  readonly usage: Usage;
-  readonly usedDeltaBytes: number;
-}
 
 /** What a removal did. */
 export interface RemovalReply {

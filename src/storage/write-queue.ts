@@ -4,12 +4,12 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { GroveError } from "#base/errors.ts";
 import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
-import type { CopyJob, CopyReply } from "./copy-commands.ts";
+import type { ChangeReply } from "./change-messages.ts";
+import type { CopyJob, CopyReply } from "./copy-messages.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
 import type { StagingChange } from "./upload-store.ts";
 import {
-  type ChangeReply,
   type Command,
   type PurgeTrashReply,
   type RefusedReply,

@@ -1,0 +1,66 @@
+// What is asked of the writer for a copy, and what it answers.
+import type { ChangeFields, ChangeReply } from "./change-messages.ts";
+import type { InodeId } from "./inode.ts";
+
+/** A directory whose entries are being copied, in order of their names. */
+export interface CopyFrame {
+  readonly source: InodeId;
+  readonly target: InodeId;
+  readonly after: string;
+}
+
+/** A chunk list whose positions are being copied; its file appears when it is complete. */
+export interface ListCopy {
+  readonly fileId: InodeId;
+  readonly version: number;
+  readonly sourceList: number;
+  readonly list: number;
+  readonly after: number;
+  /** Copied directory that the file goes into; null for the file that was asked for. */
+  readonly target: InodeId | null;
+}
+
+/** How far a copy has come. It travels with each command, so that a transaction that fails leaves nothing behind in the writer. */
+export interface CopyJob {
+  /** The copied directory, out of sight; null when a file is copied. */
+  readonly topId: InodeId | null;
+  readonly frames: readonly CopyFrame[];
+  readonly list: ListCopy | null;
+  readonly bytes: number;
+}
+
+/** What is copied where. */
+export interface CopyPlace extends ChangeFields {
+  readonly sourceId: InodeId;
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly onConflict: "fail" | "rename" | "replace";
+  /** Bytes that were claimed for the copy. */
+  readonly maxBytes: number;
+}
+
+/** Begins a copy and does its first slice; a small one is finished with it. */
+export interface BeginCopyCommand extends CopyPlace {
+  readonly op: "beginCopy";
+}
+
+/** Does the next slice. */
+export interface CopySliceCommand extends ChangeFields {
+  readonly op: "copySlice";
+  readonly job: CopyJob;
+}
+
+/** Makes a complete copy visible. */
+export interface FinishCopyCommand extends CopyPlace {
+  readonly op: "finishCopy";
+  readonly job: CopyJob;
+}
+
+/** Drops what a copy has made. */
+export interface DropCopyCommand {
+  readonly op: "dropCopy";
+  readonly job: CopyJob;
+}
+
+/** A copy that goes on, or its end. */
+export type CopyReply = { readonly job: CopyJob } | ChangeReply;
