@@ -78,7 +78,7 @@ test("in a clone the locked Node runs the sources, with every argument as it was
   const words = ["put", "a b", "", "*", "--", "-x", "$HOME", "line\\nbreak"];
   const { lines } = start(join(root, "grove"), words);
   assert.equal(lines[0], join(root, `node_modules/${LOCKED}/bin/node`));
-  assert.deepEqual(lines.slice(3), [join(root, "src/bin/grove.ts"), ...words]);
+  assert.deepEqual(lines.slice(4), [join(root, "src/bin/grove.ts"), ...words]);
 });
 
 test("links to links, relative ones too, lead to the real folder", async () => {
@@ -90,10 +90,10 @@ test("links to links, relative ones too, lead to the real folder", async () => {
   await symlink("../real place/grove", join(root, "bin/grove"));
   await symlink("../grove", join(root, "bin/deep/g"));
   const main = join(root, "real place/src/bin/grove.ts");
-  assert.equal(start(join(root, "bin/deep/g")).lines[3], main);
-  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[3], main);
-  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[3], main);
-  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[3], main);
+  assert.equal(start(join(root, "bin/deep/g")).lines[4], main);
+  assert.equal(start("./g", [], "/usr/bin:/bin", join(root, "bin/deep")).lines[4], main);
+  assert.equal(start("g", [], `${join(root, "bin/deep")}:/usr/bin:/bin`).lines[4], main);
+  assert.equal(start("sh", ["grove"], "/usr/bin:/bin", join(root, "real place")).lines[4], main);
 });
 
 test("below node_modules what was built runs, on a Node that npm put further up", async () => {
@@ -104,7 +104,7 @@ test("below node_modules what was built runs, on a Node that npm put further up"
   });
   const { lines } = start(join(root, "project/node_modules/grove/grove"));
   assert.equal(lines[0], join(root, `project/node_modules/${LOCKED}/bin/node`));
-  assert.equal(lines[3], join(root, "project/node_modules/grove/dist/bin/grove.js"));
+  assert.equal(lines[4], join(root, "project/node_modules/grove/dist/bin/grove.js"));
 });
 
 test("a clone linked into node_modules still runs its sources", async () => {
@@ -115,7 +115,7 @@ test("a clone linked into node_modules still runs its sources", async () => {
   });
   await symlink("../../clone", join(root, "lib/node_modules/grove"));
   assert.equal(
-    start(join(root, "lib/node_modules/grove/grove")).lines[3],
+    start(join(root, "lib/node_modules/grove/grove")).lines[4],
     join(root, "clone/src/bin/grove.ts"),
   );
 });
@@ -151,6 +151,7 @@ test("without a packaged Node the machine's own runs from version 26 on", async 
   for (const version of ["v26.0.0", "v26.10.0", "v30.1.2"]) {
     assert.deepEqual(start(join(root, "grove"), ["a b"], await pathWith(version)).lines, [
       "own",
+      "--disable-sigusr1",
       "--max-semi-space-size=2",
       main,
       "a b",
@@ -175,4 +176,13 @@ test("an installed package that was never built says so", async () => {
   const { error, status } = start(join(root, "node_modules/grove/grove"));
   assert.match(error, /dist\/bin\/grove\.js is missing/);
   assert.equal(status, 1);
+});
+
+test("what runs writes no core dump and opens no inspector, so that nobody reads its memory (C-13)", async () => {
+  const root = await house("grove", {
+    "src/bin/grove.ts": "",
+    [`node_modules/${LOCKED}/bin/node`]:
+      '#!/bin/sh\n[ "$1" = --version ] && { echo v26.10.0; exit; }\nulimit -c\necho "$1"\n',
+  });
+  assert.deepEqual(start(join(root, "grove")).lines, ["0", "--disable-sigusr1"]);
 });

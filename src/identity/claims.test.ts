@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
+import { checkClaims } from "./claims.ts";
 import { json, makeKey, signToken, startProvider, type TestProvider } from "./provider.fixture.ts";
 import { createTokenVerifier } from "./token-verifier.ts";
 
@@ -139,3 +140,27 @@ for (const mode of ["tokeninfo", "issuer"] as const) {
     }
   });
 }
+
+test("with an organisation set, only accounts of it are let in, by hd and not by address (D21)", () => {
+  const claims = { aud: CLIENT_ID, email: "alice@example.com", email_verified: true, exp: NOW + 60 };
+  const expected = {
+    clientId: CLIENT_ID,
+    issuer: undefined,
+    nowWallMs: NOW * 1000,
+    hostedDomain: "example.com",
+  };
+  assert.equal(
+    checkClaims({ ...claims, hd: "Example.com" }, expected).identity.username,
+    "alice@example.com",
+  );
+  for (const hd of [undefined, "", "example.org", "sub.example.com", 3, ["example.com"]]) {
+    assert.throws(
+      () => checkClaims({ ...claims, ...(hd === undefined ? {} : { hd }) }, expected),
+      (error) => isGroveError(error, "TOKEN_REJECTED") && error.metadata["claim"] === "hd",
+    );
+  }
+  assert.equal(
+    checkClaims(claims, { ...expected, hostedDomain: undefined }).identity.username,
+    "alice@example.com",
+  );
+});

@@ -13,6 +13,8 @@ export interface ClaimExpectations {
   readonly clientId: string | undefined;
   /** Exact `iss`; undefined where the provider's tokeninfo address vouches for it. */
   readonly issuer: string | undefined;
+  /** Organisation that `hd` must name; undefined lets everybody in whom the provider knows (decision D21). */
+  readonly hostedDomain?: string | undefined;
   readonly nowWallMs: number;
 }
 
@@ -28,6 +30,7 @@ export function checkClaims(claims: Claims, expected: ClaimExpectations): Verifi
   checkAudience(claims, expected.clientId);
   const issuer = checkIssuer(claims, expected.issuer);
   const expiresAtWallMs = checkTimes(claims, expected.nowWallMs);
+  checkHostedDomain(claims, expected.hostedDomain);
   const username = checkEmail(claims);
   const subject = optionalText(claims, "sub", SUBJECT_MAX_LENGTH);
   return {
@@ -61,6 +64,15 @@ function checkIssuer(claims: Claims, issuer: string | undefined): string {
   if (issuer !== undefined && found !== issuer)
     throw rejected("iss", "is not this cluster's identity provider");
   return found;
+}
+
+/** A provider of many organisations vouches for all of them; only `hd` tells whose account it is, and not the e-mail address. */
+function checkHostedDomain(claims: Claims, hostedDomain: string | undefined): void {
+  if (hostedDomain === undefined) return;
+  if (claims["hd"] === undefined) throw rejected("hd", "is missing: the account belongs to no organisation");
+  if (typeof claims["hd"] !== "string" || claims["hd"].toLowerCase() !== hostedDomain) {
+    throw rejected("hd", "is not this cluster's organisation");
+  }
 }
 
 /** Wall time, with sixty seconds for clocks that differ (C-01). */

@@ -26,6 +26,8 @@ export interface IdentitySettings {
   readonly useIdpAuth: boolean;
   /** IDP_ISSUER. */
   readonly issuer: string | undefined;
+  /** IDP_HOSTED_DOMAIN, lower-cased: organisation that the claim `hd` must name (decision D21). */
+  readonly hostedDomain: string | undefined;
   /** IDP_AUTH_URL. */
   readonly authUrl: string | undefined;
   /** IDP_TOKEN_URL. */
@@ -52,6 +54,7 @@ export function readIdentitySettings(env: Environment): IdentitySettings {
     adminPassword: setting(env, "ADMIN_PASSWORD"),
     useIdpAuth: env["USE_IDP_AUTH"] !== "0",
     issuer: url(env, "IDP_ISSUER", warnings),
+    hostedDomain: plainText(env, "IDP_HOSTED_DOMAIN")?.toLowerCase(),
     authUrl: url(env, "IDP_AUTH_URL", warnings),
     tokenUrl: url(env, "IDP_TOKEN_URL", warnings),
     tokeninfoUrl: url(env, "IDP_TOKENINFO_URL", warnings),

@@ -37,6 +37,8 @@ export interface TokenVerifierDeps {
   readonly tokeninfoUrl?: string | undefined;
   /** Issuer (IDP_ISSUER): tokens are checked with its published keys instead of tokeninfo (decision D21). */
   readonly issuer?: string | undefined;
+  /** Organisation that the claim `hd` must name (IDP_HOSTED_DOMAIN), lower-cased; undefined for any. */
+  readonly hostedDomain?: string | undefined;
   /** True accepts mock tokens (SVC_AUTH_MOCK, spec 5.7). */
   readonly mock: boolean;
   /** False leaves the identity provider out (USE_IDP_AUTH=0, decision D24): real tokens are refused. Default true. */
@@ -207,7 +209,12 @@ class CachingVerifier implements TokenVerifier {
             issuer: undefined,
           }
         : await this.#issuerKeys.claims(token);
-    return checkClaims(claims, { clientId: this.#clientId, issuer, nowWallMs: clock.wallMs() });
+    return checkClaims(claims, {
+      clientId: this.#clientId,
+      issuer,
+      hostedDomain: this.#deps.hostedDomain,
+      nowWallMs: clock.wallMs(),
+    });
   }
 
   /** Entries that have run out go first (spec 5.2.4); only then does the cache forget the least used. */
