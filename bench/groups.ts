@@ -10,11 +10,13 @@ import { sessions } from "./rows/sessions.ts";
 import { share } from "./rows/share.ts";
 import { transfer } from "./rows/transfer.ts";
 import { trash } from "./rows/trash.ts";
+import { trees } from "./rows/trees.ts";
 
 export const groups: readonly Group[] = [
   grpc,
   transfer,
   files,
+  trees,
   scale,
   care,
   trash,

@@ -9,6 +9,7 @@ import type { Server } from "#client/cluster.ts";
 import { downloadFile } from "#client/download.ts";
 import { uploadChunks } from "#client/upload.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { crc32 } from "#os/crc32.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import {
   FileServer,
@@ -86,6 +87,40 @@ serveTasks(
       return callsPerSecond(files, inFlight, (at) =>
         client.createFile({ path: `${folders[at % folders.length]}/${prefix}-${at}`, data }, unary),
       );
+    },
+    // The same by UploadFile: header, one chunk, end.
+    uploadLoop: (input) => {
+      const { folders, prefix, files, inFlight, bytes } = input as {
+        folders: string[];
+        prefix: string;
+        files: number;
+        inFlight: number;
+        bytes: number;
+      };
+      const data = Buffer.alloc(bytes, 0xa5);
+      const crc = crc32(data);
+      return callsPerSecond(files, inFlight, (at) =>
+        uploadOne(`${folders[at % folders.length]}/${prefix}-${at}`, data, crc),
+      );
+    },
+    // DownloadFile calls; what comes is counted and dropped.
+    downloadLoop: (input) => {
+      const { folders, prefix, files, inFlight, bytes } = input as {
+        folders: string[];
+        prefix: string;
+        files: number;
+        inFlight: number;
+        bytes: number;
+      };
+      return callsPerSecond(files, inFlight, async (at) => {
+        let received = 0;
+        const path = `${folders[at % folders.length]}/${prefix}-${at}`;
+        await downloadFile(connected(), { root: "", path }, (slice) => {
+          received += slice.length;
+          return true;
+        });
+        if (received !== bytes) throw new Error("other bytes came than were asked for");
+      });
     },
     getAttr: (input) => {
       const { paths, calls, inFlight } = input as { paths: string[]; calls: number; inFlight: number };
@@ -170,6 +205,17 @@ function channelFor(at: number): GrpcChannel {
 function connected(): Server {
   if (server === undefined) throw new Error("not connected");
   return server;
+}
+
+async function uploadOne(path: string, data: Buffer, crc: number): Promise<void> {
+  const { channel, stream } = connected();
+  const upload = await channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", stream);
+  const header = { path, size: BigInt(data.length), sizeKnown: true };
+  await upload.writer.message({ part: { case: "header", value: header } }, 0);
+  const chunk = { offset: 0n, crc32: crc };
+  await upload.writer.message({ part: { case: "chunk", value: chunk } }, data.length);
+  await upload.writer.slice(data);
+  await upload.finish();
 }
 
 async function* chunksOf(bytes: number): AsyncGenerator<Buffer> {

@@ -31,21 +31,22 @@ export interface TreeUploadDeps {
   readonly root: string;
 }
 
-/** A folder on the cluster: resolves to false when it could not be made, which has been told. */
-type Folder = Promise<boolean>;
+/** What is known of a folder on the cluster: that it could not be made, which has been told; that nothing was in it; or that it is there. */
+type FolderState = "failed" | "empty" | "there";
+type Folder = Promise<FolderState>;
 
 /** One upload of any number of files and trees. */
 export class TreeUpload {
   readonly #deps: TreeUploadDeps;
   readonly #pool: TransferPool;
   /** Folders that are not made yet, and who waits for them. */
-  readonly #pending = new Set<(isMade: boolean) => void>();
+  readonly #pending = new Set<(state: FolderState) => void>();
 
   constructor(deps: TreeUploadDeps) {
     this.#deps = deps;
     // Folders that will not be made any more must not keep waiting the large files in them.
     this.#pool = new TransferPool(POOL_LIMITS, () => {
-      for (const settle of this.#pending) settle(false);
+      for (const settle of this.#pending) settle("failed");
     });
   }
 
@@ -73,7 +74,7 @@ export class TreeUpload {
       } else {
         meter.totalFiles++;
         meter.totalBytes += entry.sizeBytes;
-        const folder = folders.get(entry.folder) ?? Promise.resolve(true);
+        const folder = folders.get(entry.folder) ?? Promise.resolve("there");
         await this.#addFile(entry, join(source.remotePath, entry.place), folder);
       }
     }
@@ -91,28 +92,28 @@ export class TreeUpload {
     const sizeBytes = lstatSync(localPath).size;
     meter.totalFiles++;
     meter.totalBytes += sizeBytes;
-    await this.#addFile({ localPath, sizeBytes }, source.remotePath, Promise.resolve(true));
+    await this.#addFile({ localPath, sizeBytes }, source.remotePath, Promise.resolve("there"));
   }
 
   async #addFolder(top: string, place: string, folders: Map<string, Folder>): Promise<void> {
     const { cluster, report, root } = this.#deps;
     const path = join(top, place);
-    const parent = place === "/" ? Promise.resolve(true) : folders.get(parentOf(place));
-    const made = Promise.withResolvers<boolean>();
+    const parent = place === "/" ? Promise.resolve("there") : folders.get(parentOf(place));
+    const made = Promise.withResolvers<FolderState>();
     folders.set(place, made.promise);
     this.#pending.add(made.resolve);
-    const settle = (isMade: boolean): void => {
+    const settle = (state: FolderState): void => {
       this.#pending.delete(made.resolve);
-      made.resolve(isMade);
+      made.resolve(state);
     };
     const transfer = async (): Promise<void> => {
       try {
-        const isParentMade = (await parent) === true;
-        if (isParentMade) await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
-        if (isParentMade) report.folders++;
-        settle(isParentMade);
+        if (((await parent) ?? "failed") === "failed") return settle("failed");
+        const { childCount } = await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
+        report.folders++;
+        settle(childCount === 0n ? "empty" : "there");
       } catch (error) {
-        settle(false);
+        settle("failed");
         if (isFinal(error)) throw error;
         report.fail(path, error);
       }
@@ -131,10 +132,12 @@ export class TreeUpload {
       meter.doneBytes += bytes;
     };
     const transfer = async (): Promise<void> => {
-      if (!(await folder)) return report.leaveOut();
+      const state = await folder;
+      if (state === "failed") return report.leaveOut();
       try {
-        if (file.sizeBytes < RESUMABLE_FROM_BYTES) await this.#sendPlain(file.localPath, path, onBytes);
-        else await this.#sendResumable(file.localPath, path, onBytes);
+        if (file.sizeBytes < RESUMABLE_FROM_BYTES) {
+          await this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew: state === "empty" });
+        } else await this.#sendResumable(file.localPath, path, onBytes);
         meter.doneFiles++;
       } catch (error) {
         if (isFinal(error)) throw error;
@@ -145,10 +148,14 @@ export class TreeUpload {
     if (added !== true) await added;
   }
 
-  async #sendPlain(localPath: string, path: string, onBytes: OnBytes): Promise<void> {
+  async #sendPlain(
+    localPath: string,
+    path: string,
+    options: { readonly onBytes: OnBytes; readonly isLikelyNew: boolean },
+  ): Promise<void> {
     const { cluster, root } = this.#deps;
     await cluster.runAt({ root, path }, LONG, (server) =>
-      uploadFile(server, localPath, { root, path }, onBytes),
+      uploadFile(server, localPath, { root, path }, options),
     );
   }
 
@@ -158,7 +165,7 @@ export class TreeUpload {
       await uploadResumable({ cluster, memory, note, onBytes }, localPath, { root, path });
     } catch (error) {
       if (!isWithoutResume(error)) throw error;
-      await this.#sendPlain(localPath, path, onBytes);
+      await this.#sendPlain(localPath, path, { onBytes, isLikelyNew: false });
     }
   }
 }

@@ -2,7 +2,8 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import { isGroveError } from "#base/errors.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { SlicedUpload } from "#grpc/client.ts";
 import { crc32 } from "#os/crc32.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
@@ -15,6 +16,7 @@ import {
 import { ClientError, localFailure } from "./client-error.ts";
 import type { Server } from "./cluster.ts";
 import { SMALL_FILE_BYTES } from "./limits.ts";
+import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
 
 /** What is told while bytes go out; negative when an attempt is given up and what it sent does not count. */
@@ -44,15 +46,21 @@ export async function uploadFile(
   server: Server,
   localPath: string,
   target: RemotePath,
-  onBytes: OnBytes,
-): Promise<UploadResponse> {
+  options: { readonly onBytes: OnBytes; readonly isLikelyNew: boolean },
+): Promise<void> {
   let small: SmallFile | undefined;
   try {
     small = readSmallFile(localPath);
   } catch (error) {
     throw localFailure(error, localPath);
   }
-  if (small !== undefined) return uploadSmall(server, small, target, onBytes);
+  const { onBytes } = options;
+  if (small !== undefined) {
+    const isMade = options.isLikelyNew && (await createSmall(server, small, target));
+    if (isMade) onBytes(small.data.length);
+    else await uploadSmall(server, small, target, onBytes);
+    return;
+  }
   let handle: FileHandle;
   try {
     handle = await open(localPath, READ_FLAGS);
@@ -63,7 +71,7 @@ export async function uploadFile(
     const stats = await handle.stat();
     const chunks = readChunks(handle, localPath, stats.size, 0);
     const header = { ...target, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
-    return await uploadChunks(server, chunks, header, onBytes);
+    await uploadChunks(server, chunks, header, onBytes);
   } finally {
     await handle.close();
   }
@@ -104,6 +112,22 @@ function readSmallFile(path: string): SmallFile | undefined {
 /** Whole milliseconds; the first of all moments becomes the one after it, since 0 means "now" on the wire. */
 export function changeTime(stats: Pick<Stats, "mtimeMs">): number {
   return Math.trunc(stats.mtimeMs) || 1;
+}
+
+/** Makes a file by one call, which costs half of what a stream does; false when that is not the way: it is there, or not small enough. */
+async function createSmall(server: Server, file: SmallFile, target: RemotePath): Promise<boolean> {
+  const { data, mtimeMs } = file;
+  if (data.length > INLINE_FILE_MAX_BYTES) return false;
+  const { root, path } = target;
+  try {
+    const request = { root, path, data, mtimeMs: BigInt(mtimeMs), crc32: crc32(data) };
+    const attr = await server.files.createFile(request, server.unary);
+    // An older server knows nothing of times here.
+    return attr.mtimeMs === BigInt(mtimeMs);
+  } catch (error) {
+    if (isGroveError(await refusalOf(error, server.address), "PATH_EXISTS")) return false;
+    throw error;
+  }
 }
 
 async function uploadSmall(

@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
+import { crc32 } from "#os/crc32.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { type ListDirResponse, ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Inode } from "#storage/inode.ts";
@@ -22,6 +23,7 @@ import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { encodeEntries, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
+import { timeOf } from "./time-of.ts";
 
 /** A place as every request names it (D13). */
 export interface Place {
@@ -96,7 +98,14 @@ export class NamespaceOperations {
   }
 
   /** Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, DISK_RESERVE (spec 4.6.1, 4.6.3). */
-  createFile(caller: Caller, request: Place & { readonly data: Uint8Array }): Promise<Attr> {
+  createFile(
+    caller: Caller,
+    request: Place & {
+      readonly data: Uint8Array;
+      readonly mtimeMs?: bigint;
+      readonly crc32?: number | undefined;
+    },
+  ): Promise<Attr> {
     return this.#deps.meter.later("write", () => {
       if (request.data.length > INLINE_FILE_MAX_BYTES) {
         throw new GroveError(
@@ -105,13 +114,17 @@ export class NamespaceOperations {
           { metadata: { limit_bytes: String(INLINE_FILE_MAX_BYTES) } },
         );
       }
+      const mtimeMs = timeOf(request.mtimeMs ?? 0n);
+      if (request.crc32 !== undefined && request.crc32 !== crc32(request.data)) {
+        throw new GroveError("CHECKSUM_MISMATCH", "the file arrived with other bytes than its checksum says");
+      }
       return this.#create(caller, request, request.data.length, ({ parent, name }, context) =>
         this.#deps.storage.createFile({
           ...context,
           parentId: parent.id,
           name,
           data: request.data,
-          mtimeMs: this.#deps.clock.wallMs(),
+          mtimeMs: mtimeMs === 0 ? this.#deps.clock.wallMs() : mtimeMs,
         }),
       );
     });

@@ -7,9 +7,7 @@ import type { BeginUploadRequest, UploadHeader } from "#proto/gen/grove/v1/file_
 import type { StoredUpload } from "#storage/upload-store.ts";
 import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
 import { requireEtag, tooLarge } from "./content-operations.ts";
-
-/** As far from 1970 as a date can be, in either direction (ECMA-262). */
-const TIME_MAX_MS = 8_640_000_000_000_000n;
+import { timeOf } from "./time-of.ts";
 
 /** What is wanted of an upload. */
 export interface UploadWish {
@@ -66,9 +64,6 @@ function wishOf(
 ): UploadWish {
   const { root, path, onExists, ifMatch, mtimeMs } = fields;
   if (size !== undefined && size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
-  if (mtimeMs < -TIME_MAX_MS || mtimeMs > TIME_MAX_MS) {
-    throw new GroveError("BAD_ARGUMENT", "mtime_ms is not a time");
-  }
   if (onExists !== OnExists.REPLACE && onExists !== OnExists.FAIL) {
     throw new GroveError("BAD_ARGUMENT", "on_exists has a value that this server does not know");
   }
@@ -78,6 +73,6 @@ function wishOf(
     sizeBytes: size === undefined ? undefined : Number(size),
     onExists: onExists === OnExists.FAIL ? "fail" : "replace",
     ifMatch: ifMatch === "" ? undefined : ifMatch,
-    mtimeMs: Number(mtimeMs),
+    mtimeMs: timeOf(mtimeMs),
   };
 }

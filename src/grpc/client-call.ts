@@ -28,6 +28,7 @@ export interface CallOptions extends ReplyListeners {
   readonly compress?: boolean;
 }
 
+const ANSWERED = new StatusError(Code.CANCELLED, "the server has answered already");
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /** A call of any kind. Use it once: start it in one of its ways, then read what it gives. */
@@ -390,8 +391,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort);
     if (this.#isWaiting) this.#core.forget(this);
     if (error !== undefined) this.#single?.release();
-    if (this.#outlet !== undefined)
-      this.#outlet.fail(error ?? new StatusError(Code.CANCELLED, "the server has answered already"));
+    if (this.#outlet !== undefined) this.#outlet.fail(error ?? ANSWERED);
     this.#replyMetadata.ended(this.#rawTrailers);
     // Requests that nobody will read are not sent; the server has answered.
     if (this.#stream !== undefined && !this.#stream.writableEnded) resetStream(this.#stream);

@@ -1,0 +1,117 @@
+// Trees of small files by the command line, against the same calls in a bare loop that reads and writes no local file.
+import { execFile } from "node:child_process";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Lab } from "#bench/lab.ts";
+import { type FileServerPair, GROVE, OWNER, startFileServer } from "#bench/node.ts";
+import type { Group, RatioRow } from "#bench/row.ts";
+
+const IN_FLIGHT = 64;
+const FILE_BYTES = 4_096;
+const FILES_PER_FOLDER = 1_000;
+/** 100,000 files a side and round would take the whole run's time; GROVE_BENCH_TREE_FILES=100000 measures them. */
+const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 20_000));
+const FOLDERS = Math.ceil(FILES / FILES_PER_FOLDER);
+const COUNT = FILES.toLocaleString("en-US");
+
+const run = promisify(execFile);
+
+interface Trees {
+  readonly pair: FileServerPair;
+  /** Of the tree on this machine; its copy on the server has the same name. */
+  readonly local: string;
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+const upRow: RatioRow = {
+  name: `upload of ${COUNT} files of 4 KiB by \`grove put -r\`, from start to end`,
+  against: `\`UploadFile\` calls in a bare loop, ${IN_FLIGHT} in flight`,
+  atLeast: 0.7,
+  rate: "files/s",
+  async sides(lab) {
+    const trees = await prepared(lab);
+    let round = 0;
+    return {
+      async ours() {
+        const target = `/put-${++round}`;
+        return filesPerSecond(() => grove(trees, "put", "-q", "-r", trees.local, target));
+      },
+      async theirs() {
+        const folders = await makeFolders(trees, `/loop-${++round}`);
+        return trees.pair.measure("uploadLoop", {
+          folders,
+          prefix: "f",
+          files: FILES,
+          inFlight: IN_FLIGHT,
+          bytes: FILE_BYTES,
+        });
+      },
+    };
+  },
+};
+
+const downRow: RatioRow = {
+  name: `download of ${COUNT} files of 4 KiB by \`grove get -r\`, from start to end`,
+  against: `\`DownloadFile\` calls in a bare loop, ${IN_FLIGHT} in flight`,
+  atLeast: 0.7,
+  rate: "files/s",
+  async sides(lab) {
+    const trees = await prepared(lab);
+    await grove(trees, "put", "-q", "-r", trees.local, "/down");
+    const folders = Array.from({ length: FOLDERS }, (_, at) => `/down/d${at}`);
+    let round = 0;
+    return {
+      async ours() {
+        const target = join(trees.folder, `got-${++round}`);
+        const rate = await filesPerSecond(() => grove(trees, "get", "-q", "-r", "/down", target));
+        await rm(target, { recursive: true });
+        return rate;
+      },
+      theirs: () =>
+        trees.pair.measure("downloadLoop", {
+          folders,
+          prefix: "f",
+          files: FILES,
+          inFlight: IN_FLIGHT,
+          bytes: FILE_BYTES,
+        }),
+    };
+  },
+};
+
+async function filesPerSecond(work: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return FILES / ((performance.now() - start) / 1_000);
+}
+
+async function grove(trees: Trees, ...words: string[]): Promise<void> {
+  await run(GROVE, words, { env: trees.env });
+}
+
+/** A signed-in client, a server on the disk, and a tree of files in memory, so that this machine's disk has the server's work alone. */
+function prepared(lab: Lab): Promise<Trees> {
+  return lab.once("trees", async () => {
+    const pair = await startFileServer(lab, await lab.folder("disk"), "plain");
+    const folder = await lab.folder("memory");
+    const local = join(folder, "tree");
+    for (let at = 0; at < FOLDERS; at++) await mkdir(join(local, `d${at}`), { recursive: true });
+    const data = Buffer.alloc(FILE_BYTES, 0xa5);
+    for (let at = 0; at < FILES; at++) await writeFile(join(local, `d${at % FOLDERS}`, `f-${at}`), data);
+    const env = { ...process.env, GROVE_CONFIG_DIR: join(folder, "config") };
+    const trees = { pair, local, folder, env };
+    await grove(trees, "login", "--mock", OWNER, "--fileserver", pair.address);
+    return trees;
+  });
+}
+
+async function makeFolders(trees: Trees, top: string): Promise<string[]> {
+  await trees.pair.client.run("makeFolder", top);
+  const folders = Array.from({ length: FOLDERS }, (_, at) => `${top}/d${at}`);
+  for (const folder of folders) await trees.pair.client.run("makeFolder", folder);
+  return folders;
+}
+
+export const trees: Group = { name: "trees", rows: () => [upRow, downRow] };
