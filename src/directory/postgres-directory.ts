@@ -3,7 +3,6 @@ import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   DIRECTORY_QUEUE_MAX,
-  NODE_LEASE_MS,
   POSTGRES_COMMAND_TIMEOUT_MS,
   POSTGRES_CONTROL_CONNECTIONS,
   POSTGRES_PROBE_INTERVAL_MS,
@@ -28,6 +27,7 @@ import type {
 } from "./directory.ts";
 import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
 import { isRefusal, remedyOf, toStoreError } from "./postgres-errors.ts";
+import { momentOf } from "./postgres-moment.ts";
 import { migrate } from "./postgres-schema.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
@@ -370,21 +370,6 @@ class PostgresDirectory implements Directory {
     this.#state = state;
     if (!isSame) for (const listener of this.#listeners) listener(state);
   }
-}
-
-/** Time by the database's clock alone, which may be set, and may be another one after a failover: neither stretches a lease by much. */
-function momentOf(wallMs: number): commands.Moment {
-  return {
-    wallMs,
-    isLive: ({ last_seen_ms }) => Math.abs(wallMs - Number(last_seen_ms)) < NODE_LEASE_MS,
-    // The rows say all there is to say.
-    renew: () => undefined,
-    placementWaitMs: (sinceMs) =>
-      Math.abs(wallMs - sinceMs) < NODE_LEASE_MS
-        ? Math.min(sinceMs + NODE_LEASE_MS - wallMs, NODE_LEASE_MS)
-        : 0,
-    holdPlacement: () => undefined,
-  };
 }
 
 /** Undefined table stands for all that is not where it was: the next connection looks what is there. */

@@ -20,7 +20,7 @@ import { ContentOperations } from "./content-operations.ts";
 import { CopyOperations } from "./copy-operations.ts";
 import { type DownloadDeps, StallWatch } from "./download.ts";
 import { ExplainOperations } from "./explain-operations.ts";
-import { NamespaceOperations } from "./namespace-operations.ts";
+import { type NamespaceDeps, NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
 import { QuotaOperations } from "./quota-operations.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
@@ -107,11 +107,8 @@ export function createFileService(deps: FileServiceDeps): FileService {
     random: deps.random,
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
-  const access = new Access({
-    storage,
-    adminUsername,
-    homeAddressOf: (username) => roots.homeAddressOf(username),
-  });
+  const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
+  const access = new Access({ storage, adminUsername, homeAddressOf });
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage });
   const stalls = new StallWatch(clock);
@@ -132,10 +129,8 @@ export function createFileService(deps: FileServiceDeps): FileService {
   });
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {
-    namespace: new NamespaceOperations(names),
-    trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
+    ...nameOperations(deps, names),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
-    shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
     ...accountOperations(deps, { access, roots, usage, limits }),
     uploads: {
@@ -153,7 +148,6 @@ export function createFileService(deps: FileServiceDeps): FileService {
       log,
     },
     resumable,
-    copies: new CopyOperations({ storage, access, changes, meter }),
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
     sessionTable: deps.sessions,
     state: deps.state,
@@ -167,6 +161,19 @@ export function createFileService(deps: FileServiceDeps): FileService {
       resumable.stop();
       await keeper.stop();
     },
+  };
+}
+
+/** What is done with files and folders as a whole. */
+function nameOperations(
+  deps: FileServiceDeps,
+  names: NamespaceDeps,
+): Pick<FileService, "copies" | "namespace" | "shares" | "trash"> {
+  return {
+    namespace: new NamespaceOperations(names),
+    trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
+    copies: new CopyOperations(names),
+    shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
   };
 }
 

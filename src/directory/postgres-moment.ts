@@ -1,0 +1,18 @@
+// Time as a store in PostgreSQL counts it: by the clock of the database.
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { Moment } from "./store-commands.ts";
+
+/** Time by the database's clock alone, which may be set, and may be another one after a failover: neither stretches a lease by much. */
+export function momentOf(wallMs: number): Moment {
+  return {
+    wallMs,
+    isLive: ({ last_seen_ms }) => Math.abs(wallMs - Number(last_seen_ms)) < NODE_LEASE_MS,
+    // The rows say all there is to say.
+    renew: () => undefined,
+    placementWaitMs: (sinceMs) =>
+      Math.abs(wallMs - sinceMs) < NODE_LEASE_MS
+        ? Math.min(sinceMs + NODE_LEASE_MS - wallMs, NODE_LEASE_MS)
+        : 0,
+    holdPlacement: () => undefined,
+  };
+}
