@@ -62,7 +62,7 @@ function runMade(words: readonly string[], action: string, server = false, env: 
     import { Command } from "commander";
     import { GroveError } from "#base/errors.ts";
     import { run } from ${JSON.stringify(RUN)};
-    const command = () => new Command("made").description("Made").argument("[path]").option("--data-dir <dir>")
+    const command = () => new Command("made").description("Made").argument("[path]").option("--data-dir <dir>").option("--json")
       .action(async (path, options) => { ${action} });
     process.exitCode = await run(${JSON.stringify(words)}, [{ name: "made", summary: "", server: ${server}, load: async () => ({ command }) }]);`;
   return spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
@@ -100,6 +100,22 @@ test("a command line that its parser refuses ends with exit code 1, its help wit
     assert.match(stdout, /^Usage: grove made \[options\] \[path\]/);
     assert.equal(status, 0);
   }
+});
+
+test("with --json a refused command line and a failure are JSON, with what to do beside (D24)", () => {
+  const { status, stderr } = runMade(["made", "--json", "--data-dri", "d"], "");
+  assert.equal(status, 1);
+  const usage = JSON.parse(stderr) as { error: Record<string, unknown> };
+  assert.deepEqual([usage.error["code"], usage.error["reason"]], ["USAGE", null]);
+  assert.match(String(usage.error["hint"]), /made --help/);
+  const failed = runMade(
+    ["made", "--data-dir=x", "--json"],
+    `throw new GroveError("NOT_EMPTY", "full", { metadata: { entries: "2" } });`,
+  );
+  const { error } = JSON.parse(failed.stderr) as { error: Record<string, unknown> };
+  assert.deepEqual([error["reason"], error["metadata"]], ["NOT_EMPTY", { entries: "2" }]);
+  // A path that looks like it, behind the end of flags, is a path.
+  assert.match(runMade(["made", "--", "--json", "b"], "").stderr, /^grove made: /);
 });
 
 test("an error that a command lets go is one line, with the exit code of its reason (D24)", () => {

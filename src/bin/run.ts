@@ -61,7 +61,10 @@ async function runNamed(
   try {
     return await runEntry(entry, words);
   } catch (error) {
-    reportFailure(entry, error);
+    if (entry.server !== true && wantsJson(words)) {
+      const { errorJson } = await import("#client/error-text.ts");
+      process.stderr.write(`${JSON.stringify(errorJson(error))}\n`);
+    } else reportFailure(entry, error);
     const { exitCodeOf } = await import("#client/exit-codes.ts");
     return exitCodeOf(error);
   }
@@ -80,7 +83,9 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
   const program = new Command("grove")
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureOutput({ outputError: (text, write) => write(refusedLine(entry.name, text)) });
+    .configureOutput({
+      outputError: (text, write) => write(refusedLine(entry.name, text, wantsJson(words))),
+    });
   const command = makeCommand();
   program.addCommand(command);
   inheritSettings(command, program);
@@ -94,8 +99,14 @@ async function runEntry(entry: CommandEntry, words: readonly string[]): Promise<
   }
 }
 
+/** True where a program reads what goes wrong. */
+function wantsJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--json" || word === "-json");
+}
+
 /** What the parser has to say about a command line, as one line of ours that also says where to look. */
-function refusedLine(name: string, text: string): string {
+function refusedLine(name: string, text: string, isJson: boolean): string {
   const [first = "", suggestion] = text.trim().split("\n");
   // What a check of ours found follows the parser's own sentence.
   const what = first
@@ -103,7 +114,10 @@ function refusedLine(name: string, text: string): string {
     .replace(/ is invalid\. /, " is invalid: ")
     .replace(/\.$/, "");
   const meant = suggestion === undefined ? "" : ` ${suggestion}`;
-  return `grove ${name}: ${what}${meant}. 'grove ${name} --help' explains it.\n`;
+  const hint = `'grove ${name} --help' explains it.`;
+  if (!isJson) return `grove ${name}: ${what}${meant}. ${hint}\n`;
+  const error = { code: "USAGE", reason: null, message: `${what}${meant}.`, hint, metadata: {} };
+  return `${JSON.stringify({ error })}\n`;
 }
 
 /** Gives a command made elsewhere, and its subcommands, the program's way to end: by an exception, not by process.exit. */

@@ -5,6 +5,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import type { Permission } from "#policy/decide.ts";
 import type { QuotaLedger } from "#quota/ledger.ts";
+import { damagedText } from "#storage/damage-rows.ts";
 import type { Storage } from "#storage/storage.ts";
 import { type Access, existing, type Reached, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
@@ -183,6 +184,8 @@ function pathText(reached: Reached, asked: Asked): [undefined, string] {
   if (asked === "delete" && inode.parentId === undefined) {
     throw new GroveError("BAD_ARGUMENT", "the root directory itself cannot be deleted");
   }
+  // Reads of it are refused until it is replaced.
+  if (asked === "read" && inode.damaged) throw new GroveError("CORRUPT", damagedText);
   return [undefined, inode.kind === "directory" ? "it is a folder" : "it is a file"];
 }
 
