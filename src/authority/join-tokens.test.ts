@@ -25,7 +25,7 @@ test("a token is good once: of ten at the same time one gets it (D20)", async (t
   const token = parseJoinToken(await tokens.make({ fingerprint: FINGERPRINT, id: "n1", lifetimeMs: 60_000 }));
   assert.equal(token.fingerprint, FINGERPRINT);
   assert.equal(token.id, "n1");
-  assert.equal(await tokens.check(token), "n1");
+  assert.deepEqual(await tokens.check(token), { id: "n1", hosts: undefined });
   // Another process at the same folder.
   const beside = new JoinTokens(folder, clock);
   const uses = Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? tokens : beside).use(token));
@@ -41,7 +41,7 @@ test("a token ends at its time, and a wrong secret, an unknown selector and a us
     await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 60_000 }),
   );
   clock.advance(59_999);
-  assert.equal(await tokens.check(token), undefined);
+  assert.deepEqual(await tokens.check(token), { id: undefined, hosts: undefined });
   const texts = new Set<string>();
   const note = async (shown: { selector: string; secret: string }): Promise<void> => {
     await assert.rejects(tokens.check(shown), (error) => {

@@ -31,7 +31,17 @@ interface StoredToken {
   readonly schema: 1;
   readonly secret_sha256: string;
   readonly id: string | null;
+  /** The only names and addresses that may stand in the certificate; null: the node says which. */
+  readonly hosts: readonly string[] | null;
   readonly ends_unix_ms: number;
+}
+
+/** What a token lets its bearer have. */
+export interface Grant {
+  /** The only node that it is for; undefined when the node chooses. */
+  readonly id: string | undefined;
+  /** The only names and addresses for the certificate, in lower case; undefined when the node says which. */
+  readonly hosts: readonly string[] | undefined;
 }
 
 /** Takes a token apart. Throws BAD_ARGUMENT, without a word of it. */
@@ -57,10 +67,11 @@ export class JoinTokens {
     this.#clock = clock;
   }
 
-  /** Makes one that is good for lifetimeMs (at most a week), for one node id where it is given. Only its hash is kept. */
+  /** Makes one that is good for lifetimeMs (at most a week), for one node id and for the hosts that are given. Only its hash is kept. */
   async make(order: {
     readonly fingerprint: string;
     readonly id: string | undefined;
+    readonly hosts?: readonly string[] | undefined;
     readonly lifetimeMs: number;
   }): Promise<string> {
     if (!(order.lifetimeMs > 0 && order.lifetimeMs <= JOIN_TOKEN_LIFETIME_MAX_MS)) {
@@ -78,6 +89,7 @@ export class JoinTokens {
       schema: 1,
       secret_sha256: hashOf(secret).toString("hex"),
       id: id ?? null,
+      hosts: order.hosts?.map((host) => host.toLowerCase()) ?? null,
       ends_unix_ms: Math.trunc(this.#clock.wallMs() + order.lifetimeMs),
     };
     await createPrivateFile(join(this.#folder, `${selector}.json`), `${JSON.stringify(stored)}\n`);
@@ -85,15 +97,15 @@ export class JoinTokens {
   }
 
   /**
-   * Proves that a token is ours, in time and not used, and tells the node id that it is for. It stays good until `use`. Throws
+   * Proves that a token is ours, in time and not used, and tells what it is for. It stays good until `use`. Throws
    * TOKEN_REJECTED with the same words whatever is wrong; the comparison takes the same time for every secret.
    */
-  async check(token: Pick<JoinToken, "selector" | "secret">): Promise<string | undefined> {
+  async check(token: Pick<JoinToken, "selector" | "secret">): Promise<Grant> {
     const stored = await this.#read(token.selector);
     const expected = stored === undefined ? NO_HASH : Buffer.from(stored.secret_sha256, "hex");
     const isEqual = timingSafeEqual(hashOf(token.secret), expected);
     if (stored === undefined || !isEqual || stored.ends_unix_ms <= this.#clock.wallMs()) throw rejected();
-    return stored.id ?? undefined;
+    return { id: stored.id ?? undefined, hosts: stored.hosts ?? undefined };
   }
 
   /** Uses a token up. Of several at once one resolves and the others throw TOKEN_REJECTED, in this process and beside it. */
@@ -115,10 +127,13 @@ export class JoinTokens {
       const stored = JSON.parse(
         await readFile(join(this.#folder, `${selector}.json`), "utf8"),
       ) as Partial<StoredToken>;
-      const { secret_sha256: hash, id = null, ends_unix_ms: endsMs, schema } = stored;
+      const { secret_sha256: hash, id = null, hosts = null, ends_unix_ms: endsMs, schema } = stored;
       if (schema !== 1 || typeof endsMs !== "number" || typeof hash !== "string") return undefined;
       if (!/^[0-9a-f]{64}$/.test(hash) || (id !== null && typeof id !== "string")) return undefined;
-      return { schema, secret_sha256: hash, id, ends_unix_ms: endsMs };
+      if (hosts !== null && !(Array.isArray(hosts) && hosts.every((host) => typeof host === "string"))) {
+        return undefined;
+      }
+      return { schema, secret_sha256: hash, id, hosts, ends_unix_ms: endsMs };
     } catch {
       // Unknown, used, or damaged: all the same to whoever shows it.
       return undefined;

@@ -155,13 +155,6 @@ export class MetaLink {
     }
   }
 
-  /** Asks for a new certificate by the one that the connection shows (D20), as PEM. */
-  async renewCertificate(): Promise<string> {
-    const { client, node } = this.#deps;
-    const answer = await client.renewCertificate({ nodeId: node.id }, { timeoutMs: CALL_TIMEOUT_MS });
-    return answer.certificate;
-  }
-
   async #beat(): Promise<void> {
     this.#beating = this.#beating.then(() => this.#exchange());
     await this.#beating;

@@ -3,6 +3,8 @@ import { CertificateKeeper } from "#authority/certificate-keeper.ts";
 import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#authority/tls-material.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 
 /** Certificates as texts that never change, or as files that are followed. */
 export type TlsSource = TlsMaterial | { readonly paths: TlsPaths };
@@ -14,9 +16,10 @@ export interface NodeCertificateDeps {
   /** Between 0 and 1. */
   readonly random: () => number;
   /** Asks the MetaServer for a new certificate (PEM); undefined for a node that stands alone, which nobody renews. */
-  readonly renew: (() => Promise<string>) | undefined;
+  readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
 }
 
+const RENEW_TIMEOUT_MS = 10_000;
 const DAY_MS = 86_400_000;
 
 /** A certificate in use. */
@@ -74,23 +77,39 @@ export class NodeCertificate {
   }
 }
 
-/** Opens the certificate of a node; renewal goes over the link to the MetaServer that `link` finds once it is there, if there ever is one. */
+/** Opens the certificate of a node; any of the MetaServers may renew it. */
 export async function openNodeCertificate(
   source: TlsSource | undefined,
+  node: { readonly id: string; readonly metaservers: readonly string[] },
   deps: { readonly clock: Clock; readonly log: Logger },
-  link: (() => { renewCertificate(): Promise<string> } | undefined) | undefined,
 ): Promise<NodeCertificate | undefined> {
   if (source === undefined) return undefined;
-  const renew = async (): Promise<string> => {
-    const open = link?.();
-    if (open === undefined) throw new Error("the link to the metaserver is not there yet");
-    return open.renewCertificate();
-  };
   const { clock, log } = deps;
   return NodeCertificate.open(source, {
     clock,
     log,
     random: Math.random,
-    renew: link === undefined ? undefined : renew,
+    renew: node.metaservers.length === 0 ? undefined : (current) => renewAtAny(node, current),
   });
+}
+
+/** Asks one MetaServer after another: of several only one may have the authority at hand. */
+async function renewAtAny(
+  node: { readonly id: string; readonly metaservers: readonly string[] },
+  current: TlsMaterial,
+): Promise<string> {
+  let failure: unknown;
+  for (const address of node.metaservers) {
+    const channel = new GrpcChannel({ addresses: [address], tls: current });
+    try {
+      const client = createClient(MetaServer, channel);
+      return (await client.renewCertificate({ nodeId: node.id }, { timeoutMs: RENEW_TIMEOUT_MS }))
+        .certificate;
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      channel.close();
+    }
+  }
+  throw failure;
 }

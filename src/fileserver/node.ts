@@ -144,8 +144,7 @@ async function assemble(
   const drift = new DriftWatch({ ...opened, owners: () => service.usage.owners() });
   closers.push(() => drift.stop());
 
-  const renewer = options.metaservers.length === 0 ? undefined : (): MetaLink | undefined => link;
-  const certificate = await openNodeCertificate(options.tls, opened, renewer);
+  const certificate = await openNodeCertificate(options.tls, options, opened);
   closers.push(() => certificate?.close());
   const grpc = createGrpcFront({
     tls: certificate?.material,

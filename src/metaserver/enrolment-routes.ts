@@ -1,7 +1,7 @@
 // How nodes come by certificates: the first one by a one-time token, each next one by the one before (D20).
 import { createPublicKey, X509Certificate } from "node:crypto";
 import { type Authority, checkNodeRequest, type NodeCertificateRequest } from "#authority/authority.ts";
-import { JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
+import { type Grant, JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
 import { signAgain } from "#authority/sign-again.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
@@ -85,12 +85,12 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
 /** Checks everything before the token is used up, so that a slip of the operator does not cost it. */
 async function checkedOrder(
   request: JoinNodeRequest,
-  grantedId: string | undefined,
+  granted: Grant,
   deps: EnrolmentRoutesDeps,
   authority: Authority,
 ): Promise<{ readonly publicKey: Uint8Array; readonly request: NodeCertificateRequest }> {
-  const id = checkedNodeId(request.nodeId === "" ? (grantedId ?? "") : request.nodeId);
-  if (grantedId !== undefined && grantedId !== id) {
+  const id = checkedNodeId(request.nodeId === "" ? (granted.id ?? "") : request.nodeId);
+  if (granted.id !== undefined && granted.id !== id) {
     throw new GroveError("BAD_ARGUMENT", `this token is for another node id than ${id}`);
   }
   const { names, addresses } = request;
@@ -106,8 +106,14 @@ async function checkedOrder(
       "the name 'fileserver' would let the certificate speak for no node in particular",
     );
   }
-  const own =
-    grantedId === undefined ? [...names, ...addresses].find((name) => deps.isOwnName(name)) : undefined;
+  const hosts = [...names, ...addresses];
+  const { hosts: allowed } = granted;
+  const foreign = hosts.find((host) => allowed?.includes(host.toLowerCase()) === false);
+  if (foreign !== undefined) {
+    throw new GroveError("BAD_ARGUMENT", `this token is not for a node that is reached as ${foreign}`);
+  }
+  const mayShareHost = granted.id !== undefined || allowed !== undefined;
+  const own = mayShareHost ? undefined : hosts.find((host) => deps.isOwnName(host));
   if (own !== undefined) {
     throw new GroveError(
       "BAD_ARGUMENT",
@@ -116,7 +122,7 @@ async function checkedOrder(
   }
   const publicKey = await requestedKey(request.certificateRequest);
   checkNodeRequest(publicKey, { id, names, addresses });
-  if (grantedId === undefined) await requireFreeId(id, publicKey, deps, authority);
+  if (granted.id === undefined) await requireFreeId(id, publicKey, deps, authority);
   return { publicKey, request: { id, names, addresses } };
 }
 

@@ -177,6 +177,42 @@ test(
   },
 );
 
+test("a token for certain hosts lets no other name into the certificate", TIMEOUT, async (t) => {
+  const cluster = await startCluster(t);
+  const { fingerprint } = cluster.authority;
+  const hosts = ["N1.example.net", "10.0.0.7", "meta.example.net"];
+  const token = await cluster.tokens.make({ fingerprint, id: undefined, hosts, lifetimeMs: HOUR_MS });
+  for (const asked of ["n2.example.net", "10.0.0.8", "localhost"]) {
+    await assert.rejects(
+      cluster.join(token, { id: "n1", hosts: ["n1.example.net", asked] }),
+      has("BAD_ARGUMENT", /not for a node that is reached as/),
+    );
+  }
+  const node = await cluster.join(token, {
+    id: "n1",
+    hosts: ["n1.EXAMPLE.net", "10.0.0.7", "meta.example.net"],
+  });
+  assert.match(new X509Certificate(String(node.cert)).subjectAltName ?? "", /meta\.example\.net/);
+});
+
+test("of several MetaServers the one that is there and signs is asked", TIMEOUT, async (t) => {
+  const cluster = await startCluster(t);
+  const own = await cluster.authority.issueNodeCertificate({ id: "second", names: ["localhost"] });
+  const second = await startForTest(t, {
+    clock: cluster.clock,
+    tls: { cert: own.certificatePem, key: own.keyPem, ca: cluster.authority.certificatePem },
+  });
+  const dataFolder = join(cluster.folder, "several");
+  const metaservers = ["localhost:1", `localhost:${second.port}`, `localhost:${cluster.port}`];
+  const order = { dataFolder, metaservers, id: undefined, fallbackId: "x", advertise: undefined, hosts: [] };
+  const token = await cluster.token("n1");
+  assert.equal((await joinCluster({ ...order, token, again: false, clock: cluster.clock })).id, "n1");
+  await assert.rejects(
+    joinCluster({ ...order, token, again: true, clock: cluster.clock }),
+    has("TOKEN_REJECTED"),
+  );
+});
+
 test(
   "a folder that has joined joins again only when told to, and keeps its key, so that it stays the holder (D19)",
   TIMEOUT,

@@ -13,7 +13,7 @@ import {
   type TlsPaths,
 } from "#authority/tls-material.ts";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId, parseHostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
@@ -62,21 +62,25 @@ export async function joinCluster(order: JoinOrder): Promise<Joined> {
   const id = checkedNodeId(order.id ?? token.id ?? order.fallbackId);
   const paths = joinedTlsPaths(order.dataFolder);
   if (!order.again) await requireFresh(order, paths);
-  const { server, authorityPem } = await findServer(order.metaservers, token.fingerprint);
-  makePrivateFolder(join(order.dataFolder, "tls"));
-  for (const path of [paths.cert, paths.key, paths.ca]) await removeLeftovers(path);
-  const key = await keyOf(paths.key);
   const hosts = [
     ...order.hosts,
     ...(order.advertise === undefined ? [] : [parseHostPort(order.advertise).host]),
   ];
-  const reply = await askFor({ server, authorityPem, id, hosts, token: order.token, key });
-  checkTlsMaterial({ cert: reply.certificate, key: key.pem, ca: authorityPem }, paths, order.clock.wallMs());
+  const { authorityPem, certificate, keyPem } = await fromAny(order.metaservers, async (server) => {
+    const shown = await authorityOf(server, token.fingerprint);
+    // Nothing is made in the folder for a server that is not the right one.
+    makePrivateFolder(join(order.dataFolder, "tls"));
+    for (const path of [paths.cert, paths.key, paths.ca]) await removeLeftovers(path);
+    const key = await keyOf(paths.key);
+    const reply = await askFor({ server, authorityPem: shown, id, hosts, token: order.token, key });
+    return { authorityPem: shown, certificate: reply.certificate, keyPem: key.pem };
+  });
+  checkTlsMaterial({ cert: certificate, key: keyPem, ca: authorityPem }, paths, order.clock.wallMs());
   await writeFileAtomic(paths.ca, authorityPem, { mode: 0o644 });
-  await writeFileAtomic(paths.cert, reply.certificate, { mode: 0o644 });
+  await writeFileAtomic(paths.cert, certificate, { mode: 0o644 });
   const node: JoinedNode = { id, metaservers: order.metaservers, advertise: order.advertise };
   await writeJoinedNode(order.dataFolder, node);
-  return { id, paths, endsWallMs: certificateEndMs(reply.certificate) };
+  return { id, paths, endsWallMs: certificateEndMs(certificate) };
 }
 
 async function requireFresh(order: JoinOrder, paths: TlsPaths): Promise<void> {
@@ -150,17 +154,15 @@ async function askFor(request: Request): Promise<{ readonly certificate: string 
   }
 }
 
-/** The first MetaServer that answers and shows the token's authority. */
-async function findServer(
-  addresses: readonly string[],
-  fingerprint: string,
-): Promise<{ readonly server: string; readonly authorityPem: string }> {
+/** What the first MetaServer says that can be reached, is the token's, and signs; else why the first one, or the worst one, did not. */
+async function fromAny<T>(addresses: readonly string[], ask: (server: string) => Promise<T>): Promise<T> {
   let failure: GroveError | undefined;
   for (const server of addresses) {
     try {
-      return { server, authorityPem: await authorityOf(server, fingerprint) };
+      return await ask(server);
     } catch (error) {
-      if (!(error instanceof GroveError)) throw error;
+      // A refusal is the cluster's word; who is away, is somebody else or cannot sign has said nothing.
+      if (!isGroveError(error, "STORE_UNAVAILABLE", "CLUSTER_MISMATCH", "NOT_IMPLEMENTED")) throw error;
       failure ??= error;
       // Somebody who is not who he should be is worth more words than one who is silent.
       if (error.code === "CLUSTER_MISMATCH") failure = error;

@@ -22,6 +22,7 @@ interface TokenFlags {
   readonly caDir: string;
   readonly id?: string;
   readonly ttl: number;
+  readonly host?: readonly string[];
   readonly json: boolean;
 }
 
@@ -66,6 +67,11 @@ export function command(): Command {
       "the only node that it is for (default: the node chooses an id that is free)",
       checkedId,
     )
+    .option(
+      "--host <name>",
+      "DNS name or address that the node's certificate may have; may be repeated (default: the node says which)",
+      collect,
+    )
     .option("--ttl <time>", "how long it is good: 30m, 1h, 7d at most", parseTtl, JOIN_TOKEN_LIFETIME_MS)
     .option("--json", "print JSON", false)
     .action(makeToken);
@@ -105,6 +111,7 @@ async function makeToken(flags: TokenFlags): Promise<void> {
   const token = await tokens.make({
     fingerprint: authority.fingerprint,
     id: flags.id,
+    hosts: flags.host,
     lifetimeMs: flags.ttl,
   });
   if (flags.json) {
@@ -167,7 +174,7 @@ function parseTtl(text: string): number {
   throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
 }
 
-function collect(value: string, before: readonly string[]): string[] {
+function collect(value: string, before: readonly string[] = []): string[] {
   if (before.length >= CERTIFICATE_NAMES_MAX)
     throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);
   return [...before, value];
