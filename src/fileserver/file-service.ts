@@ -94,11 +94,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const { storage, telemetry, clock, log, adminUsername } = deps;
   const limits: ServiceLimits = { ...DEFAULT_SERVICE_LIMITS, ...deps.limits };
   const usage = new RootUsage(storage.roots());
-  const ledger = new QuotaLedger({
-    quotaBytes: (owner) => deps.quotas.quotaBytes(owner),
-    freeBytes: deps.freeBytes,
-    reserveBytes: deps.reserveBytes,
-  });
+  const ledger = ledgerOver(deps);
   const roots = new RootKeeper({
     storage,
     usage,
@@ -162,6 +158,10 @@ export function createFileService(deps: FileServiceDeps): FileService {
       await keeper.stop();
     },
   };
+}
+
+function ledgerOver({ quotas, freeBytes, reserveBytes }: FileServiceDeps): QuotaLedger {
+  return new QuotaLedger({ quotaBytes: (owner) => quotas.quotaBytes(owner), freeBytes, reserveBytes });
 }
 
 /** What is done with files and folders as a whole. */
