@@ -12,7 +12,7 @@ export function command(host: CommandHost = processHost()): Command {
         "Let other users read and write a file or a folder of yours, with all that is and will be in it. What they put there is yours and counts in your quota; only you can delete.",
       )
       .argument("<path>", "a file or folder of yours")
-      .argument("<user...>", "e-mail addresses; who has none here yet finds it after signing in"),
+      .argument("<user...>", "e-mail addresses; a user who is new here finds it after signing in"),
     [
       ["grove share docs bob@example.com", "bob then lists it with: grove ls you@example.com:/docs"],
       ["grove share / bob@example.com carol@example.com", "all you have, with two others"],
