@@ -175,6 +175,28 @@ test("a renewal that fails is tried again, never more often than a tenth of the 
   assert.ok(events.includes("certificate_ends"));
 });
 
+test("from 14 days before the end on there is one line a day, and none before (B-11)", async (t) => {
+  const { keeper, clock, events } = await setUp(t, false);
+  const warnings = (): number => events.filter((event) => event === "certificate_ends").length;
+  const leftMs = new X509Certificate(keeper.material.cert).validToDate.getTime() - clock.wallMs();
+  clock.jumpWall(leftMs - 14 * DAY_MS);
+  await keeper.check();
+  assert.equal(keeper.daysLeft, 14);
+  assert.equal(warnings(), 0);
+  clock.jumpWall(1);
+  await keeper.check();
+  await keeper.check();
+  assert.equal(keeper.daysLeft, 13);
+  assert.equal(warnings(), 1);
+  clock.jumpWall(DAY_MS);
+  await keeper.check();
+  assert.equal(warnings(), 2);
+  clock.jumpWall(13 * DAY_MS);
+  await keeper.check();
+  assert.equal(keeper.daysLeft, -1);
+  assert.equal(warnings(), 3);
+});
+
 test("a renewed certificate that cannot be saved is used all the same, and not lost to the old file", async (t) => {
   const { keeper, paths, clock, events } = await setUp(t);
   const first = serialOf(keeper.material.cert);

@@ -31,7 +31,7 @@ interface CaFlags {
 
 interface IssueFlags extends CaFlags {
   readonly out: string;
-  readonly host: readonly string[];
+  readonly host?: readonly string[];
   readonly days: number;
 }
 
@@ -69,7 +69,7 @@ export function command(): Command {
       .option("--json", "print JSON", false);
   add("init", "Make the authority; one that is there is never overwritten").action(init);
   withIssueFlags(add("issue <id>", "Make a key and a certificate for a server"))
-    .option("--host <name>", "DNS name or address under which it is reached; may be repeated", collect, [])
+    .option("--host <name>", "DNS name or address under which it is reached; may be repeated", collect)
     .action(issue);
   add("list", "Show what was issued, to whom, and for how long it is good")
     .option("--all", "show those that have ended, were revoked or replaced, too", false)
@@ -116,8 +116,8 @@ async function issue(id: string, flags: IssueFlags): Promise<void> {
       `${paths.key} is there already and a key is never overwritten: 'grove ca renew ${id}' signs it again, or give another -out`,
     );
   }
-  const addresses = flags.host.filter((host) => isIP(host) !== 0);
-  const names = flags.host.filter((host) => isIP(host) === 0);
+  const addresses = (flags.host ?? []).filter((host) => isIP(host) !== 0);
+  const names = (flags.host ?? []).filter((host) => isIP(host) === 0);
   const issued = await authority.issueNodeCertificate({ id, names, addresses });
   await createPrivateFile(paths.key, issued.keyPem);
   await writeFileAtomic(paths.certificate, issued.certificatePem, { mode: 0o644 });
@@ -265,7 +265,7 @@ function daysUntil(wallMs: number): number {
   return Math.floor((wallMs - systemClock.wallMs()) / DAY_MS);
 }
 
-function collect(value: string, before: readonly string[]): string[] {
+function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 

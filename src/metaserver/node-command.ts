@@ -33,7 +33,7 @@ interface JoinFlags {
   readonly tokenFile?: string;
   readonly id?: string;
   readonly advertise?: string;
-  readonly host: readonly string[];
+  readonly host?: readonly string[];
   readonly again: boolean;
   readonly json: boolean;
 }
@@ -97,7 +97,7 @@ export function command(): Command {
       "address that clients will be sent to; its host goes into the certificate",
       parseAdvertise,
     )
-    .option("--host <name>", "further DNS name or address for the certificate; may be repeated", collect, [])
+    .option("--host <name>", "further DNS name or address for the certificate; may be repeated", collect)
     .option("--again", "join again although this folder has a certificate that is still good", false)
     .option("--json", "print JSON", false)
     .action(join);
@@ -134,7 +134,7 @@ async function join(flags: JoinFlags): Promise<void> {
     id: flags.id,
     fallbackId: hostname().split(".", 1)[0]?.toLowerCase() ?? "",
     advertise: flags.advertise,
-    hosts: flags.host,
+    hosts: flags.host ?? [],
     again: flags.again,
     clock: systemClock,
   });
