@@ -132,6 +132,7 @@ test(
     await writeFile(file, made.out);
     const nobody = await grove("node", "join", "-metaserver", "127.0.0.1:1", ...data, "-token_file", file);
     assert.match(nobody.err, /127\.0\.0\.1:1 refuses the connection/);
+    assert.equal(nobody.code, 7);
     assert.equal(nobody.err.includes(made.out.trim()), false);
     await writeFile(file, "hello");
     assert.match(

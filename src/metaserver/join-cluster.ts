@@ -17,7 +17,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId, parseHostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { StatusError } from "#grpc/status.ts";
+import { Code, StatusError } from "#grpc/status.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
@@ -178,9 +178,11 @@ async function fromAny<T>(addresses: readonly string[], ask: (server: string) =>
 async function authorityOf(server: string, fingerprint: string): Promise<string> {
   const { host, port } = parseHostPort(server);
   const shown = await new Promise<string[]>((resolve, reject) => {
-    const fail = (why: string, cause?: unknown): void => {
+    const fail = (why: string): void => {
       socket.destroy();
-      reject(new GroveError("STORE_UNAVAILABLE", `${server} ${why}`, cause === undefined ? {} : { cause }));
+      // As a call would have failed: it is the server that is not there, and nothing of this machine.
+      const cause = new StatusError(Code.UNAVAILABLE, why);
+      reject(new GroveError("STORE_UNAVAILABLE", `${server} ${why}`, { cause }));
     };
     const socket: TLSSocket = connect({
       host,
@@ -191,7 +193,7 @@ async function authorityOf(server: string, fingerprint: string): Promise<string>
       rejectUnauthorized: false,
     });
     socket.setTimeout(CONNECT_TIMEOUT_MS, () => fail("does not answer"));
-    socket.once("error", (error) => fail(whyNot(error), error));
+    socket.once("error", (error) => fail(whyNot(error)));
     socket.once("close", () => fail("closed the connection: is it a MetaServer with TLS?"));
     socket.once("secureConnect", () => {
       const chain = chainOf(socket);
