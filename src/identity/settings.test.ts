@@ -19,7 +19,7 @@ test("nothing set gives the specification's defaults (spec 5.9)", () => {
       adminPassword: undefined,
       useIdpAuth: true,
       issuer: undefined,
-    hostedDomain: undefined,
+      hostedDomain: undefined,
       authUrl: undefined,
       tokenUrl: undefined,
       tokeninfoUrl: undefined,
