@@ -112,37 +112,15 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const keeper = keeperOver(deps, { changes, usage });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const turns = new UploadTurns();
-  const resumable = new ResumableOperations({
-    storage,
-    access,
-    ledger,
-    usage,
-    meter,
-    turns,
-    clock,
-    random: deps.random,
-    log,
-  });
+  const core = { storage, access, ledger, usage, meter, log };
+  const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {
     ...nameOperations(deps, names),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
     ...accountOperations(deps, { access, roots, usage, limits }),
-    uploads: {
-      storage,
-      access,
-      ledger,
-      quotas: deps.quotas,
-      usage,
-      meter,
-      telemetry,
-      slots: slots(),
-      watch,
-      turns,
-      resumable,
-      log,
-    },
+    uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
     resumable,
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
     sessionTable: deps.sessions,
