@@ -246,6 +246,8 @@ export const PURGE_SLICE_ROWS = 512;
 export const TRASH_PURGE_BATCH = 64;
 /** Bytes of paths on one page of the trash, so that stock clients can take it. */
 export const TRASH_PAGE_BYTES = 1_000_000;
+/** Names that one page of the trash looks up to say whether folders are there; then it ends. */
+export const TRASH_PAGE_LOOKUPS = 16_384;
 /** Former shares of one item of the trash that are listed; the rest is counted out. */
 export const TRASH_FORMER_SHARES_LISTED = 100;
 /** One file of the audit log; the next line begins another. */

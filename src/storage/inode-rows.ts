@@ -174,6 +174,19 @@ export class InodeRows {
   }
 }
 
+/** The state of a directory that is about to be made, empty. */
+export function newDirectory(made: {
+  readonly id: InodeId;
+  readonly parentId: InodeId;
+  readonly name: string;
+  readonly nowMs: number;
+  readonly createdBy: string | null;
+}): DirectoryState {
+  const { id, parentId, name, nowMs, createdBy } = made;
+  const none = { size: 0, childCount: 0, treeInodes: 0, treeFiles: 0, flags: 0, savedFor: 0 };
+  return { id, parentId, name, ...none, mtimeMs: nowMs, ctimeMs: nowMs, version: 1, createdBy };
+}
+
 /** A change's answer about a directory. */
 export function directoryReply(state: DirectoryState, root: RootState, usedDeltaBytes: number): ChangeReply {
   return {

@@ -9,7 +9,14 @@ import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
 import type { InodeId } from "./inode.ts";
-import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import {
+  directoryReply,
+  fileReply,
+  type InodeRow,
+  type InodeRows,
+  isDirectory,
+  newDirectory,
+} from "./inode-rows.ts";
 import type { Place } from "./ledger.ts";
 import {
   type DirectoryState,
@@ -112,21 +119,7 @@ export class NamespaceCommands {
       ctimeMs: nowMs,
     };
     if (!this.#inodes.insert({ ...inode, contentId: null, createdBy })) throw pathExists();
-    const state: DirectoryState = {
-      id,
-      parentId,
-      name,
-      size: 0,
-      childCount: 0,
-      treeInodes: 0,
-      treeFiles: 0,
-      mtimeMs: nowMs,
-      ctimeMs: nowMs,
-      version: 1,
-      flags: 0,
-      createdBy,
-      savedFor: 0,
-    };
+    const state = newDirectory({ id, parentId, name, nowMs, createdBy });
     this.#ledger.addDirectory(state);
     this.#ledger.addToChain(chain, { bytes: 0, inodes: 1, files: 0 });
     this.enter(chain[0], 1, nowMs);

@@ -175,6 +175,10 @@ const MIGRATIONS: readonly string[] = [
   -- Copied directories that are not in sight yet; start-up purges them.
   CREATE TABLE copying (inode_id INTEGER PRIMARY KEY REFERENCES inode(id)) STRICT;
   `,
+  `
+  -- Where a former share hung, so that a page of the trash reads no tree.
+  ALTER TABLE trash_grant ADD COLUMN path TEXT NOT NULL DEFAULT '';
+  `,
 ];
 
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */

@@ -5,7 +5,7 @@ import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type InodeId, inodeIdText } from "./inode.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { CHAIN_MAX, type DirectoryState, type Ledger, type Place, type RootState } from "./ledger.ts";
+import { type DirectoryState, type Ledger, type Place, type RootState } from "./ledger.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 import { pathBelow, type ShareRows } from "./share-rows.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
@@ -55,11 +55,9 @@ export class TrashBin {
     );
     this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
     this.#keepGrant = db.prepare(
-      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username) VALUES (?, ?, ?, ?)",
+      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path) VALUES (?, ?, ?, ?, ?)",
     );
-    this.#formerShares = db.prepare(
-      "SELECT inode_id AS inodeId, username FROM trash_grant WHERE root_number = ? AND trash_id = ? LIMIT ?",
-    );
+    this.#formerShares = db.prepare(FORMER_SHARES);
     this.#deleteFormerShares = db.prepare("DELETE FROM trash_grant WHERE root_number = ? AND trash_id = ?");
   }
 
@@ -77,7 +75,7 @@ export class TrashBin {
     this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
     this.#ledger.addToTrash(root, bytes);
     const item = this.#add({ root, chain }, row, { bytes, inodes }, change);
-    return { ...item, formerShares: this.#takeGrants({ root, chain }, row, item.id) };
+    return { ...item, formerShares: this.#takeGrants({ root, chain }, row, item) };
   }
 
   /**
@@ -106,15 +104,8 @@ export class TrashBin {
   }
 
   /** Shares that an item had. */
-  formerShares(root: RootState, item: Pick<TrashRow, "id" | "inodeId">): FormerShare[] {
-    const rows = this.#formerShares.all(root.number, item.id, TRASH_FORMER_SHARES_LISTED) as {
-      inodeId: InodeId;
-      username: string;
-    }[];
-    return rows.flatMap(({ inodeId, username }) => {
-      const names = this.#namesBelow(item.inodeId, inodeId);
-      return names === undefined ? [] : [{ names, username }];
-    });
+  formerShares(root: RootState, item: Pick<TrashRow, "id" | "originalPath">): FormerShare[] {
+    return formerSharesOf(this.#formerShares, root.number, item);
   }
 
   /** Forgets an item; its inode is the caller's from then on. */
@@ -146,29 +137,41 @@ export class TrashBin {
   }
 
   /** Takes back every share at or below an item and remembers it. The work grows with the shares below it and not with its files. */
-  #takeGrants({ root, chain }: Place, row: InodeRow, trashId: string): FormerShare[] {
+  #takeGrants(
+    { root, chain }: Place,
+    row: InodeRow,
+    item: Pick<TrashRow, "id" | "originalPath">,
+  ): FormerShare[] {
     if (root.grantCount === 0) return [];
     // Whoever was let in by a share, here or above, has to be asked for anew.
     this.#ledger.touchRoot(root);
     root.accessVersion++;
     const taken = this.#shares.takeBelow(root, pathBelow(chain, row.name));
-    for (const { inodeId, username } of taken) this.#keepGrant.run(root.number, trashId, inodeId, username);
-    return taken.length === 0 ? [] : this.formerShares(root, { id: trashId, inodeId: row.id });
-  }
-
-  /** Names from an item of the trash down to an inode; undefined when it does not lie there. */
-  #namesBelow(itemId: InodeId, id: InodeId): string[] | undefined {
-    const names: string[] = [];
-    let at = id;
-    for (let level = 0; level < CHAIN_MAX; level++) {
-      if (at === itemId) return names.toReversed();
-      const entry = this.#ledger.directory(at) ?? this.#inodes.byId(at);
-      if (entry === undefined || entry.parentId === null) return undefined;
-      names.push(entry.name);
-      at = entry.parentId;
+    for (const { inodeId, username, path } of taken) {
+      this.#keepGrant.run(root.number, item.id, inodeId, username, path);
     }
-    return undefined;
+    return taken.length === 0 ? [] : this.formerShares(root, item);
   }
+}
+
+/** Reads the former shares of an item: the number of its root, its id, and how many at most. */
+export const FORMER_SHARES =
+  "SELECT path, username FROM trash_grant WHERE root_number = ? AND trash_id = ? ORDER BY path, username LIMIT ?";
+
+/** Shares that an item had, each with its names below the item, by a statement of FORMER_SHARES. */
+export function formerSharesOf(
+  statement: StatementSync,
+  rootNumber: number,
+  item: { readonly id: string; readonly originalPath: string },
+): FormerShare[] {
+  const rows = statement.all(rootNumber, item.id, TRASH_FORMER_SHARES_LISTED) as {
+    path: string;
+    username: string;
+  }[];
+  return rows.map(({ path, username }) => ({
+    names: path.slice(item.originalPath.length).split("/").slice(1),
+    username,
+  }));
 }
 
 /** What hangs below an inode, itself included; `state` is that of a directory. */

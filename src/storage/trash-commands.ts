@@ -1,12 +1,22 @@
 // The changes of the trash: in, out again, and away for good, each in one step however much hangs below.
 import { GroveError } from "#base/errors.ts";
+import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
+import { nameProblem } from "#base/names.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { freeName } from "./free-name.ts";
 import type { InodeId } from "./inode.ts";
-import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
+import {
+  directoryReply,
+  fileReply,
+  type InodeRow,
+  type InodeRows,
+  isDirectory,
+  newDirectory,
+} from "./inode-rows.ts";
 import { type Ledger, type Place, type RootState, usageOf } from "./ledger.ts";
 import { type NamespaceCommands, pathExists } from "./namespace-commands.ts";
+import { KIND_DIRECTORY } from "./schema.ts";
 import type { PurgedItem } from "./trash.ts";
 import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
 import type {
@@ -86,10 +96,8 @@ export class TrashCommands {
     for (const [depth, name] of names.entries()) {
       const present = this.#inodes.byName(parentId, name);
       if (present === undefined) {
-        const { owner, accessVersion, by, nowMs } = command;
-        const made = { op: "createDirectory", owner, accessVersion, by, nowMs, parentId, name } as const;
-        parentId = this.#namespace.createDirectory(made).inode.id;
-        continue;
+        const chain = this.#ledger.chain(root, parentId);
+        return this.#makeDirectories({ root, chain }, names.slice(depth), command);
       }
       if (!isDirectory(present)) {
         const path = `/${names.slice(0, depth + 1).join("/")}`;
@@ -99,6 +107,36 @@ export class TrashCommands {
       }
       parentId = present.id;
     }
+    return parentId;
+  }
+
+  /**
+   * Directories one in the other, of which none is there. Their counts are set as they will be and the sums above are moved once: two
+   * thousand levels cost what as many names cost, and not their square.
+   */
+  #makeDirectories(place: Place, names: readonly string[], { by, owner, nowMs }: RestoreCommand): InodeId {
+    const { root, chain } = place;
+    if (chain.length + names.length > DIRECTORY_DEPTH_MAX) {
+      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`);
+    }
+    let parentId = chain[0].id;
+    for (const [at, name] of names.entries()) {
+      const problem = nameProblem(name);
+      if (problem !== undefined) throw new GroveError("BAD_NAME", `bad name: ${problem}`);
+      const createdBy = by === owner ? null : by;
+      const state = newDirectory({ id: this.#ledger.takeId(root), parentId, name, nowMs, createdBy });
+      const kind = KIND_DIRECTORY;
+      const { id, size, mtimeMs, ctimeMs } = state;
+      const row = { id, parentId, name, kind, size, crc32: 0, mtimeMs, ctimeMs, contentId: null, createdBy };
+      this.#inodes.insert(row);
+      this.#ledger.addDirectory(state);
+      this.#ledger.touch(state);
+      state.treeInodes = names.length - 1 - at;
+      state.childCount = state.treeInodes === 0 ? 0 : 1;
+      parentId = id;
+    }
+    this.#ledger.addToChain(chain, { bytes: 0, inodes: names.length, files: 0 });
+    this.#namespace.enter(chain[0], 1, nowMs);
     return parentId;
   }
 

@@ -1,11 +1,12 @@
 // Reads of the trash on the main thread: pages of one root's, and the oldest of all for whoever has to make room.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { LIST_PAGE_MAX, TRASH_FORMER_SHARES_LISTED, TRASH_PAGE_BYTES } from "#base/limits.ts";
+import { LIST_PAGE_MAX, TRASH_PAGE_BYTES, TRASH_PAGE_LOOKUPS } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
-import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
+import { ROOT_STRIDE } from "./ledger.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
-import type { FormerShare, ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "./trash.ts";
+import type { ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "./trash.ts";
+import { FORMER_SHARES, formerSharesOf } from "./trash-bin.ts";
 
 interface Row {
   readonly id: string;
@@ -33,7 +34,6 @@ export class TrashReader {
   readonly #before: StatementSync;
   readonly #oldest: StatementSync;
   readonly #formerShares: StatementSync;
-  readonly #inode: StatementSync;
   readonly #child: StatementSync;
 
   constructor(db: DatabaseSync) {
@@ -51,10 +51,7 @@ export class TrashReader {
     this.#oldest = db.prepare(
       `${head} WHERE root_number = ? AND trashed_at_ms < ? ORDER BY trash.id LIMIT ?`,
     );
-    this.#formerShares = db.prepare(
-      "SELECT inode_id AS inodeId, username FROM trash_grant WHERE root_number = ? AND trash_id = ? LIMIT ?",
-    );
-    this.#inode = db.prepare("SELECT parent_id AS parentId, name FROM inode WHERE id = ?");
+    this.#formerShares = db.prepare(FORMER_SHARES);
     this.#child = db.prepare("SELECT id, kind FROM inode WHERE parent_id = ? AND name = ?");
   }
 
@@ -65,10 +62,11 @@ export class TrashReader {
     const before = readToken(query.pageToken, number);
     const rows = this.#rows(number, query, before, limit + 1);
     const items: ListedTrashItem[] = [];
+    const parents = new Parents(this.#child, root.directoryId);
     let bytes = 0;
     for (const row of rows.slice(0, limit)) {
-      if (items.length > 0 && bytes > TRASH_PAGE_BYTES) break;
-      const item = this.#item(root, row);
+      if (items.length > 0 && (bytes > TRASH_PAGE_BYTES || parents.lookups > TRASH_PAGE_LOOKUPS)) break;
+      const item = this.#item(root, row, parents);
       bytes +=
         item.originalPath.length +
         item.formerShares.reduce((sum, { names }) => sum + names.join("/").length, 0);
@@ -95,7 +93,7 @@ export class TrashReader {
     return this.#page.all(number, to < before ? to : before, from, limit) as unknown as Row[];
   }
 
-  #item(root: TrashRoot, row: Row): ListedTrashItem {
+  #item(root: TrashRoot, row: Row, parents: Parents): ListedTrashItem {
     const { id, originalPath, sizeBytes, trashedAtMs } = row;
     return {
       id,
@@ -105,36 +103,37 @@ export class TrashReader {
       inodeCount: 1 + row.treeInodes,
       trashedAtMs,
       trashedBy: row.trashedBy ?? root.owner,
-      formerShares: this.#shares(numberOf(root), row),
-      parentExists: this.#isDirectory(root.directoryId, originalPath.split("/").slice(1, -1)),
+      formerShares: formerSharesOf(this.#formerShares, numberOf(root), row),
+      parentExists: parents.exists(originalPath.slice(0, originalPath.lastIndexOf("/"))),
     };
   }
+}
 
-  #shares(number: number, item: Row): FormerShare[] {
-    const rows = this.#formerShares.all(number, item.id, TRASH_FORMER_SHARES_LISTED) as {
-      inodeId: InodeId;
-      username: string;
-    }[];
-    return rows.map(({ inodeId, username }) => ({
-      names: this.#namesBelow(item.inodeId, inodeId),
-      username,
-    }));
+/** Finds out whether folders are there, each once for a page. */
+class Parents {
+  readonly #child: StatementSync;
+  readonly #directoryId: InodeId;
+  readonly #known = new Map<string, boolean>();
+  /** Names looked up so far. */
+  lookups = 0;
+
+  constructor(child: StatementSync, directoryId: InodeId) {
+    this.#child = child;
+    this.#directoryId = directoryId;
   }
 
-  #namesBelow(itemId: InodeId, id: InodeId): string[] {
-    const names: string[] = [];
-    for (let at = id, level = 0; at !== itemId && level < CHAIN_MAX; level++) {
-      const row = this.#inode.get(at) as { parentId: InodeId | null; name: string } | undefined;
-      if (row === undefined || row.parentId === null) break;
-      names.push(row.name);
-      at = row.parentId;
-    }
-    return names.toReversed();
+  exists(path: string): boolean {
+    const known = this.#known.get(path);
+    if (known !== undefined) return known;
+    const exists = this.#isDirectory(path.split("/").slice(1));
+    this.#known.set(path, exists);
+    return exists;
   }
 
-  #isDirectory(directoryId: InodeId, names: readonly string[]): boolean {
-    let at = directoryId;
+  #isDirectory(names: readonly string[]): boolean {
+    let at = this.#directoryId;
     for (const name of names) {
+      this.lookups++;
       const row = this.#child.get(at, name) as { id: InodeId; kind: number } | undefined;
       if (row === undefined || row.kind !== KIND_DIRECTORY) return false;
       at = row.id;

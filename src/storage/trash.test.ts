@@ -315,3 +315,23 @@ test("shares in a trashed folder are taken back, remembered, and told on restore
   assert.deepEqual(again.formerShares, []);
   await storage.purgeTrash({ owner: OWNER, trashIds: [again.id] });
 });
+
+test("two thousand folders that are missing are made in one step, with the counts of all of them right, and not one level more (D13)", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const file = await touch(storage, rootDirectoryId, "f");
+  await mkdir(storage, rootDirectoryId, "d");
+  const { item } = await trash(storage, file.id);
+  const deep = (levels: number) => [...Array.from({ length: levels }, () => "d"), "f"];
+  await assert.rejects(restore(storage, item.id, deep(2_048)), refusal("BAD_ARGUMENT"));
+  await assert.rejects(restore(storage, item.id, ["d", "ok", "no\u0000"]), refusal("BAD_NAME"));
+  assert.equal(inodeAt(storage, "d").childCount, 0);
+  const before = storage.facts().inodeCount;
+  const { inode } = await restore(storage, item.id, deep(2_047));
+  assert.equal(inode.id, file.id);
+  assert.equal(storage.facts().inodeCount, before + 2_047);
+  assert.equal(inodeAt(storage, "d", "d", "d").sizeBytes, 5);
+  // Then its counts are recounted by the check that follows every test.
+  const { item: again } = await trash(storage, inodeAt(storage, "d").id);
+  assert.equal(again.inodeCount, 2_048);
+  await restore(storage, again.id);
+});
