@@ -13,6 +13,8 @@ export interface OpenDirectoryDeps {
   readonly clock: Clock;
   /** The cluster that this host served before; undefined for a new one. A store without an id is given it. */
   readonly clusterId?: string | undefined;
+  /** False to leave a database without tables, or with those of an older Grove, as it is, and refuse it. */
+  readonly makesTables?: boolean;
 }
 
 /**
@@ -24,7 +26,7 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
   if (isPostgresUrl(url)) {
     // Most clusters need no database server, and then not what speaks to one.
     const { openPostgresDirectory } = await import("./postgres-directory.ts");
-    return openPostgresDirectory({ url, clusterId: deps.clusterId });
+    return openPostgresDirectory({ ...deps, url });
   }
   const path = /^sqlite:(.+)$/s.exec(url)?.[1];
   if (path === undefined) {

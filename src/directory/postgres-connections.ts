@@ -169,7 +169,9 @@ function described(error: unknown, { host, port }: PostgresHost): unknown {
   const isSqlState = typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE";
   if (isSqlState || error instanceof GroveError) return error;
   const at = host.startsWith("/") ? `${host}:${port}` : formatHostPort({ host, port });
-  const what = typeof code === "string" ? code : "it did not answer";
+  const isPlain = error instanceof Error && error.message.includes("does not support SSL");
+  const silent = isPlain ? "it speaks no TLS (sslmode=disable goes without)" : "it did not answer";
+  const what = typeof code === "string" ? code : silent;
   return new GroveError(
     "STORE_UNAVAILABLE",
     `the metadata store's database at ${at} cannot be reached: ${what}`,

@@ -28,7 +28,7 @@ import type {
 import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
 import { isRefusal, remedyOf, toStoreError } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
-import { migrate } from "./postgres-schema.ts";
+import { migrate, requireTables } from "./postgres-schema.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
 import * as commands from "./store-commands.ts";
@@ -38,6 +38,8 @@ export interface PostgresDirectoryDeps {
   readonly url: string;
   /** The cluster that this host served before; undefined for a new one. */
   readonly clusterId?: string | undefined;
+  /** False to make and migrate no tables. */
+  readonly makesTables?: boolean;
   /** The database's clock in unix milliseconds as SQL; tests drive their own. */
   readonly nowSql?: () => string;
 }
@@ -80,6 +82,7 @@ class PostgresDirectory implements Directory {
   readonly failed: Promise<Error>;
   readonly #fail: (error: Error) => void;
   readonly #nowSql: () => string;
+  readonly #makesTables: boolean;
   readonly #read: Use;
   readonly #decide: Use;
   readonly #beat: Use;
@@ -109,6 +112,7 @@ class PostgresDirectory implements Directory {
     this.#beat = { connections: nodes, holds: "row", timeoutMs };
     this.#control = { connections: nodes, holds: "all", timeoutMs: POSTGRES_REGISTER_TIMEOUT_MS };
     this.#clusterId = deps.clusterId;
+    this.#makesTables = deps.makesTables ?? true;
     this.#nowSql = deps.nowSql ?? (() => DATABASE_NOW);
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
@@ -302,7 +306,7 @@ class PostgresDirectory implements Directory {
   /** On each new connection: the tables are there, and they are this cluster's. An empty store becomes this cluster's again. */
   async #prepare(client: ClientBase): Promise<void> {
     try {
-      await migrate(client);
+      await (this.#makesTables ? migrate(client) : requireTables(client));
     } catch (error) {
       // A newer Grove has been here: this one must not touch what it does not know.
       if (isGroveError(error, "BAD_ARGUMENT")) this.#fail(error);

@@ -86,6 +86,18 @@ export async function migrate(client: ClientBase): Promise<void> {
   });
 }
 
+/** Throws BAD_ARGUMENT unless the tables are there as this program knows them. */
+export async function requireTables(client: ClientBase): Promise<void> {
+  const version = await versionOf(client);
+  if (version === SCHEMA_VERSION) return;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    version === 0
+      ? "the database has no metadata store yet: the metaserver makes it when it first starts"
+      : `the metadata store has schema ${version}: this Grove's metaserver brings it to ${SCHEMA_VERSION}`,
+  );
+}
+
 async function versionOf(
   client: ClientBase,
   options: { readonly inTransaction?: boolean } = {},

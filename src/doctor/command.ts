@@ -13,6 +13,7 @@ import { ClientError, localFailure } from "#client/client-error.ts";
 import { type ClientFlags, withClientFlags } from "#client/client-flags.ts";
 import { type CommandHost, processHost } from "#client/command-host.ts";
 import { parseAddresses } from "#client/profile.ts";
+import { storeUrl } from "#directory/store-url.ts";
 import { type Environment, readIdentitySettings } from "#identity/settings.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -38,6 +39,7 @@ interface DoctorFlags extends ClientFlags {
   readonly cluster?: string;
   readonly listen?: string;
   readonly meta?: string;
+  readonly metaFile?: string;
   readonly reserve?: bigint;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -61,6 +63,7 @@ export function command(host: CommandHost = processHost()): Command {
         parseListen,
       )
       .option("--meta <url>", "metadata store (default: metadata.db in the data folder of a MetaServer)")
+      .option("--meta-file <file>", "file with that URL in its first line")
       .option("--reserve <bytes>", "the FileServer's reserve, when it is not 20 GiB", parseReserve)
       .option("--tls-cert <file>", "the server's certificate; with -tls_key and -tls_ca")
       .option("--tls-key <file>", "its key")
@@ -87,7 +90,8 @@ export function command(host: CommandHost = processHost()): Command {
 async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Check[]> {
   if (flags.cluster !== undefined)
     return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
-  if (flags.data === undefined && flags.meta === undefined) return clientChecks(context);
+  if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
+    return clientChecks(context);
   const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
   return hostChecks(flags, env);
 }
@@ -95,11 +99,13 @@ async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Che
 /** The checks of a server that this machine runs, by the flags and variables that it was started with. */
 async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]> {
   const folder = flags.data === undefined ? undefined : resolve(flags.data);
-  const isMeta = folder === undefined || existsSync(join(folder, "metadata.db"));
+  const named = await storeUrl(flags);
+  // A MetaServer's folder, unless its store is elsewhere: then it is the flag that tells.
+  const isMeta = folder === undefined || named !== undefined || existsSync(join(folder, "metadata.db"));
   const trust = await trustOf(flags);
   const metaservers = flags.metaserver === undefined ? [] : parseAddresses(flags.metaserver);
   const store =
-    flags.meta ?? (isMeta && folder !== undefined ? `sqlite:${join(folder, "metadata.db")}` : undefined);
+    named ?? (isMeta && folder !== undefined ? `sqlite:${join(folder, "metadata.db")}` : undefined);
   return [
     ...(folder === undefined ? [] : [folderCheck(folder), diskCheck(folder, isMeta ? 0n : flags.reserve)]),
     ...(isMeta || folder === undefined ? [] : fileserverChecks(flags, folder, env, trust)),

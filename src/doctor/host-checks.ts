@@ -275,7 +275,7 @@ export function storeCheck(url: string): Check {
         ];
       }
       try {
-        const directory = await openDirectory(url, { clock: systemClock });
+        const directory = await openDirectory(url, { clock: systemClock, makesTables: false });
         try {
           const nodes = await directory.nodes();
           const live = nodes.filter((node) => node.live).length;

@@ -11,6 +11,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
+import { storeUrl } from "#directory/store-url.ts";
 import type { ListenAddress } from "#grpc/server.ts";
 import { type IdentitySettings, readIdentitySettings, requireServable } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
@@ -21,7 +22,6 @@ import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
-import { storeUrl } from "./store-url.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
@@ -124,7 +124,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
   makePrivateFolder(folder);
-  const url = await storeUrl(flags, folder);
+  const url = (await storeUrl(flags)) ?? `sqlite:${folder}/metadata.db`;
   const certificates = await openCertificates(
     { ...flags, listen: flags.listen, advertise: flags.advertise },
     folder,

@@ -14,7 +14,7 @@ import { openDirectory } from "#directory/open-directory.ts";
 import { type Client, createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
 import type { ServerTls } from "#grpc/server.ts";
 import { type Code, StatusError } from "#grpc/status.ts";
-import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { createTokenVerifier, type TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { startMetaServer } from "./meta-server.ts";
@@ -45,19 +45,22 @@ export async function startForTest(
     readonly tls?: ServerTls;
     readonly clock?: ManualClock;
     readonly certificates?: MetaCertificates;
+    /** URL of its store; a new file when left out. */
+    readonly store?: string;
+    readonly tokenVerifier?: TokenVerifier;
   } = {},
 ): Promise<MetaServerUnderTest> {
   const clock = options.clock ?? new ManualClock();
   const tls = options.certificates?.served() ?? options.tls;
   const mock = tls === undefined;
   const folder = await temporaryFolder(t);
-  const directory = await openDirectory(`sqlite:${join(folder, "metadata.db")}`, { clock });
+  const directory = await openDirectory(options.store ?? `sqlite:${join(folder, "metadata.db")}`, { clock });
   const logged: MetaServerUnderTest["logged"] = [];
   const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });
   const log: Logger = { ...silentLogger, info: keep, warn: keep, error: keep };
   const server = await startMetaServer({
     directory,
-    tokenVerifier: createTokenVerifier({ clientId: "grove", mock, clock }),
+    tokenVerifier: options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock }),
     rememberCluster: async () => {},
     clock,
     log,

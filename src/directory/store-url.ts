@@ -1,22 +1,21 @@
-// Which metadata store a MetaServer is given, and that no password stands where other users of the machine can read it.
+// Which metadata store the command line names, and that no password stands where other users of the machine can read it.
 import { readFile, stat } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
-import { hasPassword } from "#directory/postgres-url.ts";
+import { hasPassword } from "./postgres-url.ts";
 
 /**
- * The URL of the store: `-meta`, the first line of `-meta_file`, or a file of its own in the data folder. Throws BAD_ARGUMENT when both
- * are given, when a password stands in `-meta`, and when others may read the file.
+ * The URL of the store: `-meta`, or the first line of `-meta_file`; undefined when neither is given. Throws BAD_ARGUMENT when both are,
+ * when a password stands in `-meta`, and when others may read the file.
  */
-export async function storeUrl(
-  flags: { readonly meta?: string; readonly metaFile?: string },
-  dataFolder: string,
-): Promise<string> {
+export async function storeUrl(flags: {
+  readonly meta?: string;
+  readonly metaFile?: string;
+}): Promise<string | undefined> {
   const { meta, metaFile } = flags;
   if (meta !== undefined && metaFile !== undefined) throw bad("give -meta or -meta_file, not both");
   if (metaFile !== undefined) return readUrl(metaFile);
-  if (meta === undefined) return `sqlite:${dataFolder}/metadata.db`;
-  if (!hasPassword(meta)) return meta;
+  if (meta === undefined || !hasPassword(meta)) return meta;
   throw bad(
     "a password in -meta can be read by everybody on this machine: put the URL into a file for -meta_file, " +
       "or leave the password out and set PGPASSFILE or PGPASSWORD",
