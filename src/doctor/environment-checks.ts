@@ -29,6 +29,7 @@ const CHECKED = [
   "IDP_REDIRECT_URI",
   "IDP_ISSUER",
   "IDP_TOKENINFO_URL",
+  "IDP_HOSTED_DOMAIN",
   "SVC_AUTH_MOCK",
   "SVC_ADMIN_EMAIL",
   "ADMIN_PASSWORD_HASH",
@@ -94,6 +95,13 @@ const JUDGES: Readonly<Record<Variable, Judge>> = {
   },
   IDP_TOKENINFO_URL: (env) =>
     ok("IDP_TOKENINFO_URL", isSet(env, "IDP_TOKENINFO_URL") ? "is set" : "is not set"),
+  IDP_HOSTED_DOMAIN: (env) =>
+    ok(
+      "IDP_HOSTED_DOMAIN",
+      isSet(env, "IDP_HOSTED_DOMAIN")
+        ? "is set: accounts of other organisations are refused"
+        : "is not set: any account of the provider may sign in",
+    ),
   SVC_AUTH_MOCK: (_env, { mock }) =>
     mock
       ? warning(
