@@ -36,7 +36,7 @@ export function command(): Command {
   const parser = new Command("backup")
     .summary("Back up the data of a storage node, and restore it")
     .description(
-      "Backs up the data folder of a storage node, which may run, and checks, restores and prunes backups.",
+      "Back up the data folder of a storage node, which may run, and check, restore and prune backups.",
     )
     .addHelpText("after", HELP);
   parser.addCommand(create());
