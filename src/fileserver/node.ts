@@ -156,6 +156,7 @@ async function assemble(
     onSecurityEvent: opened.onSecurityEvent,
     log,
   });
+  certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
   const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
     throw new GroveError(
       "BAD_ARGUMENT",
@@ -164,7 +165,6 @@ async function assemble(
     );
   });
   closers.push(() => grpc.server.close());
-  certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
   storage.onFailure((reason) => {
     log.error("storage_failed", { reason });
     grpc.health.setServing(FileServer.typeName, false);

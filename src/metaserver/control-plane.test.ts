@@ -12,7 +12,7 @@ import {
   makeLeafCertificate,
 } from "#authority/certificate-maker.ts";
 import { ManualClock, systemClock } from "#base/clock.ts";
-import { NODE_CERTIFICATE_LIFETIME_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { IP_MISMATCH_EVENT_INTERVAL_MS, NODE_CERTIFICATE_LIFETIME_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
@@ -199,5 +199,31 @@ test(
     assert.equal(await told(VERSION), false);
     assert.equal(await told(`${major}.${Number(minor) + 1}.0`), false);
     assert.equal(await told(`${major}.${Number(minor) + 2}.0`), true);
+  },
+);
+
+test(
+  "whoever speaks for a node without right is a security event, once in ten minutes for each address (F-02, D22)",
+  TIMEOUT,
+  async (t) => {
+    const cluster = await startCluster(t);
+    const events = (): string[] =>
+      cluster.logged
+        .filter(({ event }) => event === "security_event")
+        .map(({ fields }) => String(fields["type"]));
+    const nobody = cluster.connect(await cluster.tlsOf());
+    for (let count = 0; count < 5; count++) {
+      await certificateRequired(nobody.heartbeat({ fsId: "a", epoch: 1n }));
+    }
+    assert.deepEqual(events(), ["unknown_cert"]);
+    await cluster.connect(await cluster.tlsOf(cluster.authority)).registerFileServer(nodeMessage("a"));
+    const second = cluster.connect(await cluster.tlsOf(cluster.authority));
+    for (let count = 0; count < 3; count++) {
+      await refused(second.registerFileServer(nodeMessage("a")), Code.ALREADY_EXISTS, "NODE_ID_HELD");
+    }
+    assert.deepEqual(events(), ["unknown_cert", "node_id_held"]);
+    cluster.clock.advance(IP_MISMATCH_EVENT_INTERVAL_MS);
+    await certificateRequired(nobody.heartbeat({ fsId: "a", epoch: 1n }));
+    assert.equal(events().length, 3);
   },
 );

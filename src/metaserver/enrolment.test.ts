@@ -1,111 +1,19 @@
-// Joining, renewing and revoking against a MetaServer with an authority, over real TLS (D20).
+// Joining a MetaServer with an authority, over real TLS: tokens, names, hostile servers (D20).
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer } from "node:net";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
-import { type Authority, createAuthority, REVOKED_FILE } from "#authority/authority.ts";
+import { createAuthority } from "#authority/authority.ts";
 import { exportPrivateKey, makeCertificateRequest, makeKeyPair } from "#authority/certificate-maker.ts";
-import { JoinTokens } from "#authority/join-tokens.ts";
-import { revoke } from "#authority/revocations.ts";
-import { signAgain } from "#authority/sign-again.ts";
-import { ManualClock } from "#base/clock.ts";
-import { type ErrorCode, isGroveError } from "#base/errors.ts";
-import {
-  CERTIFICATE_CHECK_INTERVAL_MS,
-  JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
-  RENEWALS_PER_HOUR_PER_NODE,
-} from "#base/limits.ts";
-import { silentLogger } from "#base/log.ts";
-import type { GrpcChannelOptions } from "#grpc/client.ts";
+import { JOIN_FAILURES_PER_MINUTE_PER_ADDRESS } from "#base/limits.ts";
 import { Code, StatusError } from "#grpc/status.ts";
-import { type MetaCertificates, openCertificates } from "./certificates.ts";
+import { HOUR_MS, has, startCluster, TIMEOUT } from "./enrolment.fixture.ts";
 import { joinCluster } from "./join-cluster.ts";
-import {
-  type MetaServerUnderTest,
-  nodeMessage,
-  refused,
-  startForTest,
-  temporaryFolder,
-} from "./meta-server.fixture.ts";
-
-const TIMEOUT = { timeout: 60_000 };
-const HOUR_MS = 3_600_000;
-type Tls = NonNullable<GrpcChannelOptions["tls"]>;
-
-interface Cluster extends MetaServerUnderTest {
-  readonly folder: string;
-  readonly authority: Authority;
-  readonly tokens: JoinTokens;
-  readonly certificates: MetaCertificates;
-  token(id?: string): Promise<string>;
-  /** Joins as people do, into a folder of its own. */
-  join(
-    token: string,
-    options?: { id?: string; data?: string; hosts?: string[]; advertise?: string; again?: boolean },
-  ): Promise<Tls & { readonly folder: string; readonly id: string }>;
-}
-
-async function startCluster(t: TestContext): Promise<Cluster> {
-  const folder = await temporaryFolder(t);
-  const clock = new ManualClock(Date.now());
-  await createAuthority(join(folder, "ca"), { clock });
-  const certificates = await openCertificates(
-    {
-      caDir: join(folder, "ca"),
-      certDays: 90,
-      id: "metaserver",
-      listen: "127.0.0.1:0",
-      advertise: "meta.example.net:50050",
-    },
-    join(folder, "meta"),
-    { clock, log: silentLogger, random: () => 0 },
-  );
-  t.after(() => certificates.close());
-  const server = await startForTest(t, { clock, certificates });
-  const { authority } = certificates;
-  assert.ok(authority);
-  const tokens = new JoinTokens(authority.folder, clock);
-  let count = 0;
-  return {
-    ...server,
-    folder,
-    authority,
-    tokens,
-    certificates,
-    token: (id) => tokens.make({ fingerprint: authority.fingerprint, id, lifetimeMs: HOUR_MS }),
-    async join(token, options = {}) {
-      const dataFolder = options.data ?? join(folder, `data-${++count}`);
-      const joined = await joinCluster({
-        dataFolder,
-        metaservers: [`localhost:${server.port}`],
-        token,
-        id: options.id,
-        fallbackId: "fallback",
-        advertise: options.advertise,
-        hosts: options.hosts ?? [],
-        again: options.again ?? false,
-        clock,
-      });
-      const [cert, key, ca] = await Promise.all(
-        [joined.paths.cert, joined.paths.key, joined.paths.ca].map((path) => readFile(path, "utf8")),
-      );
-      assert.ok(cert !== undefined && key !== undefined && ca !== undefined);
-      return { cert, key, ca, folder: dataFolder, id: joined.id };
-    },
-  };
-}
-
-const has =
-  (code: ErrorCode, text?: RegExp) =>
-  (error: unknown): boolean => {
-    assert.ok(isGroveError(error, code), String(error));
-    if (text !== undefined) assert.match(error.message, text);
-    return true;
-  };
+import { nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 test(
   "a node joins with a token, and its certificate registers it and nobody else (D20, spec 5.6)",
@@ -333,95 +241,3 @@ test("a server that is not of the token's cluster gets nothing, not even the tok
   );
   assert.deepEqual(await readdir(join(cluster.folder, "victim", "tls")).catch(() => []), ["node.key"]);
 });
-
-test(
-  "renewal keeps id, key, names and addresses, and needs the old certificate (D20)",
-  TIMEOUT,
-  async (t) => {
-    const cluster = await startCluster(t);
-    const node = await cluster.join(await cluster.token("n1"), {
-      hosts: ["n1.example.net", "10.0.0.7", "fd00::7"],
-    });
-    const client = cluster.connect(node);
-    await client.registerFileServer(nodeMessage("n1"));
-    cluster.clock.jumpWall(60 * 24 * HOUR_MS);
-    const { certificate } = await client.renewCertificate({ nodeId: "n1" });
-    const [old, renewed] = [new X509Certificate(String(node.cert)), new X509Certificate(certificate)];
-    assert.equal(renewed.subjectAltName, old.subjectAltName);
-    assert.ok(renewed.publicKey.equals(old.publicKey));
-    assert.ok(renewed.validToDate > old.validToDate);
-    assert.equal(renewed.ca, false);
-    await refused(client.renewCertificate({ nodeId: "n2" }), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-    const plain = cluster.connect({ ca: cluster.authority.certificatePem });
-    await refused(plain.renewCertificate({ nodeId: "n1" }), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-    cluster.clock.jumpWall(31 * 24 * HOUR_MS);
-    await refused(client.renewCertificate({}), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-  },
-);
-
-test("a certificate that is renewed too often waits", TIMEOUT, async (t) => {
-  const cluster = await startCluster(t);
-  const client = cluster.connect(await cluster.join(await cluster.token("n1")));
-  for (let count = 0; count < RENEWALS_PER_HOUR_PER_NODE; count++) await client.renewCertificate({});
-  await refused(client.renewCertificate({}), Code.RESOURCE_EXHAUSTED, "RATE_LIMITED");
-});
-
-test(
-  "a revoked certificate makes no control calls within seconds, also on a connection that is open, and is not renewed",
-  TIMEOUT,
-  async (t) => {
-    const cluster = await startCluster(t);
-    const node = await cluster.join(await cluster.token("n1"));
-    const client = cluster.connect(node);
-    await client.registerFileServer(nodeMessage("n1"));
-    const { serialNumber } = new X509Certificate(String(node.cert));
-    const list = join(cluster.authority.folder, REVOKED_FILE);
-    await revoke(list, serialNumber, "lost");
-    cluster.clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
-    for (
-      let tries = 0;
-      tries < 200 && cluster.certificates.revocations?.isRevoked(serialNumber) !== true;
-      tries++
-    ) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    for (const call of [
-      () => client.heartbeat({ fsId: "n1", epoch: 1n }),
-      () => client.registerFileServer(nodeMessage("n1")),
-      () => client.renewCertificate({}),
-    ]) {
-      await refused(call(), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-    }
-    // A list that cannot be understood changes nothing: what was revoked stays so.
-    await writeFile(list, "not a serial number\n");
-    cluster.clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await refused(client.heartbeat({ fsId: "n1", epoch: 1n }), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-  },
-);
-
-test("without -ca_dir, and without TLS, nothing is signed", TIMEOUT, async (t) => {
-  const mock = await startForTest(t);
-  await refused(mock.connect().joinNode({ token: "gjt_x" }), Code.UNIMPLEMENTED, "NOT_IMPLEMENTED");
-  await refused(mock.connect().renewCertificate({}), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
-});
-
-test(
-  "the MetaServer's own certificate changes while it runs: new connections get the new one, the old ones go on",
-  TIMEOUT,
-  async (t) => {
-    const cluster = await startCluster(t);
-    const node = await cluster.join(await cluster.token("n1"));
-    const early = cluster.connect(node);
-    await early.registerFileServer(nodeMessage("n1"));
-    const before = cluster.certificates.keeper?.material.cert ?? "";
-    await writeFile(
-      join(cluster.folder, "meta", "tls", "metaserver.crt"),
-      await signAgain(cluster.authority, before),
-    );
-    await cluster.certificates.keeper?.reload();
-    assert.notEqual(cluster.certificates.keeper?.material.cert, before);
-    assert.equal((await early.heartbeat({ fsId: "n1", epoch: 1n })).known, true);
-    assert.equal((await cluster.connect(node).heartbeat({ fsId: "n1", epoch: 1n })).known, true);
-  },
-);

@@ -1,7 +1,7 @@
 // The MetaServer: joins store, verification and routes to one gRPC port.
 import type { Clock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
-import { STOP_GRACE_MS } from "#base/limits.ts";
+import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import type { Directory } from "#directory/directory.ts";
@@ -11,6 +11,7 @@ import { HealthService } from "#grpc/health.ts";
 import { addReflection } from "#grpc/reflection.ts";
 import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer, type ListenAddress, type ServerTls } from "#grpc/server.ts";
+import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { MetaCertificates } from "./certificates.ts";
@@ -51,7 +52,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   const server = new GrpcServer({
     ...(tls === undefined ? {} : { tls: { ...tls, requestClientCertificate: true } }),
     clock: deps.clock,
-    interceptors: [requestIds, logRefusals(log)],
+    interceptors: [requestIds, logRefusals(deps)],
     mapError,
     onError: ({ kind, error, method }) =>
       log[kind === "connection" ? "debug" : "error"](`${kind}_failed`, {
@@ -118,8 +119,16 @@ function setServing(health: HealthService, isServing: boolean): void {
   for (const service of ["", MetaServer.typeName]) health.setServing(service, isServing);
 }
 
+/** Refusals of the control plane that an operator should see: somebody speaks for a node who may not, or holds its id (F-02). */
+const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  CLIENT_CERT_REQUIRED: "unknown_cert",
+  NODE_ID_HELD: "node_id_held",
+};
+
 /** One line for each refusal: its reason, never the token that came with it. */
-function logRefusals(log: Logger): ServerInterceptor {
+function logRefusals({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): ServerInterceptor {
+  // A refused node comes back every five seconds: one event for each reason and address in ten minutes is enough to be seen.
+  const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
   return async (context, next) => {
     try {
       await next();
@@ -140,6 +149,11 @@ function logRefusals(log: Logger): ServerInterceptor {
           reason: cause.code,
           error: errorText(cause),
         });
+        const type = SECURITY_EVENTS[cause.code];
+        const { address } = context.peer;
+        if (type !== undefined && events.take(`${type} ${address}`) === 0) {
+          log.warn("security_event", { type, fatal: false, ip_seen: address, method: context.method.name });
+        }
       }
       throw error;
     }
