@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import type { TestContext } from "node:test";
 import { type Authority, createAuthority } from "#authority/authority.ts";
 import { JoinTokens } from "#authority/join-tokens.ts";
 import { ManualClock } from "#base/clock.ts";
