@@ -10,7 +10,8 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
 /** Pages of 4 KiB in memory: 24 MiB for the writer, 12 MiB for a reader. */
 const WRITER_CACHE_KIB = 24_576;
 const READER_CACHE_KIB = 12_288;
-const BUSY_TIMEOUT_MS = 5_000;
+/** How long a connection waits for a lock of another. */
+export const BUSY_TIMEOUT_MS = 5_000;
 
 /** `kind` of an inode row. */
 export const KIND_FILE = 0;

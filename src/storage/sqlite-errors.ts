@@ -31,6 +31,11 @@ export function isBrokenDatabase(error: unknown): boolean {
   return code !== undefined && !HARMLESS.has(code);
 }
 
+/** Why the store is broken, as text that survives the way between threads; undefined for what is harmless. */
+export function packError(error: unknown): string | undefined {
+  return isBrokenDatabase(error) ? String(error) : undefined;
+}
+
 /** True when SQLite found no space on the disk. */
 export function isDatabaseFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE_FULL;

@@ -5,6 +5,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
+import { Checkpointer } from "./checkpointer.ts";
 import { ContentCommands } from "./content-commands.ts";
 import { ContentRows } from "./content-rows.ts";
 import { CopyCommands } from "./copy-commands.ts";
@@ -12,7 +13,7 @@ import { DamageRows } from "./damage-rows.ts";
 import { InodeRows } from "./inode-rows.ts";
 import { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
-import { closeWriter, openWriter } from "./schema.ts";
+import { BUSY_TIMEOUT_MS, closeWriter, openWriter } from "./schema.ts";
 import { ShareCommands } from "./share-commands.ts";
 import { ShareRows } from "./share-rows.ts";
 import {
@@ -53,6 +54,8 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
 ]);
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
+/** How long a checkpoint that is overdue waits for readers. */
+const RESTART_WAIT_MS = 100;
 
 /** Owner of the only connection that writes. A broken store makes it refuse everything from then on (`failure`). */
 export class Writer {
@@ -79,12 +82,14 @@ export class Writer {
   /** True from when the disk was full until the space for that is kept again: what does not free space may not have it. */
   #isSlackSpent = false;
   #failure: string | undefined;
+  readonly #checkpointer: Checkpointer;
   /** Frames in the log right after a checkpoint that could not do everything, 0 after one that could. */
   #framesLeft = 0;
 
   constructor(options: { databasePath: string; slackPath: string; slackBytes: number }) {
     const db = openWriter(options.databasePath);
     this.#db = db;
+    this.#checkpointer = new Checkpointer(options.databasePath, (reason) => this.fail(reason));
     this.#slack = { path: options.slackPath, bytes: options.slackBytes };
     this.#ledger = new Ledger(db);
     this.#content = new ContentRows(db, this.#ledger);
@@ -180,18 +185,34 @@ export class Writer {
   checkpoint(when: "long" | "idle"): void {
     if (this.#failure !== undefined) return;
     try {
+      // Most of it is done beside the commits; the rest, which came meanwhile, between two of them, so that the log begins anew.
+      const isMostDone = this.#checkpointer.takeDone();
+      // It may just have told of a failed flush, after which there is no other.
+      if (this.#failure !== undefined || this.#checkpointer.isRunning) return;
+      if (isMostDone) return this.#finishCheckpoint("PASSIVE");
       const { log } = this.#walSize.get() as { log: number };
       const threshold = when === "idle" ? 1 : WAL_CHECKPOINT_BYTES / WAL_FRAME_BYTES + this.#framesLeft;
       if (log < threshold) return;
-      // Beyond four times the limit some reader must have stood in the way: then wait for it.
-      const isOverdue = log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES;
-      const done = this.#db.prepare(`PRAGMA wal_checkpoint(${isOverdue ? "RESTART" : "PASSIVE"})`).get() as {
+      if (when === "idle") return this.#finishCheckpoint("PASSIVE");
+      // Beyond four times the limit some reader must have stood in the way: then wait for it a little.
+      if (log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES) this.#finishCheckpoint("RESTART");
+      else this.#checkpointer.start();
+    } catch (error) {
+      if (isBrokenDatabase(error)) this.fail(errorText(error));
+    }
+  }
+
+  #finishCheckpoint(how: "PASSIVE" | "RESTART"): void {
+    // A backup's or the scrub's snapshot may last for minutes, and no commit shall wait for that.
+    if (how === "RESTART") this.#db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`);
+    try {
+      const done = this.#db.prepare(`PRAGMA wal_checkpoint(${how})`).get() as {
         log: number;
         checkpointed: number;
       };
       this.#framesLeft = done.checkpointed < done.log ? done.log : 0;
-    } catch (error) {
-      if (isBrokenDatabase(error)) this.fail(errorText(error));
+    } finally {
+      if (how === "RESTART") this.#db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     }
   }
 
