@@ -123,7 +123,16 @@ test("any change of a log is found, and the first line that it breaks is named (
   writeFileSync(path, original);
   writeFileSync(join(data, "audit", "head.json"), "{");
   assert.match((await verifyAudit(data)).broken ?? "", /head\.json cannot be read/);
-  assert.deepEqual((await verifyAudit(folder(t))).lines, 0);
+  assert.match((await verifyAudit(folder(t))).broken ?? "", /there is no audit log/);
+  const fresh = folder(t);
+  await written(fresh, 0);
+  assert.deepEqual(await verifyAudit(fresh), {
+    lines: 0,
+    first: undefined,
+    last: undefined,
+    broken: undefined,
+    notes: [],
+  });
 });
 
 test("a byte changed anywhere breaks the chain (D24)", async (t) => {

@@ -20,8 +20,12 @@ export interface AuditVerdict {
 /** Verifies the log of a data folder, also of a node that runs. It reads only. */
 export async function verifyAudit(dataFolder: string): Promise<AuditVerdict> {
   const folder = join(dataFolder, AUDIT_FOLDER);
+  if (!existsSync(folder)) {
+    const broken = `there is no audit log in ${dataFolder}`;
+    return { lines: 0, first: undefined, last: undefined, broken, notes: [] };
+  }
   // Read first: a node that writes meanwhile only adds to what it tells of.
-  const told = existsSync(folder) ? await readHead(folder) : undefined;
+  const told = await readHead(folder);
   const files = await auditFiles(folder);
   const chain = new Chain(told, files.length);
   for (const [at, file] of files.entries()) {
@@ -33,7 +37,7 @@ export async function verifyAudit(dataFolder: string): Promise<AuditVerdict> {
       if (!chain.take(text, file.path)) return chain.verdict;
     }
   }
-  chain.end(existsSync(folder) && told === undefined);
+  chain.end(told === undefined);
   return chain.verdict;
 }
 

@@ -7,7 +7,7 @@ const HELP = `
 Every act that somebody may have to answer for gets a line: quotas set, shares, permanent deletes, purges of the trash,
 security events, sign-ins. Each line holds the SHA-256 of the line before it, and audit/head.json the hash of the last one:
 whoever changes, removes or inserts a line, or cuts the end off, breaks the chain. Whoever can also rewrite all that
-follows and head.json cannot be seen here; compare with what the console has pulled.
+follows and head.json cannot be seen here: compare with a copy that another machine has pulled from /audit.
 
 The node may run meanwhile. Exit code: 0 when the chain holds, 1 when it does not.
 
