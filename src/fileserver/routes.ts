@@ -97,7 +97,7 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
     uploadFile: slicedClientStream<typeof UploadRequestSchema, typeof UploadResponseSchema>(
       "chunk.data",
-      (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests),
+      (requests, context) => receiveUpload(service.uploads, currentCaller(context), requests, context.signal),
     ),
     downloadFile: slicedServerStream<typeof DownloadRequestSchema, typeof DownloadResponseSchema>(
       "chunk.data",

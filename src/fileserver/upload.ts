@@ -1,5 +1,6 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
 
+import { setImmediate as turnEnd } from "node:timers/promises";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -53,12 +54,17 @@ type Reply = Omit<UploadResponse, "$typeName" | "$unknown">;
  * Receives one upload, or one stream of a resumable one. Any breach of a plain one (quota, reserve, checksum, order, session, a client
  * that goes away) drops what was received, so that sizes and reservations are as before (spec 3.5). Throws the refusals of D1.
  */
-export function receiveUpload(deps: UploadDeps, caller: Caller, source: Source): Promise<Reply> {
+export function receiveUpload(
+  deps: UploadDeps,
+  caller: Caller,
+  source: Source,
+  signal: AbortSignal,
+): Promise<Reply> {
   return deps.meter.later("write", () =>
     deps.slots.run(caller.identity.username, async () => {
       const header = headerOf(await source.next());
       return header.uploadId === ""
-        ? receivePlain(deps, caller, header, source)
+        ? receivePlain(deps, caller, header, { source, signal })
         : receiveResumable(deps, caller, header, source);
     }),
   );
@@ -75,7 +81,7 @@ async function receivePlain(
   deps: UploadDeps,
   caller: Caller,
   header: UploadHeader,
-  source: Source,
+  { source, signal }: { readonly source: Source; readonly signal: AbortSignal },
 ): Promise<Reply> {
   if (header.resumeOffset !== 0n) {
     throw new GroveError("BAD_ARGUMENT", "only an upload with an upload_id begins anywhere but at 0");
@@ -83,6 +89,7 @@ async function receivePlain(
   const upload = new Upload(deps, caller, wishOfHeader(header), undefined);
   try {
     await deps.watch.over(upload, () => upload.receive(source));
+    if (!header.sizeKnown) await refuseIfCancelled(signal);
     return await upload.commit();
   } catch (error) {
     await upload.abort(error);
@@ -90,6 +97,15 @@ async function receivePlain(
   } finally {
     upload.end();
   }
+}
+
+/**
+ * Some clients end their side in good order before they reset a stream that they cancel. Of an upload of unknown size only the reset then
+ * tells that it is not all there; it comes right behind the end, if it comes.
+ */
+async function refuseIfCancelled(signal: AbortSignal): Promise<void> {
+  await turnEnd();
+  signal.throwIfAborted();
 }
 
 /** Refusals after which an upload cannot become what it was begun for; whatever else ends its stream keeps what is staged. */
