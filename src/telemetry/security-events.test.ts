@@ -65,3 +65,17 @@ test("the same attempt within 10 minutes counts up one event, after that it is a
     [5, 1, 1],
   );
 });
+
+test("knocking from every address of one /64 is one event, so that it cannot push the others out", () => {
+  const events = new SecurityEvents({ clock: new ManualClock(), random: systemRandom });
+  for (let at = 1; at <= 500; at++)
+    events.record({ type: "mock_token", ipSeen: `2001:db8:0:1::${at.toString(16)}` });
+  events.record({ type: "mock_token", ipSeen: "2001:db8:0:2::1" });
+  assert.deepEqual(
+    events.list().map(({ ip_seen, count }) => [ip_seen, count]),
+    [
+      ["2001:db8:0:1::1", 500],
+      ["2001:db8:0:2::1", 1],
+    ],
+  );
+});

@@ -1,6 +1,7 @@
 // The last security events of this node, for GET {metrics_url}/security-events (decision D22).
 import type { Clock } from "#base/clock.ts";
 import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
 import type { Random } from "#base/random.ts";
 import type { SecurityEventFacts, SecurityEventType } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
@@ -23,6 +24,8 @@ export interface SecurityEvent {
 
 interface KeptEvent {
   event: SecurityEvent;
+  /** Where it came from, as limits count places: one machine has a whole /64 of addresses to knock from. */
+  readonly network: string;
   readonly firstAtMs: number;
 }
 
@@ -38,7 +41,7 @@ export class SecurityEvents {
   }
 
   /**
-   * Adds an event, or counts up one of the same type, user and addresses that began less than ten minutes ago. Returns it as it is
+   * Adds an event, or counts up one of the same type, user, bound address and place that began less than ten minutes ago. Returns it as it is
    * kept, so that the caller can log it: a new one has count equal to what was reported.
    */
   record(facts: SecurityEventFacts): SecurityEvent {
@@ -53,14 +56,18 @@ export class SecurityEvents {
       ip_seen: facts.ipSeen ?? null,
       count: facts.count ?? 1,
     };
+    const network = networkOf(facts.ipSeen ?? "");
     const same = this.#kept.find(
-      (kept) => nowMs - kept.firstAtMs < MERGE_WITHIN_MS && isSameAttempt(kept.event, event),
+      (kept) =>
+        nowMs - kept.firstAtMs < MERGE_WITHIN_MS &&
+        kept.network === network &&
+        isSameAttempt(kept.event, event),
     );
     if (same !== undefined) {
       same.event = { ...same.event, count: same.event.count + event.count };
       return same.event;
     }
-    this.#kept.push({ event, firstAtMs: nowMs });
+    this.#kept.push({ event, network, firstAtMs: nowMs });
     if (this.#kept.length > SECURITY_EVENTS_KEPT) this.#kept.shift();
     return event;
   }
@@ -72,11 +79,5 @@ export class SecurityEvents {
 }
 
 function isSameAttempt(a: SecurityEvent, b: SecurityEvent): boolean {
-  return (
-    a.type === b.type &&
-    a.fatal === b.fatal &&
-    a.username === b.username &&
-    a.ip_bound === b.ip_bound &&
-    a.ip_seen === b.ip_seen
-  );
+  return a.type === b.type && a.fatal === b.fatal && a.username === b.username && a.ip_bound === b.ip_bound;
 }
