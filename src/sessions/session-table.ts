@@ -196,7 +196,7 @@ export class SessionTable {
       throw new GroveError(
         "IP_MISMATCH",
         "the session belongs to another address; sign in again from this one",
-        { metadata: { address: normalizeAddress(address) } },
+        { metadata: { seen_address: normalizeAddress(address) } },
       );
     }
     this.#use(entry, nowMs);
