@@ -320,8 +320,12 @@ export interface WriterAnswer {
 /** Turns a refusal into plain values; undefined for what is no refusal. */
 export function packRefusal(error: unknown): RefusedReply | undefined {
   if (error instanceof StaleAccessError) return { refused: "stale" };
-  if (!(error instanceof GroveError)) return undefined;
-  return { refused: { code: error.code, message: error.message, metadata: error.metadata } };
+  return error instanceof GroveError ? packGroveError(error) : undefined;
+}
+
+/** The same for what is known to be a refusal with a code. */
+export function packGroveError({ code, message, metadata }: GroveError): RefusedReply {
+  return { refused: { code, message, metadata } };
 }
 
 /** Makes the error again. */

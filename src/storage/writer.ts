@@ -27,7 +27,7 @@ import type { StorageFacts } from "./storage.ts";
 import { TrashBin } from "./trash-bin.ts";
 import { TrashCommands } from "./trash-commands.ts";
 import { UploadCommands } from "./upload-commands.ts";
-import { type Command, packRefusal, type Reply } from "./write-commands.ts";
+import { type Command, packGroveError, packRefusal, type Reply } from "./write-commands.ts";
 
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
@@ -261,7 +261,7 @@ export class Writer {
         if (isBrokenDatabase(error) || isDatabaseFull(error) || !this.#db.isTransaction) throw error;
         this.#db.exec("ROLLBACK TO command");
         this.#ledger.rollback();
-        replies.push([number, packRefusal(error) ?? refusal(internal(error))]);
+        replies.push([number, packRefusal(error) ?? packGroveError(internal(error))]);
       }
       this.#release.run();
     }
@@ -391,11 +391,7 @@ export class Writer {
 }
 
 function refuseAll(commands: NumberedCommands, error: GroveError): Reply[] {
-  return commands.map(([number]) => [number, refusal(error)] as const);
-}
-
-function refusal(error: GroveError): Reply[1] {
-  return { refused: { code: error.code, message: error.message, metadata: error.metadata } };
+  return commands.map(([number]) => [number, packGroveError(error)] as const);
 }
 
 function internal(error: unknown): GroveError {
