@@ -111,6 +111,7 @@ function refusedLine(name: string, text: string, isJson: boolean): string {
   // What a check of ours found follows the parser's own sentence.
   const what = first
     .replace(/^error: /, "")
+    .replace(/^command-argument value ('.*?') is invalid for argument '(.*?)'/, "$1 cannot be the <$2>")
     .replace(/ is invalid\. /, " is invalid: ")
     .replace(/\.$/, "");
   const meant = suggestion === undefined ? "" : ` ${suggestion}`;
