@@ -22,7 +22,7 @@ export function claimPartial(
   const { root, path } = file.remote;
   const key = createHash("sha256").update(`${root}\0${path}\0${file.name}`).digest("hex").slice(0, 24);
   const own = `${PREFIX}${key}.${file.etag}.${process.pid}${SUFFIX}`;
-  for (const name of readdirSync(folder)) {
+  for (const name of namesIn(folder)) {
     if (!name.startsWith(`${PREFIX}${key}.`) || !name.endsWith(SUFFIX) || name === own) continue;
     const [etag, pid] = name.slice(PREFIX.length + key.length + 1, -SUFFIX.length).split(".");
     const isOurs = Number(pid) === process.pid;
@@ -35,4 +35,13 @@ export function claimPartial(
     }
   }
   return join(folder, own);
+}
+
+/** In a folder that may be written and not read nothing is found, and the download begins anew. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

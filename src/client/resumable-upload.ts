@@ -229,7 +229,7 @@ class ResumableUpload {
     const { memory, note } = this.#deps;
     const isOver = isGroveError(error, ...ENDED) || isClientError(error, "LOCAL_FILE");
     if (isOver || this.#uploadId === undefined) {
-      await memory.forget(source, this.#target).catch(() => undefined);
+      await memory.forget(source, this.#target);
       if (isClientError(error, "LOCAL_FILE")) await this.#drop();
       return;
     }

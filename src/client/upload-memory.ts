@@ -44,10 +44,10 @@ export class UploadMemory {
     return { uploadId, sizeBytes, mtimeMs };
   }
 
-  /** Remembers an upload as this process's own. */
+  /** Remembers an upload as this process's own; where that cannot be, another run begins anew. */
   async keep(source: UploadSourceState, target: RemotePath, uploadId: string): Promise<void> {
     await this.#tidy();
-    await writeStored(this.#path(source, target), {
+    const kept = writeStored(this.#path(source, target), {
       upload_id: uploadId,
       source: source.path,
       size: source.sizeBytes,
@@ -56,11 +56,12 @@ export class UploadMemory {
       path: target.path,
       pid: process.pid,
     });
+    await kept.catch(() => undefined);
   }
 
   /** Forgets one that has ended. */
   async forget(source: UploadSourceState, target: RemotePath): Promise<void> {
-    await removePrivateFile(this.#path(source, target));
+    await removePrivateFile(this.#path(source, target)).catch(() => undefined);
   }
 
   /** Once a run, removes what the servers have forgotten too. */

@@ -42,6 +42,8 @@ type SilentOp =
 
 /** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
+  // Frees nothing, but a node must start on a full disk too.
+  "boundUploadTimes",
   "closeChunkDirectory",
   "dropGarbage",
   "dropStaged",
