@@ -37,13 +37,15 @@ type Reply = Omit<Upload, "$typeName" | "$unknown">;
 export class ResumableOperations {
   readonly #deps: ResumableDeps;
   readonly #stopExpiry: () => void;
-  #expiring: Promise<void> | undefined;
+  #isExpiring = false;
 
   constructor(deps: ResumableDeps) {
     this.#deps = deps;
     this.#stopExpiry = deps.clock.every(UPLOAD_EXPIRY_INTERVAL_MS, () => {
-      this.#expiring ??= this.expire().finally(() => {
-        this.#expiring = undefined;
+      if (this.#isExpiring) return;
+      this.#isExpiring = true;
+      void this.expire().finally(() => {
+        this.#isExpiring = false;
       });
     });
   }

@@ -106,13 +106,13 @@ test("a copy under way cannot be seen, and others' changes go on beside it (D13)
   await Promise.all(
     Array.from({ length: 4 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
   );
-  let isDone = false;
+  const state = { isDone: false };
   let changes = 0;
   const copying = copy(storage, { source: inodeAt(storage, "top"), parentId: rootDirectoryId, name: "copy" });
   const ended = copying.then(() => {
-    isDone = true;
+    state.isDone = true;
   });
-  while (!isDone) {
+  while (!state.isDone) {
     const { missing } = storage.resolve(OWNER, ["copy"]);
     const isSeen = missing.length === 0;
     await smallFile(storage, rootDirectoryId, `beside ${changes}`);

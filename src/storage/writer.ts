@@ -6,16 +6,9 @@ import { GroveError } from "#base/errors.ts";
 import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import { ContentCommands } from "./content-commands.ts";
-import { ContentRows } from "./content-rows.ts";
-import { CopyCommands } from "./copy-commands.ts";
-import { DamageRows } from "./damage-rows.ts";
-import { InodeRows } from "./inode-rows.ts";
+import { CommandTable } from "./command-table.ts";
 import { Ledger } from "./ledger.ts";
-import { NamespaceCommands } from "./namespace-commands.ts";
 import { BUSY_TIMEOUT_MS, closeWriter, openWriter } from "./schema.ts";
-import { ShareCommands } from "./share-commands.ts";
-import { ShareRows } from "./share-rows.ts";
 import {
   diskFull,
   isBrokenDatabase,
@@ -24,21 +17,10 @@ import {
   storageFailed,
 } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
-import { TrashBin } from "./trash-bin.ts";
-import { TrashCommands } from "./trash-commands.ts";
-import { UploadCommands } from "./upload-commands.ts";
 import { type Command, packGroveError, packRefusal, type Reply } from "./write-commands.ts";
 
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];
-
-type SilentOp =
-  | "boundUploadTimes"
-  | "closeChunkDirectory"
-  | "dropGarbage"
-  | "dropStaged"
-  | "openChunkDirectory"
-  | "saveScrub";
 
 /** These free space, or lead up to it, so they may use up what is kept for a full disk. */
 const FREEING: ReadonlySet<Command["op"]> = new Set([
@@ -63,23 +45,12 @@ const RESTART_WAIT_MS = 100;
 export class Writer {
   readonly #db: DatabaseSync;
   readonly #ledger: Ledger;
-  readonly #content: ContentRows;
-  readonly #namespace: NamespaceCommands;
-  readonly #contents: ContentCommands;
-  readonly #trash: TrashCommands;
-  readonly #shareRows: ShareRows;
-  readonly #shares: ShareCommands;
-  readonly #damage: DamageRows;
-  readonly #uploads: UploadCommands;
-  readonly #copies: CopyCommands;
+  readonly #commands: CommandTable;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
   readonly #release: StatementSync;
   readonly #walSize: StatementSync;
-  readonly #openDirectory: StatementSync;
-  readonly #closeDirectory: StatementSync;
-  readonly #saveScrub: StatementSync;
   readonly #slack: { readonly path: string; readonly bytes: number };
   /** True from when the disk was full until the space for that is kept again: what does not free space may not have it. */
   #isSlackSpent = false;
@@ -94,37 +65,12 @@ export class Writer {
     this.#checkpointer = new Checkpointer(options.databasePath, (reason) => this.fail(reason));
     this.#slack = { path: options.slackPath, bytes: options.slackBytes };
     this.#ledger = new Ledger(db);
-    this.#content = new ContentRows(db, this.#ledger);
-    const inodes = new InodeRows(db, this.#ledger, this.#content);
-    this.#shareRows = new ShareRows(db, this.#ledger, inodes);
-    this.#shares = new ShareCommands(this.#ledger, inodes, this.#shareRows);
-    const tables = { ledger: this.#ledger, inodes, content: this.#content, shares: this.#shareRows };
-    const bin = new TrashBin(db, tables);
-    this.#uploads = new UploadCommands(db, tables);
-    this.#namespace = new NamespaceCommands(db, { ...tables, bin });
-    this.#damage = new DamageRows(db, inodes);
-    const rows = {
-      ...tables,
-      bin,
-      namespace: this.#namespace,
-      damage: this.#damage,
-      uploads: this.#uploads,
-    };
-    this.#contents = new ContentCommands(db, rows);
-    this.#trash = new TrashCommands(rows);
-    this.#copies = new CopyCommands(db, rows);
+    this.#commands = new CommandTable(db, this.#ledger);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
     this.#savepoint = db.prepare("SAVEPOINT command");
     this.#release = db.prepare("RELEASE command");
     this.#walSize = db.prepare("PRAGMA wal_checkpoint(NOOP)");
-    this.#openDirectory = db.prepare(
-      "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
-    );
-    this.#saveScrub = db.prepare(
-      "INSERT INTO meta (key, value) VALUES ('scrub', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    );
-    this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
     this.keepSlack();
   }
 
@@ -144,7 +90,7 @@ export class Writer {
 
   /** Owners whose grants may have changed since this was last asked. */
   takeSharesChanged(): string[] {
-    return this.#shareRows.takeChangedOwners();
+    return this.#commands.shareRows.takeChangedOwners();
   }
 
   /** Runs the commands in one transaction and returns their answers once it is durable. */
@@ -169,10 +115,10 @@ export class Writer {
   purgeSlice(): boolean {
     if (this.#failure !== undefined) return false;
     try {
-      if (!this.#contents.hasDetached()) return false;
+      if (!this.#commands.contents.hasDetached()) return false;
       this.#begin.run();
       this.#ledger.begin();
-      const goesOn = this.#contents.purgeSlice();
+      const goesOn = this.#commands.contents.purgeSlice();
       this.#ledger.flush();
       this.#commit.run();
       this.#ledger.committed();
@@ -257,7 +203,7 @@ export class Writer {
       this.#savepoint.run();
       this.#ledger.begin();
       try {
-        replies.push([number, this.#apply(command)]);
+        replies.push([number, this.#commands.apply(command)]);
       } catch (error) {
         // A full or broken database has ended the whole transaction.
         if (isBrokenDatabase(error) || isDatabaseFull(error) || !this.#db.isTransaction) throw error;
@@ -271,84 +217,6 @@ export class Writer {
     this.#commit.run();
     this.#ledger.committed();
     return replies;
-  }
-
-  #apply(command: Command): Reply[1] {
-    switch (command.op) {
-      case "createFile":
-        return this.#namespace.createFile(command);
-      case "createDirectory":
-        return this.#namespace.createDirectory(command);
-      case "createRoot":
-        return this.#namespace.createRoot(command);
-      case "rename":
-        return this.#namespace.rename(command);
-      case "remove":
-        return this.#namespace.remove(command);
-      case "share":
-        return this.#shares.share(command);
-      case "unshare":
-        return this.#shares.unshare(command);
-      case "trash":
-        return this.#trash.trash(command);
-      case "restore":
-        return this.#trash.restore(command);
-      case "purgeTrash":
-        return this.#trash.purgeTrash(command);
-      case "commitUpload":
-        return this.#contents.commitUpload(command);
-      case "writeInline":
-        return this.#contents.writeInline(command);
-      case "truncate":
-        return this.#contents.truncate(command);
-      case "writeChunks":
-        return this.#contents.writeChunks(command);
-      case "stageChunks":
-        return this.#contents.stageChunks(command);
-      case "markDamaged":
-        return this.#damage.mark(command);
-      case "createUpload":
-        return this.#uploads.create(command);
-      case "beginCopy":
-        return this.#copies.begin(command);
-      case "copySlice":
-        return this.#copies.slice(command);
-      case "finishCopy":
-        return this.#copies.finish(command);
-      case "dropCopy":
-        return this.#copies.drop(command);
-      case "stageUpload":
-        return this.#uploads.stage(command);
-      case "dropUpload":
-        return this.#uploads.drop(command);
-      default:
-        this.#applySilent(command);
-        return undefined;
-    }
-  }
-
-  /** The commands that are answered with nothing. */
-  #applySilent(command: Extract<Command, { op: SilentOp }>): void {
-    switch (command.op) {
-      case "dropStaged":
-        this.#contents.dropStaged(command.contentId);
-        break;
-      case "dropGarbage":
-        this.#content.dropGarbage(command.chunkIds);
-        break;
-      case "boundUploadTimes":
-        this.#uploads.boundTimes(command);
-        break;
-      case "openChunkDirectory":
-        this.#openDirectory.run(command.directory);
-        break;
-      case "saveScrub":
-        this.#saveScrub.run(command.record);
-        break;
-      case "closeChunkDirectory":
-        this.#closeDirectory.run(command.directory);
-        break;
-    }
   }
 
   /** Tries only when there is room enough to try: it happens before every transaction while the disk is full. */
