@@ -1,6 +1,5 @@
 // Connections to the database: a bounded pool for each server, the server that takes changes, and rest after failures.
 import { readFileSync } from "node:fs";
-import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { POSTGRES_CONNECT_TIMEOUT_MS, POSTGRES_STATEMENT_TIMEOUT_MS } from "#base/limits.ts";
@@ -22,6 +21,8 @@ const REST_FIRST_MS = 50;
 const REST_LONGEST_MS = 500;
 /** A connection that nobody uses is closed. */
 const IDLE_MS = 30_000;
+
+type TlsOptions = Exclude<pg.PoolConfig["ssl"], boolean | undefined>;
 
 const INTEGER_TYPES: ReadonlySet<number> = new Set([20, 21, 23]);
 const TYPES: pg.CustomTypesConfig = {
@@ -143,9 +144,9 @@ export class PostgresConnections {
 }
 
 /** The certificates are read at each connection, so that renewed ones count. Throws BAD_ARGUMENT when one cannot be read now. */
-function tlsOptions({ sslMode, sslFiles }: PostgresSettings): ConnectionOptions | false {
+function tlsOptions({ sslMode, sslFiles }: PostgresSettings): TlsOptions | false {
   if (sslMode === "disable") return false;
-  const options: ConnectionOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };
+  const options: TlsOptions = { minVersion: "TLSv1.2", rejectUnauthorized: sslMode !== "require" };
   if (sslMode === "verify-ca") options.checkServerIdentity = () => undefined;
   for (const [name, path] of Object.entries(sslFiles)) {
     readPem(path);
