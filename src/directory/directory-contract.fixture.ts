@@ -154,6 +154,15 @@ export function testDirectoryContract(
   );
 
   contract(
+    "after the store is lost epochs go on from what the node's process remembers, so that older ones stay fenced (D19)",
+    async ({ directory }) => {
+      assert.equal((await directory.register(registration("a", { lastEpoch: 7 }))).epoch, 8);
+      await refused("FENCED", directory.heartbeat(beat("a", 6)));
+      assert.equal((await directory.register(registration("a", { lastEpoch: 3 }))).epoch, 9);
+    },
+  );
+
+  contract(
     "a heartbeat renews the lease; without one for 30 s the node is dead, and a late one revives it (D19)",
     async ({ directory }, clock) => {
       const isLive = async (): Promise<boolean | undefined> => (await directory.nodes())[0]?.live;

@@ -44,6 +44,8 @@ export interface NodeRegistration {
   readonly clusterId: string;
   /** New for each start of the process. */
   readonly instanceId: string;
+  /** The epoch that the process had before; 0 or undefined at its start. */
+  readonly lastEpoch?: number | undefined;
   /** Made once for each data directory. */
   readonly dataId: string;
   readonly diskTotalBytes: bigint;
@@ -64,7 +66,7 @@ export interface RootConflict {
 /** What a node gets for registering. */
 export interface Lease {
   readonly clusterId: string;
-  /** Grows by one with each registration of the id; speakers with an older one are fenced. */
+  /** Grows with each registration of the id, over the loss of the store too as long as its process remembers; speakers with an older one are fenced. */
   readonly epoch: number;
   readonly conflicts: readonly RootConflict[];
 }

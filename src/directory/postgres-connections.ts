@@ -51,13 +51,20 @@ interface HostPool {
   readonly pool: pg.Pool;
 }
 
-/** What pg-pool says when every connection stays in use for as long as a new one may take. */
-const ALL_IN_USE = "timeout exceeded when trying to connect";
+/** A connection in use. */
+export interface Acquired {
+  readonly client: pg.PoolClient;
+  /** Gives it back; a broken one is ended, in the middle of a statement too. */
+  readonly release: (isBroken: boolean) => void;
+}
 
 /** The pools of one kind of use. */
 export class PostgresConnections {
   readonly #deps: PostgresConnectionsDeps;
   readonly #pools: readonly HostPool[];
+  /** Calls that wait for a connection, in their order; bounded by the store's own limit of commands. */
+  readonly #waiting = new Set<() => void>();
+  #used = 0;
   #current = 0;
   #failures = 0;
   #restUntilMs = 0;
@@ -68,8 +75,29 @@ export class PostgresConnections {
     this.#pools = deps.settings.hosts.map((host) => ({ host, pool: this.#makePool(host) }));
   }
 
-  /** A connection to the server that takes changes, to be released. Rejects with ConnectFailure, and OVERLOADED when all stay in use. */
-  async acquire(): Promise<pg.PoolClient> {
+  /**
+   * A connection to the server that takes changes, in turn when all are in use. Rejects with ConnectFailure, and with OVERLOADED when
+   * none became free in time.
+   */
+  async acquire(waitMs: number): Promise<Acquired> {
+    await this.#takeSlot(waitMs);
+    try {
+      const client = await this.#connect();
+      let isReleased = false;
+      const release = (isBroken: boolean): void => {
+        if (isReleased) return;
+        isReleased = true;
+        client.release(isBroken);
+        this.#giveSlot();
+      };
+      return { client, release };
+    } catch (error) {
+      this.#giveSlot();
+      throw error;
+    }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
     const restMs = this.#restUntilMs - performance.now();
     if (restMs > 0) throw new ConnectFailure(this.#lastFailure, restMs);
     const from = this.#current;
@@ -83,9 +111,6 @@ export class PostgresConnections {
         this.#failures = 0;
         return client;
       } catch (error) {
-        if (error instanceof Error && error.message === ALL_IN_USE) {
-          throw new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
-        }
         // What the primary says is worth more than that the others are standbys or away.
         failure ??= described(error, host);
       }
@@ -95,6 +120,35 @@ export class PostgresConnections {
     this.#failures = Math.min(this.#failures + 1, 16);
     this.#restUntilMs = performance.now() + nextRestMs;
     throw new ConnectFailure(failure, nextRestMs);
+  }
+
+  /** First come, first served: the pool's own queue would give up after the time that a connection may take. */
+  #takeSlot(waitMs: number): Promise<void> {
+    if (this.#used < this.#deps.max) {
+      this.#used++;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const turn = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(turn);
+        reject(new GroveError("OVERLOADED", "the metadata store has too much to do; try again"));
+      }, waitMs);
+      this.#waiting.add(turn);
+    });
+  }
+
+  #giveSlot(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#used--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
   }
 
   /** Closes every connection; resolves when those in use have been released. */

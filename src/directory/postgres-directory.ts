@@ -236,13 +236,8 @@ class PostgresDirectory implements Directory {
     command: (now: commands.Moment) => Plan<Result>,
     endMs: number,
   ): Promise<Result> {
-    const client = await use.connections.acquire();
+    const { client, release } = await use.connections.acquire(Math.max(endMs - performance.now(), 1));
     let isLate = false;
-    let isReleased = false;
-    const release = (isBroken: boolean): void => {
-      if (!isReleased) client.release(isBroken);
-      isReleased = true;
-    };
     // Ending a connection in the middle of a statement fails the statement, also when the server has fallen asleep.
     const timer = setTimeout(
       () => {

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeRegistration } from "./directory.ts";
-import { beat, type Contract, GIB, MOCK, refused, registration } from "./store-under-test.fixture.ts";
+import {
+  beat,
+  type Contract,
+  GIB,
+  MOCK,
+  patiently,
+  refused,
+  registration,
+} from "./store-under-test.fixture.ts";
 
 /** Declares the tests. */
 export function testRoots(contract: Contract): void {
@@ -46,7 +54,11 @@ export function testRoots(contract: Contract): void {
     const node = { fsId: "a", epoch: 1, speaker: MOCK };
     const roots = await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
-        index % 2 === 0 ? directory.locateRoot("u@example.com") : directory.claimRoot("u@example.com", node),
+        patiently(() =>
+          index % 2 === 0
+            ? directory.locateRoot("u@example.com")
+            : directory.claimRoot("u@example.com", node),
+        ),
       ),
     );
     assert.equal(new Set(roots.map(({ rootId, fsId }) => `${rootId} ${fsId}`)).size, 1);

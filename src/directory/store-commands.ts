@@ -76,7 +76,7 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
       });
     }
   }
-  const epoch = Number(known?.epoch ?? 0n) + 1;
+  const epoch = Math.max(Number(known?.epoch ?? 0n), registration.lastEpoch ?? 0) + 1;
   const conflicts = yield* registerRoots(registration, now.wallMs);
   yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
   now.renew(registration.fsId);

@@ -57,3 +57,14 @@ export type Contract = (
   title: string,
   body: (store: DirectoryUnderTest, clock: ManualClock) => Promise<void>,
 ) => void;
+
+/** Repeats a command that is refused for lack of room, as clients do on a busy machine. */
+export async function patiently<T>(command: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await command();
+    } catch (error) {
+      if (!isGroveError(error, "OVERLOADED")) throw error;
+    }
+  }
+}

@@ -223,6 +223,7 @@ export class MetaLink {
       diskReserve: node.reserveBytes,
       instanceId: node.instanceId,
       dataId: node.dataId,
+      lastEpoch: this.#epoch ?? 0n,
     };
     const answer = await client.registerFileServer(request, { timeoutMs: REGISTER_TIMEOUT_MS });
     requireSameCluster(cluster.clusterId, answer.clusterId);

@@ -25,6 +25,7 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     softwareVersion: label("version", message.version, { mayBeEmpty: true }),
     clusterId: label("cluster_id", message.clusterId, { mayBeEmpty: true }),
     instanceId: label("instance_id", message.instanceId),
+    lastEpoch: epochOf(message.lastEpoch),
     dataId: label("data_id", message.dataId),
     diskTotalBytes: storedBytes(message.diskTotal),
     diskFreeBytes: storedBytes(message.diskFree),
@@ -45,9 +46,12 @@ export function storedVersion(field: string, version: bigint): bigint {
   throw new GroveError("BAD_ARGUMENT", `${field} is larger than any that was given out`);
 }
 
-/** An epoch as a number. Throws BAD_ARGUMENT beyond 2^53 - 1. */
+/** Registrations that an id may ever have; what is above was made up. */
+const EPOCH_MAX = 2n ** 52n;
+
+/** An epoch as a number. Throws BAD_ARGUMENT beyond 2^52. */
 export function epochOf(epoch: bigint): number {
-  if (epoch <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(epoch);
+  if (epoch <= EPOCH_MAX) return Number(epoch);
   throw new GroveError("BAD_ARGUMENT", "epoch is larger than any that was given out");
 }
 
