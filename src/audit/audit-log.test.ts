@@ -296,3 +296,23 @@ test("a folder that takes nothing for a while loses nothing: the lines go out wh
   assert.deepEqual((await verifyAudit(data)).lines, 3);
   assert.ok(existsSync(only(data)));
 });
+
+test("acts that come while others are being written to the disk are in the log too, once each (D24)", async (t) => {
+  const data = folder(t);
+  const log = await open(data);
+  log.append(act(1));
+  let isFlushed = false;
+  const flushed = log.flush().then(() => {
+    isFlushed = true;
+  });
+  let count = 1;
+  // A turn of the event loop each: some of them fall into every step of the write.
+  while (!isFlushed) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (count < 400) log.append(act(++count));
+  }
+  await flushed;
+  await log.close();
+  const { broken, lines, last } = await verifyAudit(data);
+  assert.deepEqual([broken, lines, last?.seq], [undefined, count, count]);
+});

@@ -202,7 +202,8 @@ export class AuditLog {
   }
 
   async #writePending(): Promise<void> {
-    const lines = this.#pending;
+    // A copy: what comes while these are being written waits for the next turn.
+    const lines = [...this.#pending];
     if (lines.length === 0) return;
     if (this.#fileBytes > 0 && this.#fileBytes >= (this.#options.fileMaxBytes ?? AUDIT_FILE_MAX_BYTES)) {
       this.#file = auditFile(this.#folder, this.#flushed.seq + 1);
