@@ -104,18 +104,19 @@ test(
     const own = await first.navigate({}, as("one"));
     assert.equal((await second.navigate({}, as("one"))).rootId, own.rootId);
     for (const call of [
-      second.navigate({}, as("two")),
-      first.navigate({}, as("two")),
-      second.getRoots({}, as("two")),
-      second.claimRoot({
-        fsId: "a",
-        epoch: 1n,
-        username: "u@example.com",
-        issuer: "idp.example",
-        subject: "two",
-      }),
+      () => second.navigate({}, as("two")),
+      () => first.navigate({}, as("two")),
+      () => second.getRoots({}, as("two")),
+      () =>
+        second.claimRoot({
+          fsId: "a",
+          epoch: 1n,
+          username: "u@example.com",
+          issuer: "idp.example",
+          subject: "two",
+        }),
     ]) {
-      await refused(call, Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+      await refused(call(), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
     }
     assert.equal((await first.getRoots({}, as("one"))).roots.length, 1);
   },
