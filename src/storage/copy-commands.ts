@@ -23,6 +23,7 @@ import { authorOf, type NamespaceCommands, pathExists } from "./namespace-comman
 import { FLAG_DAMAGED, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 
 interface Slice {
+  readonly sourceId: InodeId;
   readonly root: RootState;
   readonly change: ChangeFields;
   frames: CopyFrame[];
@@ -62,6 +63,7 @@ export class CopyCommands {
     const { root } = place;
     this.#checkConflict(place, source, command);
     const slice: Slice = {
+      sourceId: source.id,
       root,
       change: command,
       frames: [],
@@ -86,6 +88,7 @@ export class CopyCommands {
     const { job } = command;
     const root = this.#ledger.root(command.owner);
     const slice: Slice = {
+      sourceId: job.sourceId,
       root,
       change: command,
       frames: [...job.frames],
@@ -101,6 +104,9 @@ export class CopyCommands {
     const { place, source } = this.#look(command);
     const { root, chain } = place;
     const { nowMs } = command;
+    if (source.id !== command.job.sourceId) {
+      throw new GroveError("OVERLOADED", "the source was replaced while it was copied; try again");
+    }
     const { name, freedBytes } = this.#makeRoom(place, source, command);
     const delta = (bytes: number): number => bytes - freedBytes;
     if (command.job.topId === null) {
@@ -343,6 +349,6 @@ export function grown(): GroveError {
   return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
 }
 
-function jobOf({ frames, list, bytes }: Slice, topId: InodeId | null): CopyJob {
-  return { topId, frames, list, bytes };
+function jobOf({ sourceId, frames, list, bytes }: Slice, topId: InodeId | null): CopyJob {
+  return { sourceId, topId, frames, list, bytes };
 }

@@ -22,6 +22,8 @@ export interface ListCopy {
 
 /** How far a copy has come. It travels with each command, so that a transaction that fails leaves nothing behind in the writer. */
 export interface CopyJob {
+  /** What the path led to when the copy began; what is in its place at the end may be something else. */
+  readonly sourceId: InodeId;
   /** The copied directory, out of sight; null when a file is copied. */
   readonly topId: InodeId | null;
   readonly frames: readonly CopyFrame[];

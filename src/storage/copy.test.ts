@@ -202,3 +202,29 @@ test("a copy that a stop of the node cuts leaves nothing (A-02)", async (context
   await again.close();
   assertSound(directory);
 });
+
+test("a file that takes the source's place while a long one is copied is not given the other's bytes (D13)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const sparse = async (name: string, text: string): Promise<Inode> => {
+    await smallFile(storage, parentId, name);
+    const { id: fileId } = inodeAt(storage, name);
+    const data = Buffer.from(text);
+    for (let position = 0; position <= COPY_SLICE_ROWS; position++) {
+      const offset = position * CHUNK_BYTES;
+      await storage.writeRange({ ...BY_OWNER, fileId, offset, data, ifMatch: undefined });
+    }
+    return inodeAt(storage, name);
+  };
+  const first = await sparse("first", "1");
+  const second = await sparse("second", "2");
+  assert.equal(first.version, second.version);
+  const sources = [first.id, second.id];
+  const place = { ...BY_OWNER, parentId, name: "copy", onConflict: "fail" } as const;
+  const copying = storage.copy({
+    maxBytes: second.sizeBytes,
+    target: () => ({ ...place, sourceId: sources.shift() ?? second.id }),
+  });
+  await assert.rejects(copying, refusal("OVERLOADED"));
+  assert.deepEqual(storage.resolve(OWNER, ["copy"]).missing, ["copy"]);
+  assert.equal(usage(storage).liveBytes, first.sizeBytes + second.sizeBytes);
+});

@@ -55,8 +55,8 @@ export class PinnedContent implements FileContent {
       this.#inline = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       return;
     }
-    // The version, since a ranged write changes a list in place.
-    const key = `${contentId}-${inode.version}`;
+    // A ranged write changes a list in place, and the trash may give a list to another inode, whose versions count anew.
+    const key = `${inode.id}-${inode.version}`;
     this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
   }
 

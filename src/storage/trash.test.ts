@@ -1,7 +1,7 @@
 // The trash of a root: in and out in one step whatever hangs below, counted all the time, shares taken back, gone when it is purged.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { CHUNK_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import type { ChangeContext, Inode } from "./inode.ts";
 import type { Storage } from "./storage.ts";
 import {
@@ -334,4 +334,28 @@ test("two thousand folders that are missing are made in one step, with the count
   const { item: again } = await trash(storage, inodeAt(storage, "d").id);
   assert.equal(again.inodeCount, 2_048);
   await restore(storage, again.id);
+});
+
+test("what came back from the trash is not read by an old list of the file that it was (D13, D15)", async (test) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(test);
+  const bytes = patterned(CHUNK_BYTES + 100);
+  await upload(storage, { parentId, name: "a", bytes });
+  const { id: fileId } = inodeAt(storage, "a");
+  const write = (offset: number): ReturnType<Storage["writeRange"]> =>
+    storage.writeRange({ ...BY_OWNER, fileId, offset, data: Buffer.from("new"), ifMatch: undefined });
+  await write(0);
+  // A reader that takes its time, of the version that the item will have.
+  const slow = storage.openFile(fileId);
+  assert.equal(slow.inode.version, 2);
+  await write(10);
+  const latest = await readAll(storage, fileId);
+  const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });
+  const change = { ...context(storage), by: SHAREE };
+  await sink.commit({ ...change, parentId, name: "a", onExists: "replace", ifMatch: undefined, mtimeMs: 0 });
+  const [item] = storage.listTrash(OWNER, { limit: 1, pageToken: "" }).items;
+  const trashId = item?.id ?? assert.fail();
+  const restored = await storage.restore({ ...BY_OWNER, trashId, names: ["b"], onConflict: "fail" });
+  assert.equal(restored.inode.version, slow.inode.version);
+  assert.ok(latest.equals(await readAll(storage, restored.inode.id)));
+  slow.close();
 });
