@@ -1,5 +1,5 @@
 // Locks by the system on files that say nothing: they end with the process that holds them, whatever ends it.
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /** How long a lock that is only being looked at is waited for. */
@@ -43,18 +43,24 @@ export function holdAlone(path: string): (() => void) | undefined {
 export class LockProbe {
   readonly #path: string;
   #db: DatabaseSync | undefined;
+  #inode: number | undefined;
 
   constructor(path: string) {
     this.#path = path;
   }
 
+  /** True also when it cannot be found out. */
   isHeld(): boolean {
-    if (this.#db === undefined) {
-      if (!existsSync(this.#path)) return false;
-      this.#db = open(this.#path, 0);
-      this.#db.exec(NO_JOURNAL);
-    }
     try {
+      const file = statSync(this.#path, { throwIfNoEntry: false });
+      // Somebody may have tidied up: what counts is the file that the next one to come opens.
+      if (file?.ino !== this.#inode) this.close();
+      if (file === undefined) return false;
+      if (this.#db === undefined) {
+        this.#db = open(this.#path, 0);
+        this.#db.exec(NO_JOURNAL);
+        this.#inode = file.ino;
+      }
       this.#db.exec("BEGIN EXCLUSIVE");
       this.#db.exec("ROLLBACK");
       return false;
@@ -66,6 +72,7 @@ export class LockProbe {
   close(): void {
     this.#db?.close();
     this.#db = undefined;
+    this.#inode = undefined;
   }
 }
 
