@@ -90,7 +90,7 @@ class ResumableUpload {
       await cluster.runAt(this.#target, LONG, (server) => this.#attempt(server, source));
       await memory.forget(source, this.#target);
     } catch (error) {
-      await this.#tellOfEnd(error, source);
+      await this.#tellOfEnd(source, error);
       throw error;
     }
   }
@@ -225,7 +225,7 @@ class ResumableUpload {
     this.#deps.note(`${localPath}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
   }
 
-  async #tellOfEnd(error: unknown, source: UploadSourceState): Promise<void> {
+  async #tellOfEnd(source: UploadSourceState, error: unknown): Promise<void> {
     const { memory, note } = this.#deps;
     const isOver = isGroveError(error, ...ENDED) || isClientError(error, "LOCAL_FILE");
     if (isOver || this.#uploadId === undefined) {
