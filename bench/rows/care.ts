@@ -20,6 +20,7 @@ const row: RatioRow = {
     // Last, since its pass begins with its start.
     const quiet = await served(lab, ["-scrub_rate", "0"]);
     const scrubbed = await served(lab, []);
+    await begun(scrubbed.address);
     return {
       theirs: quiet.look,
       async ours() {
@@ -51,6 +52,12 @@ async function served(
   const look = async (): Promise<number> =>
     numberOf(await looker.run("slowLooks", { path: LOOKED_AT, calls: CALLS, inFlight: IN_FLIGHT }));
   return { address, look };
+}
+
+async function begun(address: string): Promise<void> {
+  for (let tries = 0; tries < 100 && !(await isScrubbing(address)); tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
 }
 
 async function isScrubbing(address: string): Promise<boolean> {

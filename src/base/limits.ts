@@ -366,6 +366,8 @@ export const SCRUB_PAUSE_MS: number = 30 * 86_400_000;
 export const SCRUB_SAVE_INTERVAL_MS = 30_000;
 /** How often a node looks whether the next pass of the scrub is due. */
 export const SCRUB_DUE_CHECK_MS = 60_000;
+/** How long a node serves before its scrub goes on. */
+export const SCRUB_START_DELAY_MS = 5_000;
 /** Rows that the scrub takes in one look at the database. */
 export const SCRUB_ROWS = 256;
 /** Content of small files that the scrub takes in one look at the database. */

@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
+import {
+  SCRUB_START_DELAY_MS,
+  SESSION_SWEEP_INTERVAL_MS,
+  STOP_GRACE_MS,
+  TRASH_RETENTION_MS,
+} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
@@ -182,7 +187,7 @@ async function assemble(
     link = await startLink(options, { ...opened, service, bound, certificate }, closers);
   }
   state.serve();
-  watchDamage(options, opened);
+  closers.push(watchDamage(options, opened));
   const stop = async (graceMs = DRAIN_MS): Promise<void> => {
     state.drain();
     link?.beatSoon();
@@ -237,12 +242,14 @@ function openMetrics(
 }
 
 /** Has damage told as the alert that it is (D11), and looked for while the node serves (A-08). */
-function watchDamage(options: FileServerOptions, { storage, log }: Opened): void {
-  const alert = `corruption:${options.id}`;
+function watchDamage({ id, scrub }: FileServerOptions, { storage, clock, log }: Opened): () => void {
+  const alert = `corruption:${id}`;
   storage.onDamage((found) => log.error("corruption", { alert, ...found }));
   const { count } = storage.damagedFiles();
   if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
-  if (options.scrub !== undefined) storage.startScrub(options.scrub);
+  if (scrub === undefined) return () => undefined;
+  // Whoever has waited for the start comes first.
+  return clock.after(SCRUB_START_DELAY_MS, () => storage.startScrub(scrub));
 }
 
 async function openParts(
