@@ -128,70 +128,67 @@ test(
   },
 );
 
-test(
-  "a second one on the same store, and flags that make no sense, end with a sentence (D24)",
-  TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
-    await start(t, folder);
-    const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
-      const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
-        stdio: ["ignore", "ignore", "pipe"],
-      });
-      let text = "";
-      child.stderr.on("data", (chunk: Buffer) => {
-        text += String(chunk);
-      });
-      const [code] = (await once(child, "close")) as [number | null];
-      assert.equal(code, exitCode, text);
-      assert.match(text, sentence);
-      assert.doesNotMatch(text, /a-secret/);
-    };
-    const data = ["-data", folder];
-    await fails(
-      1,
-      /another process has opened this metadata store/,
-      "-mock",
-      "-listen",
-      "127.0.0.1:0",
-      ...data,
-    );
-    await fails(1, /add -insecure/, "-mock", "-listen", "0.0.0.0:0", ...data);
-    await fails(
-      1,
-      /cannot listen on 203.0.113.1:1/,
-      "-mock",
-      "-insecure",
-      "-listen",
-      "203.0.113.1:1",
-      "-data",
-      `${folder}/2`,
-    );
-    await fails(
-      1,
-      /metaserver: cannot read \/nope\.crt/,
-      "-tls_cert",
-      "/nope.crt",
-      "-tls_key",
-      "/nope",
-      "-tls_ca",
-      "/nope",
-      "-data",
-      `${folder}/3`,
-    );
-    await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
-    await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);
-    const secret = "postgres://u:a-secret@127.0.0.1:1/d";
-    const urlFile = `${folder}/url`;
-    await writeFile(urlFile, `${secret}\n`, { mode: 0o644 });
-    for (const [sentence, ...flags] of [
-      [/a password in -meta can be read/, "-meta", secret],
-      [/others may read .*url: chmod 600/, "-meta_file", urlFile],
-      [/not both/, "-meta_file", urlFile, "-meta", "sqlite:x"],
-      [/knows no option sslmod/, "-meta", "postgres://u@h/d?sslmod=off"],
-      [/sqlite:PATH or postgres:/, "-meta", "mysql://u@h/d"],
-    ] as const) {
-      await fails(1, sentence, "-mock", "-listen", "127.0.0.1:0", ...flags, "-data", `${folder}/4`);
-    }
-  },
-);
+test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", // Nine processes, one after another.
+{ timeout: 120_000 }, async (t) => {
+  const folder = await temporaryFolder(t);
+  await start(t, folder);
+  const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
+    const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let text = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      text += String(chunk);
+    });
+    const [code] = (await once(child, "close")) as [number | null];
+    assert.equal(code, exitCode, text);
+    assert.match(text, sentence);
+    assert.doesNotMatch(text, /a-secret/);
+  };
+  const data = ["-data", folder];
+  await fails(
+    1,
+    /another process has opened this metadata store/,
+    "-mock",
+    "-listen",
+    "127.0.0.1:0",
+    ...data,
+  );
+  await fails(1, /add -insecure/, "-mock", "-listen", "0.0.0.0:0", ...data);
+  await fails(
+    1,
+    /cannot listen on 203.0.113.1:1/,
+    "-mock",
+    "-insecure",
+    "-listen",
+    "203.0.113.1:1",
+    "-data",
+    `${folder}/2`,
+  );
+  await fails(
+    1,
+    /metaserver: cannot read \/nope\.crt/,
+    "-tls_cert",
+    "/nope.crt",
+    "-tls_key",
+    "/nope",
+    "-tls_ca",
+    "/nope",
+    "-data",
+    `${folder}/3`,
+  );
+  await fails(1, /host:port/, "-mock", "-listen", "here", ...data);
+  await fails(1, /all three of -tls_cert, -tls_key and -tls_ca/, "-tls_cert", "x.crt", ...data);
+  const secret = "postgres://u:a-secret@127.0.0.1:1/d";
+  const urlFile = `${folder}/url`;
+  await writeFile(urlFile, `${secret}\n`, { mode: 0o644 });
+  for (const [sentence, ...flags] of [
+    [/a password in -meta can be read/, "-meta", secret],
+    [/others may read .*url: chmod 600/, "-meta_file", urlFile],
+    [/not both/, "-meta_file", urlFile, "-meta", "sqlite:x"],
+    [/knows no option sslmod/, "-meta", "postgres://u@h/d?sslmod=off"],
+    [/sqlite:PATH or postgres:/, "-meta", "mysql://u@h/d"],
+  ] as const) {
+    await fails(1, sentence, "-mock", "-listen", "127.0.0.1:0", ...flags, "-data", `${folder}/4`);
+  }
+});
