@@ -117,16 +117,17 @@ test(
         throw new StatusError(Code.PERMISSION_DENIED, "refused");
       return next();
     };
-    const { client } = await setUp(t, {
+    const { client, port } = await setUp(t, {
       interceptors: [watch("a"), refuse, watch("b")],
       handlers: {
         unary: (request, context) => {
           if (request.failCode > 0) throw new Error("mistake");
           return { text: String(context.values.get(key)) };
         },
-        async *expand(request) {
+        async *expand(request, { signal }) {
           yield {};
-          await delay(request.delayMs);
+          if (request.delayMs > 0) await once(signal, "abort");
+          signal.throwIfAborted();
         },
       },
       onError: () => undefined,
@@ -137,10 +138,24 @@ test(
       code: Code.PERMISSION_DENIED,
     });
     await all(client.expand({}));
-    await assert.rejects(all(client.expand({ delayMs: 200 }, { timeoutMs: 50 })), {
-      code: Code.DEADLINE_EXCEEDED,
+    // By hand: our own client would end the call at the same moment as the server, and either may be first.
+    const session = connect(`http://127.0.0.1:${port}`);
+    t.after(async () => session.destroy());
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/grove.test.v1.EchoService/Expand",
+      "content-type": "application/grpc",
+      "grpc-timeout": "50m",
     });
-    await until(() => seen.length === 9);
+    stream.resume().end(frame(toBinary(EchoRequestSchema, create(EchoRequestSchema, { delayMs: 1 })), false));
+    const [trailers] = (await once(stream, "trailers")) as [Record<string, unknown>];
+    assert.equal(Number(trailers["grpc-status"]), Code.DEADLINE_EXCEEDED);
+    const gone = new AbortController();
+    const cut = client.expand({ delayMs: 1 }, { signal: gone.signal })[Symbol.asyncIterator]();
+    await cut.next();
+    gone.abort();
+    await assert.rejects(cut.next(), { code: Code.CANCELLED });
+    await until(() => seen.length === 11);
     assert.deepEqual(seen, [
       "b ok",
       "a ok",
@@ -151,6 +166,8 @@ test(
       "a ok",
       "b DEADLINE_EXCEEDED",
       "a DEADLINE_EXCEEDED",
+      "b CANCELLED",
+      "a CANCELLED",
     ]);
   },
 );

@@ -125,7 +125,12 @@ test("an upload out of order, of a wrong size or with wrong bytes is dropped who
       STATUS.invalidArgument,
       "BAD_ARGUMENT",
     ],
-    ["a resumption", [header("/docs/n", { uploadId: "01J9Z" })], STATUS.unimplemented, "NOT_IMPLEMENTED"],
+    [
+      "an upload that nobody began",
+      [header("/docs/n", { uploadId: "01J9Z" })],
+      STATUS.notFound,
+      "NO_SUCH_UPLOAD",
+    ],
     ["a folder's name", [header("/docs"), part(0, 10)], STATUS.failedPrecondition, "IS_DIRECTORY"],
     ["the root's name", [header("/"), part(0, 10)], STATUS.failedPrecondition, "IS_DIRECTORY"],
     ["a file on the way", [header("/docs/small/n"), part(0, 10)], STATUS.failedPrecondition, "NOT_DIRECTORY"],

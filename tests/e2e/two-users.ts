@@ -136,10 +136,10 @@ export class TwoUsers {
     return answer;
   }
 
-  /** Everything in the data folder but the databases. */
+  /** Everything in the data folder but the databases, and the audit log, which is written in its own time. */
   async filesOnDisk(): Promise<string[]> {
     const names = await readdir(this.node.data, { recursive: true });
-    return names.filter((name) => !/\.(?:db|lock)(?:-[a-z]+)?$/.test(name)).toSorted();
+    return names.filter((name) => !/\.(?:db|lock)(?:-[a-z]+)?$|^audit(?:\/|$)/.test(name)).toSorted();
   }
 
   /** Stops the server and removes its folder. */
