@@ -112,13 +112,13 @@ export class ResumableOperations {
   async expire(): Promise<void> {
     const { storage, turns, log } = this.#deps;
     try {
-      const idle = storage.uploads.untouchedSince(
-        storage.uploads.nowMs() - UPLOAD_IDLE_MS,
-        UPLOAD_EXPIRY_BATCH,
-      );
-      for (const stored of idle) {
-        if (turns.isTaken(stored.uploadId)) continue;
-        const dropped = await turns.take(stored.uploadId, ignore, () => this.drop(stored));
+      const untilMs = storage.uploads.nowMs() - UPLOAD_IDLE_MS;
+      for (const { uploadId } of storage.uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH)) {
+        if (turns.isTaken(uploadId)) continue;
+        // While those before it were dropped, somebody may have gone on with it, or ended it.
+        const stored = storage.uploads.find(uploadId);
+        if (stored === undefined || stored.touchedAtMs > untilMs) continue;
+        const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
         log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
       }
     } catch (error) {

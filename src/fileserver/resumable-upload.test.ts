@@ -210,3 +210,44 @@ test("an upload that was idle for 24 hours is dropped, one with a stream is not 
     await own.stop();
   }
 });
+
+test("an upload that somebody goes on with while another expires is not dropped with it (D15)", async () => {
+  const clock = new ManualClock();
+  const own = await startTestNode({ clock });
+  try {
+    const user = await own.signIn("ada@example.com");
+    await user.call.beginUpload({ path: "/a", size: SIZE });
+    await user.call.beginUpload({ path: "/b", size: SIZE });
+    const { storage, turns } = own.node.service.uploads;
+    const [first, second] = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
+    const uploadId = second?.uploadId ?? assert.fail();
+    // The first one's removal waits for a slow disk.
+    const disk = Promise.withResolvers<void>();
+    const drop = storage.uploads.drop.bind(storage.uploads);
+    storage.uploads.drop = async (id) => {
+      await disk.promise;
+      return drop(id);
+    };
+    clock.advance(UPLOAD_IDLE_MS + UPLOAD_EXPIRY_INTERVAL_MS);
+    const expiring = own.node.service.resumable.expire();
+    assert.ok(turns.isTaken(first?.uploadId ?? ""));
+    const ignore = (): void => undefined;
+    await turns.take(uploadId, ignore, async () => {
+      const sink = storage.uploads.open(uploadId, ignore);
+      sink.beginMessage();
+      await sink.write(BYTES.subarray(0, CHUNK_BYTES));
+      sink.endMessage();
+      sink.acceptMessage();
+      await sink.suspend();
+    });
+    disk.resolve();
+    await expiring;
+    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
+    assert.deepEqual(
+      kept.map((upload) => [upload.uploadId, upload.stagedBytes]),
+      [[uploadId, CHUNK_BYTES]],
+    );
+  } finally {
+    await own.stop();
+  }
+});
