@@ -76,3 +76,24 @@ test("what somebody other than the owner cuts is whole in the owner's trash (D13
   assert.deepEqual([liveBytes, trashBytes], [sizeBytes, bytes.length]);
   assert.ok(bytes.subarray(0, sizeBytes).equals(await readAll(storage, inode.id)));
 });
+
+test("while a huge file is cut others have their turns, and its checksum is that of what is left (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "huge", bytes: patterned(70_000) });
+  const change = { ...BY_OWNER, fileId: inode.id, ifMatch: undefined };
+  // 100,000 chunks, all but the first of them holes.
+  const sizeBytes = 100_000 * CHUNK_BYTES;
+  const grown = await storage.setSize({ ...change, sizeBytes });
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  await storage.setSize({ ...change, sizeBytes: sizeBytes - 1 });
+  isDone = true;
+  assert.ok(turns > 300, `${turns} turns`);
+  const again = await storage.setSize({ ...change, sizeBytes });
+  assert.equal(again.inode.crc32, grown.inode.crc32);
+});

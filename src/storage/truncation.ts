@@ -1,4 +1,6 @@
 // Makes what is left of a file that is cut: read and verified, the chunk within which it ends made anew (D15).
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
@@ -6,13 +8,16 @@ import { ContentChecksums } from "./content-checksums.ts";
 import type { PinnedContent } from "./pinned-content.ts";
 import type { TruncateCommand } from "./write-commands.ts";
 
+/** Chunks whose checksums are put together in one turn of the event loop: a file may have two million. */
+const CHUNKS_PER_TURN = 256;
+
 /** What a cut file consists of; a chunk that was made for it is in `writers`, for whoever settles them. */
 export async function cutContent(
   content: PinnedContent,
   sizeBytes: number,
   chunks: { readonly store: ChunkStore; readonly writers: ChunkWriter[] },
 ): Promise<Pick<TruncateCommand, "content" | "crc32">> {
-  const crc32 = await content.rangeCrc32(0, sizeBytes);
+  const crc32 = await crcOfRest(content, sizeBytes);
   if (sizeBytes <= INLINE_FILE_MAX_BYTES) {
     return { content: { inline: await readRange(content, 0, sizeBytes) }, crc32 };
   }
@@ -34,6 +39,17 @@ export async function cutContent(
   await chunks.store.flushDirectoriesOf([writer.name]);
   const record = writer.record(made.crc32, made.blockCrcs);
   return { content: { keptBelow: position, chunks: [record] }, crc32 };
+}
+
+async function crcOfRest(content: PinnedContent, sizeBytes: number): Promise<number> {
+  let crc = 0;
+  for (let at = 0; at < sizeBytes; ) {
+    const length = Math.min(CHUNKS_PER_TURN * CHUNK_BYTES, sizeBytes - at);
+    crc = crc32Combine(crc, await content.rangeCrc32(at, length), length);
+    at += length;
+    if (at < sizeBytes) await nextTurn();
+  }
+  return crc;
 }
 
 async function readRange(content: PinnedContent, from: number, to: number): Promise<Buffer> {
