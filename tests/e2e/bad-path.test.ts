@@ -101,7 +101,7 @@ test("another user's root answers the same, byte for byte, whether or not there 
       const title = `${method} ${place.root} ${place.path}`;
       answers.push(
         await users.refused(
-          () => users.asAlice(method, [message(place)]),
+          () => users.asAlice(method, [message(place)], { headers: { "x-request-id": "the-same" } }),
           STATUS.permissionDenied,
           reason,
           title,
