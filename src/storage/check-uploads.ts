@@ -13,7 +13,7 @@ interface UploadRow {
 }
 
 /**
- * Each upload's staged bytes are whole chunks from the start of its file on, with the checksum that is stored. One of which that is not
+ * Each upload's staged bytes are whole chunks from the start of its file on, or all of it, with the checksum that is stored. One of which that is not
  * true is dropped by a repair: its sender starts anew, and what it had staged goes to the purge.
  */
 export function checkUploads(db: DatabaseSync, findings: Findings, repair: boolean): void {
@@ -42,8 +42,10 @@ function uploadProblem(db: DatabaseSync, upload: UploadRow): string | undefined 
     length: number;
     crc32: number;
   }>) {
-    if (chunk.position * CHUNK_BYTES !== bytes || chunk.length !== CHUNK_BYTES) return "has a gap";
+    if (chunk.position * CHUNK_BYTES !== bytes) return "has a gap";
     bytes += chunk.length;
+    // The last one, once all was sent and only the commit was refused.
+    if (chunk.length !== CHUNK_BYTES && bytes !== upload.size) return "has a gap";
     crc = crc32Combine(crc, chunk.crc32, chunk.length);
   }
   if (bytes !== upload.stagedBytes) return `says ${upload.stagedBytes} staged bytes; there are ${bytes}`;

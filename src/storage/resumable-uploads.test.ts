@@ -5,6 +5,7 @@ import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS, UPLOADS_KEPT_PER_USER } from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
+import { StaleAccessError } from "./inode.ts";
 import type { Storage } from "./storage.ts";
 import {
   assertSound,
@@ -93,6 +94,27 @@ test("what is staged outlives a restart, what is not is swept (D15)", async (con
   await send(rest, BYTES.subarray(2 * CHUNK_BYTES));
   const { inode } = await rest.commit(target(directoryId));
   assert.equal(inode.crc32, crc32(BYTES));
+  await after.close();
+  assertSound(directory);
+});
+
+test("a commit that is refused keeps all that was sent, its short last chunk too; the next one needs no byte again (D15)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const before = await openTestStorage(directory);
+  const { directoryId } = await before.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await begun(before);
+  const sink = before.uploads.open("u1", ignore);
+  await send(sink, BYTES);
+  await assert.rejects(sink.commit({ ...target(directoryId), accessVersion: 2 }), StaleAccessError);
+  await sink.suspend();
+  assert.equal(before.root(OWNER)?.usage.stagingBytes, BYTES.length);
+  await before.close();
+  assertSound(directory);
+  const after = await openTestStorage(directory);
+  const rest = after.uploads.open("u1", ignore);
+  assert.equal(rest.receivedBytes, BYTES.length);
+  const { inode } = await rest.commit(target(directoryId));
+  assert.ok(BYTES.equals(await readAll(after, inode.id)));
   await after.close();
   assertSound(directory);
 });

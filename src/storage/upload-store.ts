@@ -14,7 +14,7 @@ export interface NewUpload extends ChangeContext {
 
 /** A resumable upload and how far it has come on stable storage. */
 export interface StoredUpload extends Omit<NewUpload, "accessVersion"> {
-  /** Whole chunks that lie on stable storage: where a stream goes on. */
+  /** Whole chunks that lie on stable storage, or everything once all was sent: where a stream goes on. */
   readonly stagedBytes: number;
   /** When it began or last moved, on the clock of `UploadStore.nowMs`. */
   readonly touchedAtMs: number;
