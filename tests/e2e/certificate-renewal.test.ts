@@ -13,6 +13,8 @@ import { scratchFolder } from "./processes.ts";
 
 /** About 26 seconds: a renewal every 17. */
 const CERT_DAYS = 0.0003;
+/** More of them, for those who have the time: GROVE_E2E_ROUNDS=5 node --test tests/e2e/certificate-renewal.test.ts */
+const RENEWALS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 1);
 const CHUNK_BYTES = 1_000_000;
 const STREAM_CHUNKS = 60;
 
@@ -26,7 +28,7 @@ const serialAt = (port: number, ca: string): Promise<string> =>
   });
 
 test("certificates are renewed under load, by themselves, by the operator and half-written: no call fails (B-11)", {
-  timeout: 180_000,
+  timeout: 150_000 + RENEWALS * 30_000,
 }, async (t) => {
   const cluster = await startCertificateCluster(t, await scratchFolder(t), CERT_DAYS);
   const node = await cluster.addNode("n1");
@@ -74,6 +76,8 @@ test("certificates are renewed under load, by themselves, by the operator and ha
         files.createFile({ path: `/${name}${at}`, data: bytes.subarray(0, 1_000) }, session),
       );
       await counted(() => files.getAttr({ path: `/${name}${at}` }, session));
+      // Renewals are looked for here, not speed: the machine is left to others.
+      await sleep(5);
     }
   };
   const onNewConnections = async (): Promise<void> => {
@@ -99,7 +103,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   const load = [onOneConnection("a"), onOneConnection("b"), onNewConnections(), onOneStream()];
   const renewed = (program: { output(): string }): number =>
     program.output().split('"why":"renewed"').length - 1;
-  await waitUntil(() => renewed(node) >= 2 && renewed(cluster.metaserver) >= 2);
+  await waitUntil(() => renewed(node) >= RENEWALS && renewed(cluster.metaserver) >= RENEWALS);
   // The operator's turn: half a file first, then the whole, and SIGHUP both times.
   const path = join(node.data, "tls", "node.crt");
   await groveOk(["ca", "renew", "n1", "-ca_dir", cluster.caDir, "-out", cluster.folder]);
