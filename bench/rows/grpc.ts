@@ -2,8 +2,8 @@
 import { connectedPair, type Security } from "#bench/pair.ts";
 import type { Group, RatioRow } from "#bench/row.ts";
 
-const STREAM_BYTES = 256 * 4_000_000;
-const CALLS = 15_000;
+const STREAM_BYTES = 128 * 4_000_000;
+const CALLS = 8_000;
 const IN_FLIGHT = 64;
 const PAYLOAD_BYTES = 100;
 

@@ -11,7 +11,7 @@ const IN_FLIGHT = 64;
 const FILE_BYTES = 4_096;
 const FILES_PER_FOLDER = 1_000;
 /** 100,000 files a side and round would take the whole run's time; GROVE_BENCH_TREE_FILES=100000 measures them. */
-const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 40_000));
+const FILES = Math.max(1, Number(process.env["GROVE_BENCH_TREE_FILES"] ?? 10_000));
 const FOLDERS = Math.ceil(FILES / FILES_PER_FOLDER);
 const COUNT = FILES.toLocaleString("en-US");
 
