@@ -152,7 +152,7 @@ test("without a packaged Node the machine's own runs from version 26 on", async 
     assert.deepEqual(start(join(root, "grove"), ["a b"], await pathWith(version)).lines, [
       "own",
       "--disable-sigusr1",
-      "--max-semi-space-size=2",
+      "--max-semi-space-size=8",
       main,
       "a b",
     ]);
