@@ -108,21 +108,31 @@ export class ResumableOperations {
     throw noSuchUpload();
   }
 
-  /** Drops uploads that were idle for 24 hours; those with a stream are not idle. */
+  /**
+   * Drops uploads that were idle for 24 hours, and those of users with whom their place is not shared any more, since they count in its
+   * owner's quota; one with a stream is not idle, and ends by itself at its next chunk.
+   */
   async expire(): Promise<void> {
-    const { storage, turns, log } = this.#deps;
+    const { uploads } = this.#deps.storage;
+    const untilMs = uploads.nowMs() - UPLOAD_IDLE_MS;
+    const isIdle = ({ touchedAtMs }: StoredUpload): boolean => touchedAtMs <= untilMs;
     try {
-      const untilMs = storage.uploads.nowMs() - UPLOAD_IDLE_MS;
-      for (const { uploadId } of storage.uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH)) {
-        if (turns.isTaken(uploadId)) continue;
-        // While those before it were dropped, somebody may have gone on with it, or ended it.
-        const stored = storage.uploads.find(uploadId);
-        if (stored === undefined || stored.touchedAtMs > untilMs) continue;
-        const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
-        log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
-      }
+      await this.#dropIdle(uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH), isIdle);
+      await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH), () => true);
     } catch (error) {
-      log.warn("upload_expiry_failed", { error: errorText(error) });
+      this.#deps.log.warn("upload_expiry_failed", { error: errorText(error) });
+    }
+  }
+
+  async #dropIdle(found: readonly StoredUpload[], isStill: (stored: StoredUpload) => boolean): Promise<void> {
+    const { storage, turns, log } = this.#deps;
+    for (const { uploadId } of found) {
+      if (turns.isTaken(uploadId)) continue;
+      // While those before it were dropped, somebody may have gone on with it, or ended it.
+      const stored = storage.uploads.find(uploadId);
+      if (stored === undefined || !isStill(stored)) continue;
+      const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
+      log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
     }
   }
 

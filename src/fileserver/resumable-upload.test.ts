@@ -30,8 +30,8 @@ before(async () => {
 after(() => node.stop());
 
 /** The messages of one stream: whole chunks from an offset on, up to an end. */
-function* stream(uploadId: string, from: number, to: number): Generator<UploadPart> {
-  yield header("", { uploadId, resumeOffset: BigInt(from) });
+function* stream(uploadId: string, from: number, to: number, root = ""): Generator<UploadPart> {
+  yield header("", { root, uploadId, resumeOffset: BigInt(from) });
   for (let at = from; at < to; at += CHUNK_BYTES) {
     const data = BYTES.subarray(at, Math.min(at + CHUNK_BYTES, to));
     yield chunk(at, data, crc32(data));
@@ -247,6 +247,34 @@ test("an upload that somebody goes on with while another expires is not dropped 
       kept.map((upload) => [upload.uploadId, upload.stagedBytes]),
       [[uploadId, CHUNK_BYTES]],
     );
+  } finally {
+    await own.stop();
+  }
+});
+
+test("what a user staged in another's root goes once its place is no longer shared, and nothing else (D13, D15)", async () => {
+  const own = await startTestNode();
+  try {
+    const owner = await own.signIn("ada@example.com");
+    const bob = await own.signIn("bob@example.com");
+    const root = "ada@example.com";
+    for (const path of ["/a", "/a/in", "/ab"]) await owner.call.createDirectory({ path });
+    for (const path of ["/a", "/ab"]) await owner.call.share({ path, user: "bob@example.com" });
+    const begin = (user: TestUser, path: string) => user.call.beginUpload({ root, path, size: SIZE });
+    const inner = await begin(bob, "/a/in/x");
+    const other = await begin(bob, "/ab/x");
+    const mine = await begin(owner, "/a/y");
+    await assert.rejects(bob.upload(stream(inner.uploadId, 0, CHUNK_BYTES, root)));
+    assert.equal((await owner.call.getQuota({})).stagingBytes, BigInt(CHUNK_BYTES));
+    await own.node.service.resumable.expire();
+    assert.equal((await owner.call.getQuota({})).stagingBytes, BigInt(CHUNK_BYTES));
+    await owner.call.unshare({ path: "/a", user: "bob@example.com" });
+    await own.node.service.resumable.expire();
+    assert.equal((await owner.call.getQuota({})).stagingBytes, 0n);
+    const gone = await refusal(bob.call.getUpload({ root, uploadId: inner.uploadId }));
+    assert.equal(gone.reason, "NO_SUCH_UPLOAD");
+    assert.equal((await bob.call.getUpload({ root, uploadId: other.uploadId })).offset, 0n);
+    assert.equal((await owner.call.getUpload({ uploadId: mine.uploadId })).offset, 0n);
   } finally {
     await own.stop();
   }

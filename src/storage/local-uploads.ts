@@ -7,7 +7,7 @@ import type { ResumePoint } from "./upload-sink.ts";
 import type { NewUpload, ResumableSink, StagingChange, StoredUpload, UploadStore } from "./upload-store.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
-const COLUMNS = `upload_id, owner, username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
+const COLUMNS = `upload_id, root.owner, upload.username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
   FROM upload JOIN root ON root.number = root_number`;
 type Row = [
   string,
@@ -88,6 +88,15 @@ export class LocalUploads implements UploadStore {
     const sql = `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`;
     return this.#deps.reader.query(sql, (statement) =>
       (statement.all(timeMs, limit) as unknown as Row[]).map((row) => toUpload(row).upload),
+    );
+  }
+
+  shutOut(limit: number): StoredUpload[] {
+    const sql = `SELECT ${COLUMNS} WHERE username <> owner AND NOT EXISTS (SELECT 1 FROM share_grant AS held
+      WHERE held.username = upload.username AND held.owner = root.owner
+        AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')) LIMIT ?`;
+    return this.#deps.reader.query(sql, (statement) =>
+      (statement.all(limit) as unknown as Row[]).map((row) => toUpload(row).upload),
     );
   }
 

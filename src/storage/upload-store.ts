@@ -52,4 +52,6 @@ export interface UploadStore {
   drop(uploadId: string): Promise<StagingChange>;
   /** Uploads that were not touched since a time, the longest untouched first. */
   untouchedSince(timeMs: number, limit: number): StoredUpload[];
+  /** Uploads into roots of others whose users may not write any more where they were to go. */
+  shutOut(limit: number): StoredUpload[];
 }
