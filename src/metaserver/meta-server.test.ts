@@ -281,11 +281,19 @@ test("GetRoots has every shared root once, over as many pages as it takes", TIME
   const rest = await client.getRoots({ pageToken: first.nextPageToken }, as("v@example.com"));
   assert.equal(new Set([...first.roots, ...rest.roots].map(({ owner }) => owner)).size, 1_002);
   assert.equal(rest.nextPageToken, "");
-  await refused(
-    client.getRoots({ pageToken: "x" }, as("v@example.com")),
-    Code.INVALID_ARGUMENT,
-    "BAD_ARGUMENT",
-  );
+  const place = (owner: string, path: string): string =>
+    Buffer.from(JSON.stringify([owner, path])).toString("base64url");
+  for (const pageToken of [
+    "x",
+    place("u1@example.com\0", "/docs"),
+    place("u1@example.com", "/docs\0"),
+    place("u1@example.com", "/\ud800"),
+    place("U1@example.com", "/docs"),
+    place("u1@example.com", "docs"),
+    place("u1@example.com", "/docs/"),
+  ]) {
+    await refused(client.getRoots({ pageToken }, as("v@example.com")), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  }
 });
 
 test(

@@ -123,3 +123,26 @@ test(
     assert.equal((await first.getRoots({}, as("one"))).roots.length, 1);
   },
 );
+
+test(
+  "no page token that a user makes up reaches the database, which would look as if it were away",
+  LONG,
+  async (t) => {
+    const server = await startForTest(t, { store: database.url(await database.createDatabase()) });
+    const client = server.connect();
+    await client.registerFileServer(nodeMessage("a"));
+    let wasAway = false;
+    t.after(
+      server.directory.watch(({ available }) => {
+        wasAway ||= !available;
+      }),
+    );
+    const pageToken = Buffer.from(JSON.stringify(["u@example.com\0", "/"])).toString("base64url");
+    await refused(
+      client.getRoots({ pageToken }, { metadata: { authorization: "Bearer mock-jwt.u@example.com" } }),
+      Code.INVALID_ARGUMENT,
+      "BAD_ARGUMENT",
+    );
+    assert.equal(wasAway, false);
+  },
+);

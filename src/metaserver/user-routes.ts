@@ -81,11 +81,16 @@ function readPageToken(token: string): SharePlace | undefined {
   if (token === "") return undefined;
   try {
     const [owner, path] = JSON.parse(Buffer.from(token, "base64url").toString()) as unknown[];
-    if (typeof owner === "string" && typeof path === "string") return { owner, path };
+    // Only what the store itself could have written goes back to it: a database may choke on anything else.
+    if (typeof owner === "string" && typeof path === "string" && isPlace(owner, path)) return { owner, path };
   } catch {
     // It is told below.
   }
   throw new GroveError("BAD_ARGUMENT", "page_token is none that this server has sent");
+}
+
+function isPlace(owner: string, path: string): boolean {
+  return canonicalUsername(owner) === owner && joinPath(splitPath(path)) === path;
 }
 
 function toRoot(root: LocatedRoot & { readonly path: string }): {
