@@ -1,6 +1,6 @@
 // Which refusals are the right answer to what was asked, and which are failures of this node that an error rate must show (T4).
 import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { Code, StatusError } from "#grpc/status.ts";
+import { Code, MalformedMessageError, StatusError } from "#grpc/status.ts";
 import type { OperationOutcome } from "#telemetry/node-telemetry.ts";
 
 /**
@@ -58,7 +58,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   INTERNAL: "failed",
 };
 
-/** Statuses that the room grpc gives to what a client did: it went away, sent what is no message, or let its deadline pass. */
+/** Statuses that the room grpc gives to what a client did: it went away, sent too much or too little, or let its deadline pass. */
 const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
   Code.CANCELLED,
   Code.DEADLINE_EXCEEDED,
@@ -72,6 +72,8 @@ const CLIENT_STATUSES: ReadonlySet<Code> = new Set([
 export function outcomeOf(error: unknown): Exclude<OperationOutcome, "done"> {
   if (error instanceof GroveError) return OUTCOMES[error.code];
   if (!(error instanceof StatusError)) return "failed";
+  // Whoever has a session could raise `error_spike` with garbage.
+  if (error instanceof MalformedMessageError) return "refused";
   if (error.cause instanceof GroveError) return OUTCOMES[error.cause.code];
   return CLIENT_STATUSES.has(error.code) ? "refused" : "failed";
 }

@@ -2,7 +2,7 @@
 import { promisify } from "node:util";
 import { gunzip, gunzipSync, gzip } from "node:zlib";
 import { SMALL_MESSAGE_BYTES } from "./limits.ts";
-import { Code, StatusError } from "./status.ts";
+import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Bytes before each message: one flag and the length. */
 export const FRAME_HEADER_BYTES = 5;
@@ -27,7 +27,7 @@ export const compress = (body: Uint8Array): Promise<Buffer> => gzipAsync(body);
 const unfoldFailure = (cause: unknown, maxBytes: number): StatusError =>
   (cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE"
     ? new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`)
-    : new StatusError(Code.INTERNAL, "message is not valid gzip", { cause });
+    : new MalformedMessageError("message is not valid gzip", { cause });
 
 /** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body INTERNAL. */
 export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
@@ -112,7 +112,7 @@ export class Deframer {
   }
 
   #begin(): void {
-    if (this.#flag > 1) throw new StatusError(Code.INTERNAL, `unknown message flag ${this.#flag}`);
+    if (this.#flag > 1) throw new MalformedMessageError(`unknown message flag ${this.#flag}`);
     if (this.#length > this.#maxBytes) {
       throw new StatusError(
         Code.RESOURCE_EXHAUSTED,

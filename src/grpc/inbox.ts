@@ -2,7 +2,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Deframer, decompress, type MessageBudget, WholeBodies } from "./frames.ts";
 import { type MessageLimits, RECEIVE_QUEUE_BYTES, SMALL_MESSAGE_BYTES } from "./limits.ts";
-import { Code, StatusError } from "./status.ts";
+import { MalformedMessageError, type StatusError } from "./status.ts";
 
 /** Counted for each waiting message beside its bytes, so that empty ones fill the queue too. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
@@ -47,7 +47,7 @@ export const plainBody = (
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
-    throw new StatusError(Code.INTERNAL, "compressed message without grpc-encoding");
+    throw new MalformedMessageError("compressed message without grpc-encoding");
   }
   return decompress(body, Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes));
 };
@@ -56,7 +56,7 @@ const decodePlain = <D extends DescMessage>(desc: D, body: Uint8Array): MessageS
   try {
     return fromBinary(desc, body);
   } catch (cause) {
-    throw new StatusError(Code.INTERNAL, `not a valid ${desc.typeName}`, { cause });
+    throw new MalformedMessageError(`not a valid ${desc.typeName}`, { cause });
   }
 };
 
@@ -99,7 +99,7 @@ export abstract class Inbox<T> {
   /** The peer has sent everything; what waits is handed out, then null, or the error given. Throws when a message is cut off. */
   end(error?: StatusError): void {
     if (error === undefined && this.isInsideMessage) {
-      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
+      throw new MalformedMessageError("the stream ended inside a message");
     }
     this.#ended = true;
     this.#endError = error;

@@ -3,7 +3,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
 import { decodeBody, plainBody } from "./inbox.ts";
 import type { MessageLimits } from "./limits.ts";
-import { Code, StatusError } from "./status.ts";
+import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Takes slices until the stream ends, and gives the one message that they must hold. */
 export class SingleMessage {
@@ -57,7 +57,7 @@ export class SingleMessage {
 
   #takeBody(): Buffer {
     if (this.#deframer?.isInsideMessage === true) {
-      throw new StatusError(Code.INTERNAL, "the stream ended inside a message");
+      throw new MalformedMessageError("the stream ended inside a message");
     }
     const body = this.#body;
     if (body === undefined)

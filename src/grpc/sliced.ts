@@ -5,7 +5,7 @@ import { Deframer, WholeBodies } from "./frames.ts";
 import { decodeBody, Inbox, type InboxDeps, MESSAGE_OVERHEAD_BYTES, type WaitingBody } from "./inbox.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Scan, SlicedField } from "./sliced-field.ts";
-import { Code, StatusError } from "./status.ts";
+import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Hands out the payload of one message. */
 export interface SlicePuller {
@@ -224,7 +224,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
     try {
       return this.#field.decode(bytes, cuts);
     } catch (cause) {
-      throw new StatusError(Code.INTERNAL, `not a valid ${this.#desc.typeName}`, { cause });
+      throw new MalformedMessageError(`not a valid ${this.#desc.typeName}`, { cause });
     }
   }
 

@@ -60,6 +60,13 @@ export class StatusError extends Error {
   }
 }
 
+/** The peer sent what is no message. gRPC has INTERNAL for it, though nothing is wrong on this side. */
+export class MalformedMessageError extends StatusError {
+  constructor(message: string, options: Pick<StatusErrorOptions, "cause"> = {}) {
+    super(Code.INTERNAL, message, options);
+  }
+}
+
 /** Percent-encodes a status message: everything outside printable ASCII, and the percent sign, as UTF-8 bytes. */
 export const encodeMessage = (message: string): string => {
   if (/^[\x20-\x24\x26-\x7e]*$/.test(message)) return message;
