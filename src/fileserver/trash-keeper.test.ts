@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { DISK_RESERVE_BYTES, TRASH_SPACE_MARGIN_BYTES } from "#base/limits.ts";
+import { AUDIT_FLUSH_INTERVAL_MS, DISK_RESERVE_BYTES, TRASH_SPACE_MARGIN_BYTES } from "#base/limits.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -41,14 +41,16 @@ const left = ({ node }: Rig, ...owners: string[]): string[] =>
     .toSorted();
 
 /** Acts of a kind in the audit log: who did it, and to what. */
-async function audited({ node }: Rig, act: string): Promise<string[]> {
+/** The lines of one kind of act, once there are so many: what came while others were being written waits for the next turn. */
+async function audited({ node, clock }: Rig, act: string, lines = 1): Promise<string[]> {
   for (;;) {
+    clock.advance(AUDIT_FLUSH_INTERVAL_MS);
     const reply = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit`);
     const { entries } = (await reply.json()) as {
       entries: { act: string; actor: string; subject: string }[];
     };
     const found = entries.filter((entry) => entry.act === act);
-    if (found.length > 0) return found.map(({ actor, subject }) => `${actor} ${subject}`);
+    if (found.length >= lines) return found.map(({ actor, subject }) => `${actor} ${subject}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -123,7 +125,7 @@ test("space is made from what has expired, then from the oldest of users above 8
   await keeper.makeRoom();
   assert.deepEqual(left(it, "a@example.com", "b@example.com", "c@example.com"), ["a/4", "c/3"]);
   it.clock.advance(1_000);
-  assert.deepEqual(await audited(it, "trash.space"), ["node a@example.com:/1", "node b@example.com:/2"]);
+  assert.deepEqual(await audited(it, "trash.space", 2), ["node a@example.com:/1", "node b@example.com:/2"]);
   it.clock.advance(60_000);
   // What the timers have begun ends first.
   await new Promise(setImmediate);
