@@ -11,11 +11,11 @@ import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { findFreePort, findFreePortPairs } from "#os/listen-ports.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import { type CutProxy, startCutProxy } from "./cut-proxy.fixture.ts";
 import {
+  freePorts,
   type ServerProcess,
   START_TIMEOUT_MS,
   spawnGrove,
@@ -41,10 +41,10 @@ let source = "";
 before(async () => {
   client = await makeTestClient();
   client.env["GROVE_RETRY_SECONDS"] = "60";
-  const metaPort = await findFreePort(53_500);
+  const [metaPort = 0, ...nodePorts] = await freePorts(5);
+  ports = nodePorts;
   const listen = ["--listen", `127.0.0.1:${metaPort}`];
   metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);
-  ports = (await findFreePortPairs(53_600, 4)).map(({ grpc }) => grpc);
   nodePort = ports[0] ?? 0;
   proxies = [
     await startCutProxy(ports[2] ?? 0, () => nodePort, BYTES_PER_SECOND),

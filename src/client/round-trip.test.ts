@@ -15,9 +15,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { findFreePortPairs } from "#os/listen-ports.ts";
 import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
-import { runGrove, type ServerProcess, spawnGrove, startFileServer } from "./server-processes.fixture.ts";
+import {
+  freePorts,
+  runGrove,
+  type ServerProcess,
+  spawnGrove,
+  startFileServer,
+} from "./server-processes.fixture.ts";
 import type { VerbModule } from "./verbs.ts";
 
 let client: TestClient;
@@ -26,8 +31,7 @@ let port = 0;
 
 before(async () => {
   client = await makeTestClient();
-  const [pair] = await findFreePortPairs(53_100, 1);
-  port = pair?.grpc ?? 0;
+  [port = 0] = await freePorts(1);
   server = await startFileServer(client.folder, port);
   await ok(import("./login-command.ts"), ["--mock", "alice@example.com", "--fileserver", server.address]);
 });

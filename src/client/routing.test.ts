@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { findFreePort, findFreePortPairs } from "#os/listen-ports.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import {
+  freePorts,
   type ServerProcess,
   START_TIMEOUT_MS,
   startFileServer,
@@ -19,10 +19,10 @@ let ports: number[] = [];
 
 before(async () => {
   client = await makeTestClient();
-  const metaPort = await findFreePort(53_300);
+  const [metaPort = 0, ...nodePorts] = await freePorts(4);
+  ports = nodePorts;
   const listen = ["--listen", `127.0.0.1:${metaPort}`];
   metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);
-  ports = (await findFreePortPairs(53_400, 3)).map((pair) => pair.grpc);
   nodes = [await startNode("n1", ports[0] ?? 0)];
   // Registration follows the first answer of the port.
   let login: VerbResult;

@@ -6,11 +6,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { StatusError } from "#grpc/status.ts";
-import { findFreePortPairs } from "#os/listen-ports.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { REASON_TRAILER } from "#proto/status-table.ts";
 import { makeTestClient, type TestClient } from "./client.fixture.ts";
-import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import { freePorts, type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
 
 let laptop: TestClient;
 let desktop: TestClient;
@@ -19,8 +18,8 @@ let server: ServerProcess;
 before(async () => {
   laptop = await makeTestClient();
   desktop = await makeTestClient();
-  const [pair] = await findFreePortPairs(53_300, 1);
-  server = await startFileServer(laptop.folder, pair?.grpc ?? 0);
+  const [port = 0] = await freePorts(1);
+  server = await startFileServer(laptop.folder, port);
   for (const client of [laptop, desktop]) await login(client);
 });
 after(async () => {

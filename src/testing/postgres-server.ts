@@ -15,6 +15,9 @@ export interface PostgresServerOptions {
 }
 
 const ENVIRONMENT = { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
+const FIRST_PORT = 25_000;
+const LAST_PORT = 32_700;
+const PORT_TRIES = 100;
 const PASSWORD = "a password that no log may hold";
 
 /** The folder of PostgreSQL's programs; undefined where it is not installed. */
@@ -180,13 +183,18 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
   throw new Error("root cannot run PostgreSQL, and there is nobody else");
 }
 
+/** Below the ports that the system gives to outgoing connections, so that none of those takes ours while the server is down. */
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+  throw new Error("no port");
 }
