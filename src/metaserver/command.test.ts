@@ -128,8 +128,9 @@ test(
   },
 );
 
-test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", // Nine processes, one after another.
-{ timeout: 120_000 }, async (t) => {
+test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", { // Nine processes, one after another.
+  timeout: 120_000,
+}, async (t) => {
   const folder = await temporaryFolder(t);
   await start(t, folder);
   const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
