@@ -128,7 +128,8 @@ test(
   },
 );
 
-test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", { // Nine processes, one after another.
+test("a second one on the same store, and flags that make no sense, end with a sentence (D24)", {
+  // Nine processes, one after another.
   timeout: 120_000,
 }, async (t) => {
   const folder = await temporaryFolder(t);
