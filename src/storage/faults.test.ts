@@ -1,7 +1,7 @@
 // Tests of failing disks: a failed flush ends all changes for good, a full disk refuses one change at a time (A-06, A-07, A-09).
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
@@ -9,6 +9,7 @@ import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
 import {
   assertSound,
   BY_OWNER,
+  chunkFiles,
   inodeAt,
   OWNER,
   openTestStorage,
@@ -16,6 +17,7 @@ import {
   readAll,
   refusal,
   temporaryDirectory,
+  until,
   upload,
 } from "./store.fixture.ts";
 
@@ -153,6 +155,44 @@ async function fillAndEmpty(directory: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await storage.close();
+  assertSound(directory);
+}
+
+test("the space of a removed folder comes back on a full disk, however little there was for its removal (A-07, D14)", async (context) => {
+  const directory = join(temporaryDirectory(context), "small");
+  mkdirSync(directory);
+  const reason = mountSmall(directory, 64);
+  if (reason !== undefined) {
+    context.skip(reason);
+    return;
+  }
+  try {
+    await removeFolder(directory, 48 * 1_024);
+  } finally {
+    spawnSync("umount", [directory]);
+  }
+});
+
+async function removeFolder(directory: string, freeBytes: number): Promise<void> {
+  const slackBytes = 2_097_152;
+  const before = await openTestStorage(directory, { slackBytes });
+  const { directoryId } = before.root(OWNER) ?? (await before.createRoot({ owner: OWNER, rootId: "01ROOT" }));
+  const { inode } = await before.createDirectory({ ...BY_OWNER, parentId: directoryId, name: "d" });
+  const file = { parentId: inode.id, bytes: patterned(66_000) };
+  for (let index = 0; index < 300; index++) await upload(before, { ...file, name: `f${index}` });
+  // After a start the log is as short as it gets: room for the removal, and none for what it detaches.
+  await before.close();
+  const storage = await openTestStorage(directory, { slackBytes });
+  const filler = join(directory, "filler");
+  const { bavail, bsize } = statfsSync(directory);
+  writeFileSync(filler, Buffer.alloc(bavail * bsize - freeBytes));
+  try {
+    await storage.remove({ ...BY_OWNER, inodeId: inode.id, recursive: true });
+    await until(() => chunkFiles(directory).length === 0);
+  } finally {
+    rmSync(filler);
+    await storage.close();
+  }
   assertSound(directory);
 }
 

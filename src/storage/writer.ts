@@ -125,7 +125,10 @@ export class Writer {
       return goesOn;
     } catch (error) {
       this.#undo(error);
-      return false;
+      if (this.#failure !== undefined || this.#isSlackSpent || !isDatabaseFull(error)) return false;
+      // Whoever removed it was told that it is gone: its space must come back although nobody asks for anything more.
+      this.#giveUpSlack();
+      return true;
     }
   }
 
@@ -227,10 +230,14 @@ export class Writer {
     return !this.#isSlackSpent;
   }
 
-  /** On a full disk what frees space is done with the space kept for it; the rest is refused. */
-  #runOnFullDisk(commands: NumberedCommands): Reply[] {
+  #giveUpSlack(): void {
     rmSync(this.#slack.path, { force: true });
     this.#isSlackSpent = true;
+  }
+
+  /** On a full disk what frees space is done with the space kept for it; the rest is refused. */
+  #runOnFullDisk(commands: NumberedCommands): Reply[] {
+    this.#giveUpSlack();
     const freeing = commands.filter(([, command]) => FREEING.has(command.op));
     const others = commands.filter(([, command]) => !FREEING.has(command.op));
     const refused = refuseAll(others, diskFull());
