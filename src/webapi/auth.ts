@@ -1,0 +1,34 @@
+// Sign-in of operators: bodies and answers below /api/auth, and GET /api/version (decisions D3, D8, D18).
+import { z } from "zod";
+
+/** POST /api/auth/login. */
+export const loginRequest = z.object({ password: z.string().min(1).max(1024) }).strict();
+
+/** What a login answers, beside the cookie. */
+export const loginReply = z.object({ authenticated: z.literal(true), expires_at: z.int() });
+
+/** What a logout answers. */
+export const logoutReply = z.object({ authenticated: z.literal(false) });
+
+/** GET /api/auth/status. */
+export const authStatus = z.object({
+  authenticated: z.boolean(),
+  mode: z.enum(["operator", "public"]),
+  expires_at: z.int().nullable(),
+  default_password: z.boolean(),
+  version: z.string(),
+});
+
+/** POST /api/auth/ws-ticket: good for one upgrade. */
+export const ticketReply = z.object({
+  ticket: z.string().regex(/^[0-9a-f]{64}$/),
+  expires_in: z.literal(30),
+});
+
+/** GET /api/version. */
+export const versionReply = z.object({
+  version: z.string(),
+  git_commit: z.string().nullable(),
+  api: z.literal("1"),
+  min_client: z.string(),
+});

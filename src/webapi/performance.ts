@@ -1,0 +1,76 @@
+// Rates and latencies: GET /api/performance, GET /api/history/{fsID} and the columns of the CSV (spec 2.8, decision D9).
+import { z } from "zod";
+import { NODE_STATUSES } from "./cluster.ts";
+
+/** Columns of a point of history, in their order (decision D9). MB are 10^6 bytes. */
+export const HISTORY_COLUMNS = [
+  "ts",
+  "write_mbps",
+  "read_mbps",
+  "write_iops",
+  "read_iops",
+  "error_rate_pct",
+  "disk_usage_percent",
+  "cpu_temp_celsius",
+  "cpu_usage_percent",
+  "mem_usage_percent",
+  "active_connections",
+  "p50_write_ms",
+  "p95_write_ms",
+  "p99_write_ms",
+  "p50_read_ms",
+  "p95_read_ms",
+  "p99_read_ms",
+] as const;
+
+/** Name of a column of a point of history. */
+export type HistoryColumn = (typeof HISTORY_COLUMNS)[number];
+
+/** GET /api/history/{fsID}: a row of nulls behind its time is a gap. */
+export const historyReply = z.object({
+  node_id: z.string(),
+  interval_seconds: z.number(),
+  from: z.int(),
+  to: z.int(),
+  columns: z.array(z.enum(HISTORY_COLUMNS)),
+  points: z.array(z.array(z.number().nullable())),
+});
+
+/** The history of a node or of the cluster. */
+export type HistoryReply = z.infer<typeof historyReply>;
+
+const rate = z.number().nullable();
+
+/** One node in GET /api/performance. */
+export const nodePerformance = z.object({
+  node_id: z.string(),
+  node_name: z.string(),
+  status: z.enum(NODE_STATUSES),
+  write_mbps: rate,
+  read_mbps: rate,
+  write_iops: rate,
+  read_iops: rate,
+  error_rate_pct: rate,
+  op_latency_write_ms_p50: rate,
+  op_latency_write_ms_p95: rate,
+  op_latency_write_ms_p99: rate,
+  op_latency_read_ms_p50: rate,
+  op_latency_read_ms_p95: rate,
+  op_latency_read_ms_p99: rate,
+  active_connections: rate,
+});
+
+/** GET /api/performance. */
+export const performanceReply = z.object({
+  generated_at: z.int(),
+  cluster_write_mbps: z.number(),
+  cluster_read_mbps: z.number(),
+  cluster_write_iops: z.number(),
+  cluster_read_iops: z.number(),
+  cluster_error_rate_pct: z.number(),
+  window_seconds: z.literal(60),
+  nodes: z.array(nodePerformance),
+});
+
+/** What GET /api/performance answers. */
+export type PerformanceReply = z.infer<typeof performanceReply>;
