@@ -5,7 +5,6 @@ import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
-import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
 import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { attrJson } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
@@ -13,15 +12,15 @@ import { ClientError, HintedRefusal } from "./client-error.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
+import { CONFLICTS, type ConflictFlags, conflictOption } from "./conflict-flag.ts";
 import { askToGoOn } from "./prompt.ts";
 import { formatRemotePath } from "./remote-path.ts";
 import { writeAll } from "./terminal.ts";
 import { terminalJson } from "./terminal-text.ts";
 import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
 
-interface RestoreFlags extends ClientFlags {
+interface RestoreFlags extends ClientFlags, ConflictFlags {
   readonly to?: string;
-  readonly onConflict: keyof typeof CONFLICTS;
 }
 
 interface EmptyFlags extends ClientFlags {
@@ -29,12 +28,6 @@ interface EmptyFlags extends ClientFlags {
   readonly yes?: boolean;
   readonly force?: boolean;
 }
-
-const CONFLICTS = {
-  fail: OnConflict.FAIL,
-  replace: OnConflict.REPLACE,
-  "keep-both": OnConflict.RENAME,
-} as const;
 
 /** Makes the parser of `grove trash` with its verbs. */
 export function command(host: CommandHost = processHost()): Command {
@@ -70,11 +63,7 @@ function restoreCommand(host: CommandHost): Command {
       )
       .argument("<id-or-path...>", "what 'grove rm' and 'grove trash ls' show")
       .option("--to <path>", "bring it there instead of where it was")
-      .addOption(
-        new Option("--on-conflict <way>", "what to do when the name is taken")
-          .choices(["fail", "replace", "keep-both"])
-          .default("fail"),
-      ),
+      .addOption(conflictOption("the name")),
     [
       ["grove trash restore docs/a.txt", "the newest that was deleted there"],
       ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
