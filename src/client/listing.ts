@@ -31,7 +31,7 @@ export async function* listPages(
     // Whoever reads the pages may stop before it comes.
     coming?.catch(() => undefined);
     // The request leaves at the end of this turn: decoding at once would hold it back for as long as it takes.
-    await turnEnd();
+    if (coming !== undefined) await turnEnd();
     const entries = page.entries();
     // A server that sends one token for ever would keep us for ever.
     if (!isLast && (nextPageToken === pageToken || entries.length === 0)) {

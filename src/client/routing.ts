@@ -10,6 +10,7 @@ import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
+import { pages } from "./pages.ts";
 import { type Profile, parseAddress } from "./profile.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Route, RouteCache } from "./route-cache.ts";
@@ -99,19 +100,12 @@ export class Router {
 
   /** One's own root and the roots shared with one, as the MetaServer knows them. */
   async roots(): Promise<Root[]> {
+    const read = (pageToken: string): Promise<GetRootsResponse> =>
+      this.#call((client, options) => client.getRoots({ pageToken }, options));
     const roots: Root[] = [];
-    let pageToken = "";
-    do {
-      const page: GetRootsResponse = await this.#call((client, options) =>
-        client.getRoots({ pageToken }, options),
-      );
+    for await (const page of pages(read, (page) => page.roots, "the metaserver's list of roots")) {
       roots.push(...page.roots);
-      // A server that sends one token for ever would keep us for ever.
-      if (page.nextPageToken !== "" && (page.nextPageToken === pageToken || page.roots.length === 0)) {
-        throw new ClientError("SERVER_BROKEN", "the metaserver's list of roots does not end");
-      }
-      pageToken = page.nextPageToken;
-    } while (pageToken !== "");
+    }
     return roots;
   }
 

@@ -5,7 +5,7 @@ import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
-import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { ShowTrashResponse, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { attrJson } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError, HintedRefusal } from "./client-error.ts";
@@ -13,6 +13,7 @@ import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { CONFLICTS, type ConflictFlags, conflictOption } from "./conflict-flag.ts";
+import { pages } from "./pages.ts";
 import { askToGoOn } from "./prompt.ts";
 import { formatRemotePath } from "./remote-path.ts";
 import { writeAll } from "./terminal.ts";
@@ -207,18 +208,13 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
 }
 
 async function* trashPages(cluster: Cluster): AsyncGenerator<readonly TrashItem[], void, undefined> {
-  let pageToken = "";
-  do {
-    const page = await cluster.run("", SHORT, (server) =>
+  const read = (pageToken: string): Promise<ShowTrashResponse> =>
+    cluster.run("", SHORT, (server) =>
       server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
     );
-    // A server that sends one token for ever would keep us for ever.
-    if (page.nextPageToken !== "" && (page.nextPageToken === pageToken || page.items.length === 0)) {
-      throw new ClientError("SERVER_BROKEN", "the server's list of the trash does not end");
-    }
-    pageToken = page.nextPageToken;
-    if (page.items.length > 0) yield page.items;
-  } while (pageToken !== "");
+  for await (const { items } of pages(read, (page) => page.items, "the server's list of the trash")) {
+    if (items.length > 0) yield items;
+  }
 }
 
 function itemCount(count: number | bigint): string {
