@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
@@ -13,7 +14,6 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import type { KeyPair, Signer } from "./certificate-maker.ts";
 import { IssuedCertificates } from "./issued-certificates.ts";
 
-const DAY_MS = 86_400_000;
 /** Life of the authority's own certificate. */
 export const AUTHORITY_LIFETIME_MS: number = 3_650 * DAY_MS;
 /** Certificates begin this long ago, so that a host whose clock is behind takes them too; short-lived ones a tenth of their life. */

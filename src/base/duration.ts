@@ -1,11 +1,14 @@
 // Spans of time as people write and read them: "30d", "12h", "90m", "45s".
 
+/** A day of 24 hours. */
+export const DAY_MS = 86_400_000;
+
 const UNIT_MS: Readonly<Record<string, number>> = {
   s: 1_000,
   m: 60_000,
   h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
 };
 
 /** Parses a span such as "7d", "36h", "2w", or "0", to milliseconds; undefined when it is none. */

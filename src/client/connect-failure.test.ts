@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import { type Clock, ManualClock, systemClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { GrpcServer } from "#grpc/server.ts";
@@ -15,7 +16,6 @@ import { explain } from "./error-text.ts";
 import { exitCodeOf } from "./exit-codes.ts";
 import { refusalOf } from "./refusal.ts";
 
-const DAY_MS = 86_400_000;
 let folder = "";
 let ours: Authority;
 let theirs: Authority;

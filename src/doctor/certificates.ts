@@ -2,11 +2,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:tls";
+import { DAY_MS } from "#base/duration.ts";
 import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
-
-const DAY_MS = 86_400_000;
 
 /** Looks at the certificate that a server shows. `ca` is the cluster's authority as PEM; undefined trusts what the system trusts. */
 export function servedCertificateCheck(address: string, ca: string | undefined, wallMs: () => number): Check {

@@ -2,6 +2,7 @@
 import { CertificateKeeper } from "#authority/certificate-keeper.ts";
 import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#authority/tls-material.ts";
 import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import type { Logger } from "#base/log.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -20,7 +21,6 @@ export interface NodeCertificateDeps {
 }
 
 const RENEW_TIMEOUT_MS = 10_000;
-const DAY_MS = 86_400_000;
 
 /** A certificate in use. */
 export class NodeCertificate {

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { AUDIT_FLUSH_INTERVAL_MS, DISK_RESERVE_BYTES, TRASH_SPACE_MARGIN_BYTES } from "#base/limits.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const ENOUGH = DISK_RESERVE_BYTES + TRASH_SPACE_MARGIN_BYTES;
 
 interface Rig {

@@ -7,10 +7,10 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { connect, createServer, type Server, type TLSSocket } from "node:tls";
 import * as x509 from "@peculiar/x509";
+import { DAY_MS } from "#base/duration.ts";
 import { type CertificateVerdict, dnsNames, judgeCertificate } from "./certificate-rule.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-const DAY_MS = 86_400_000;
 const CLIENT_USAGE = "1.3.6.1.5.5.7.3.2";
 const SERVER_USAGE = "1.3.6.1.5.5.7.3.1";
 

@@ -10,6 +10,7 @@ import { openRevocations, type Revocations } from "#authority/revocations.ts";
 import { signAgain } from "#authority/sign-again.ts";
 import { type TlsFlags, type TlsMaterial, type TlsPaths, tlsPathsOf } from "#authority/tls-material.ts";
 import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { checkedNodeId, parseHostPort } from "#base/node-id.ts";
@@ -40,8 +41,6 @@ export interface MetaCertificates {
   isOwnName(name: string): boolean;
   close(): Promise<void>;
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * Opens what the flags name. With -ca_dir and without certificate files the server issues its own into its data folder. Throws
