@@ -1,14 +1,14 @@
 // Keeps a running server's certificate fresh: follows its files, has it renewed in time, and never swaps a good one for a bad one.
 
 import { X509Certificate } from "node:crypto";
-import { stat } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS, CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { fileStamp } from "./file-stamp.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
 
-const DAY_MS = 86_400_000;
 /** Renewal begins when this part of a certificate's life is left. */
 const RENEW_AT_PART_LEFT = 1 / 3;
 /** The moment of renewal is earlier by up to this part of the life, so that nodes made together do not renew together. */
@@ -195,10 +195,6 @@ function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
 }
 
-async function stampOf(paths: TlsPaths): Promise<string> {
-  const stamps = [paths.cert, paths.key, paths.ca].map(async (path) => {
-    const stats = await stat(path).catch(() => undefined);
-    return stats === undefined ? "none" : `${stats.mtimeMs}|${stats.ctimeMs}|${stats.size}|${stats.ino}`;
-  });
-  return (await Promise.all(stamps)).join(" ");
+async function stampOf({ cert, key, ca }: TlsPaths): Promise<string> {
+  return (await Promise.all([cert, key, ca].map(fileStamp))).join(" ");
 }

@@ -1,5 +1,5 @@
 // The list of certificates that no longer count although their time has not come: serial numbers in a text file.
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -7,6 +7,7 @@ import { CERTIFICATE_CHECK_INTERVAL_MS, REVOKED_CERTIFICATES_MAX } from "#base/l
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { fileStamp } from "./file-stamp.ts";
 import { normalSerial } from "./issued-certificates.ts";
 
 const SERIAL = /^(?:0x)?[0-9a-f]{1,40}$/i;
@@ -60,13 +61,13 @@ export async function openRevocations(
   deps: { readonly clock: Clock; readonly log: Logger },
 ): Promise<Revocations> {
   let revoked = await readRevoked(path);
-  let seen = await stampOf(path);
+  let seen = await fileStamp(path);
   let isChecking = false;
   const check = async (): Promise<void> => {
     if (isChecking) return;
     isChecking = true;
     try {
-      const stamp = await stampOf(path);
+      const stamp = await fileStamp(path);
       if (stamp === seen) return;
       seen = stamp;
       revoked = await readRevoked(path);
@@ -79,9 +80,4 @@ export async function openRevocations(
   };
   const cancel = deps.clock.every(CERTIFICATE_CHECK_INTERVAL_MS, () => void check());
   return { isRevoked: (serial) => revoked.has(normalSerial(serial)), close: cancel };
-}
-
-async function stampOf(path: string): Promise<string> {
-  const stats = await stat(path).catch(() => undefined);
-  return stats === undefined ? "none" : `${stats.mtimeMs}|${stats.size}|${stats.ino}`;
 }

@@ -47,7 +47,10 @@ export function tlsPathsOf(flags: TlsFlags): TlsPaths | undefined {
  * Throws BAD_ARGUMENT with what is wrong and, where there is something, what to do.
  */
 export async function readTlsMaterial(paths: TlsPaths, clock: Pick<Clock, "wallMs">): Promise<TlsMaterial> {
-  const [cert, key, ca] = await Promise.all([readPem(paths.cert), readPem(paths.key), readPem(paths.ca)]);
+  // One after the other, so that of several that are missing it is always the certificate that is told.
+  const cert = await readPem(paths.cert);
+  const key = await readPem(paths.key);
+  const ca = await readPem(paths.ca);
   checkTlsMaterial({ cert, key, ca }, paths, clock.wallMs());
   return { cert, key, ca };
 }
