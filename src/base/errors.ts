@@ -77,6 +77,18 @@ export function isGroveError(error: unknown, ...codes: readonly ErrorCode[]): er
   return error instanceof GroveError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/** Refusals after which an upload cannot become what it was begun for: the server drops what is staged of it, its client begins anew (D15). */
+export const UPLOAD_ENDING_CODES: readonly ErrorCode[] = [
+  "QUOTA_EXCEEDED",
+  "NOT_OWNER",
+  "NOT_SHARED",
+  "NO_SUCH_PATH",
+  "PATH_EXISTS",
+  "IS_DIRECTORY",
+  "NOT_DIRECTORY",
+  "ETAG_MISMATCH",
+];
+
 /** Text of the refusal for quota, exactly as the specification's section 7 gives it. */
 export const QUOTA_EXCEEDED_TEXT = "storage quota exceeded";
 

@@ -20,6 +20,8 @@ export const UPLOAD_MEMORY_MAX = 1_000;
 export const UPLOAD_MEMORY_MS: number = 48 * 60 * 60_000;
 /** Times that one download begins anew because the file has changed or what was there was wrong. */
 export const DOWNLOAD_STARTS_MAX = 4;
+/** Bytes of one stream from which on it counts as moving: more than what the sockets take of a server that is gone. */
+export const PROGRESS_BYTES = 16_777_216;
 /** Files that a scan of a local or remote tree may be ahead of the transfers. */
 export const SCAN_AHEAD_MAX = 100_000;
 /** Folders below one another that a scan goes into; a path has no room for more (decision D13). */

@@ -6,7 +6,7 @@ import { crc32 } from "#os/crc32.ts";
 import { ClientError, isClientError, localFailure } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { downloadFile } from "./download.ts";
-import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_STARTS_MAX } from "./limits.ts";
+import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_STARTS_MAX, PROGRESS_BYTES } from "./limits.ts";
 import { LocalFileWriter } from "./local-file.ts";
 import { claimPartial } from "./partial-file.ts";
 import { refusalOf } from "./refusal.ts";
@@ -118,9 +118,6 @@ class ResumableDownload {
     }
   }
 }
-
-/** Bytes of one stream from which on it counts as moving. */
-const PROGRESS_BYTES = 16_777_216;
 
 async function checksumOf(path: string, length: number): Promise<number> {
   let handle: FileHandle | undefined;

@@ -1,17 +1,16 @@
 // Sends a large file so that whatever cuts it (a lost connection, a restart, a new session, this program's end) costs a few chunks (D15).
-import { constants } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { formatBytes } from "#base/bytes.ts";
-import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { ClientError, isClientError, localFailure } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
-import { UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "./limits.ts";
+import { PROGRESS_BYTES, UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "./limits.ts";
 import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
-import { changeTime, type OnBytes, readChunks, uploadChunks } from "./upload.ts";
+import { changeTime, type OnBytes, READ_FLAGS, readChunks, uploadChunks } from "./upload.ts";
 import type { UploadMemory, UploadSourceState } from "./upload-memory.ts";
 
 /** What a resumable upload is made from. */
@@ -22,19 +21,6 @@ export interface ResumableUploadDeps {
   readonly note: (text: string) => void;
   readonly onBytes: OnBytes;
 }
-
-const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** Refusals after which the server has dropped what was staged. */
-const ENDED: readonly ErrorCode[] = [
-  "QUOTA_EXCEEDED",
-  "NOT_OWNER",
-  "NOT_SHARED",
-  "NO_SUCH_PATH",
-  "PATH_EXISTS",
-  "IS_DIRECTORY",
-  "NOT_DIRECTORY",
-  "ETAG_MISMATCH",
-];
 
 /** Uploads one large file of this machine with its time of change. Rejects with GroveError or ClientError. */
 export async function uploadResumable(
@@ -227,7 +213,7 @@ class ResumableUpload {
 
   async #tellOfEnd(source: UploadSourceState, error: unknown): Promise<void> {
     const { memory, note } = this.#deps;
-    const isOver = isGroveError(error, ...ENDED) || isClientError(error, "LOCAL_FILE");
+    const isOver = isGroveError(error, ...UPLOAD_ENDING_CODES) || isClientError(error, "LOCAL_FILE");
     if (isOver || this.#uploadId === undefined) {
       await memory.forget(source, this.#target);
       if (isClientError(error, "LOCAL_FILE")) await this.#drop();
@@ -251,9 +237,6 @@ class ResumableUpload {
       .catch(() => undefined);
   }
 }
-
-/** Bytes of one stream from which on it counts as moving: more than what the sockets take of a server that is gone. */
-const PROGRESS_BYTES = 16_777_216;
 
 /** True when a server cannot keep one more unfinished upload, or none at all: then the file goes the plain way. */
 export function isWithoutResume(error: unknown): boolean {

@@ -39,7 +39,8 @@ type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSche
 
 /** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
 const BUFFERS = 3;
-const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Neither through a link, nor waiting for whoever opens the other end of a pipe. */
+export const READ_FLAGS: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Uploads a file of this machine with its time of change. Rejects with StatusError or ClientError. */
 export async function uploadFile(
@@ -139,13 +140,7 @@ async function uploadSmall(
   const { data, mtimeMs } = file;
   const upload = await begin(server, { ...target, sizeBytes: data.length, mtimeMs });
   try {
-    if (data.length > 0) {
-      const chunk = { offset: 0n, crc32: crc32(data) };
-      const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, data.length);
-      if (begun !== true) await begun;
-      const written = upload.writer.slice(data);
-      if (written !== true) await written;
-    }
+    if (data.length > 0) await sendPiece(upload, 0, data);
     const response = await upload.finish();
     onBytes(data.length);
     return response;
@@ -169,11 +164,7 @@ export async function uploadChunks(
     for await (const data of chunks) {
       for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
         const piece = data.subarray(at, at + MESSAGE_BYTES);
-        const chunk = { offset: BigInt(offset), crc32: crc32(piece) };
-        const begun = upload.writer.message({ part: { case: "chunk", value: chunk } }, piece.length);
-        if (begun !== true) await begun;
-        const written = upload.writer.slice(piece);
-        if (written !== true) await written;
+        await sendPiece(upload, offset, piece);
         offset += piece.length;
         sentBytes += piece.length;
         onBytes(piece.length);
@@ -209,6 +200,14 @@ async function begin(server: Server, target: UploadTarget): Promise<Upload> {
   const written = upload.writer.message({ part: { case: "header", value: header } }, 0);
   if (written !== true) await written;
   return upload;
+}
+
+async function sendPiece({ writer }: Upload, offset: number, piece: Buffer): Promise<void> {
+  const chunk = { offset: BigInt(offset), crc32: crc32(piece) };
+  const begun = writer.message({ part: { case: "chunk", value: chunk } }, piece.length);
+  if (begun !== true) await begun;
+  const written = writer.slice(piece);
+  if (written !== true) await written;
 }
 
 /** Reads a file of known size chunk by chunk from the start of one on, one chunk ahead of whoever takes them. */

@@ -1,7 +1,7 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
 
 import { setImmediate as turnEnd } from "node:timers/promises";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
 import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SlicedMessage, SlicedSource } from "#grpc/sliced.ts";
@@ -108,18 +108,6 @@ async function refuseIfCancelled(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-/** Refusals after which an upload cannot become what it was begun for; whatever else ends its stream keeps what is staged. */
-const ENDING_CODES = [
-  "QUOTA_EXCEEDED",
-  "NOT_OWNER",
-  "NOT_SHARED",
-  "NO_SUCH_PATH",
-  "PATH_EXISTS",
-  "IS_DIRECTORY",
-  "NOT_DIRECTORY",
-  "ETAG_MISMATCH",
-] as const;
-
 /** One stream of a resumable upload (D15). A breach of the quota drops all of it at once (spec 3.5), a broken stream keeps it. */
 async function receiveResumable(
   deps: UploadDeps,
@@ -151,7 +139,7 @@ async function receiveResumable(
       await deps.watch.over(current, () => current.receive(source));
       return await current.commit();
     } catch (error) {
-      if (isGroveError(error, ...ENDING_CODES)) await current.abort(error);
+      if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await current.abort(error);
       else await current.suspend();
       throw error;
     } finally {
@@ -165,7 +153,7 @@ async function beginStream(deps: UploadDeps, caller: Caller, stored: StoredUploa
   try {
     return new Upload(deps, caller, wishOfStored(stored), stored);
   } catch (error) {
-    if (isGroveError(error, ...ENDING_CODES)) await deps.resumable.drop(stored);
+    if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await deps.resumable.drop(stored);
     throw error;
   }
 }
