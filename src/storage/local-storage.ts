@@ -118,7 +118,7 @@ export class LocalStorage implements Storage {
     this.#copies = new CopyRunner({ queue, nowMs });
     this.uploads = new LocalUploads({
       queue,
-      reader: this.#reader,
+      tables: this.#reader.tables,
       clock: deps.clock,
       openSink: (upload, point, onStaged) => this.#resumeUpload(upload, point, onStaged),
     });

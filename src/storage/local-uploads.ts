@@ -1,7 +1,8 @@
 // Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision D15).
+import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS } from "#base/limits.ts";
-import type { SnapshotReader } from "./snapshot-reader.ts";
+import type { SnapshotTables } from "./snapshot-reader.ts";
 import { noSuchUpload } from "./upload-commands.ts";
 import type { ResumePoint } from "./upload-sink.ts";
 import type { NewUpload, ResumableSink, StagingChange, StoredUpload, UploadStore } from "./upload-store.ts";
@@ -27,7 +28,7 @@ type Row = [
 /** What the store of uploads is made from. */
 export interface LocalUploadsDeps {
   readonly queue: WriteQueue;
-  readonly reader: SnapshotReader;
+  readonly tables: SnapshotTables;
   readonly clock: Clock;
   /** Makes the sink of one stream. */
   readonly openSink: (
@@ -40,11 +41,24 @@ export interface LocalUploadsDeps {
 /** See UploadStore. */
 export class LocalUploads implements UploadStore {
   readonly #deps: LocalUploadsDeps;
+  readonly #one: StatementSync;
+  readonly #untouched: StatementSync;
+  readonly #shutOut: StatementSync;
   readonly #wallAtStartMs: number;
   readonly #steadyAtStartMs: number;
 
   constructor(deps: LocalUploadsDeps) {
     this.#deps = deps;
+    const { tables } = deps;
+    this.#one = tables.prepare(`SELECT ${COLUMNS} WHERE upload_id = ?`);
+    this.#untouched = tables.prepare(
+      `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`,
+    );
+    this.#shutOut = tables.prepare(
+      `SELECT ${COLUMNS} WHERE username <> owner AND NOT EXISTS (SELECT 1 FROM share_grant AS held
+       WHERE held.username = upload.username AND held.owner = root.owner
+         AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')) LIMIT ?`,
+    );
     this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
     this.#steadyAtStartMs = deps.clock.steadyMs();
   }
@@ -85,28 +99,21 @@ export class LocalUploads implements UploadStore {
   }
 
   untouchedSince(timeMs: number, limit: number): StoredUpload[] {
-    const sql = `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`;
-    return this.#deps.reader.query(sql, (statement) =>
-      (statement.all(timeMs, limit) as unknown as Row[]).map((row) => toUpload(row).upload),
-    );
+    return this.#deps.tables.read(() => toUploads(this.#untouched.all(timeMs, limit)));
   }
 
   shutOut(limit: number): StoredUpload[] {
-    const sql = `SELECT ${COLUMNS} WHERE username <> owner AND NOT EXISTS (SELECT 1 FROM share_grant AS held
-      WHERE held.username = upload.username AND held.owner = root.owner
-        AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')) LIMIT ?`;
-    return this.#deps.reader.query(sql, (statement) =>
-      (statement.all(limit) as unknown as Row[]).map((row) => toUpload(row).upload),
-    );
+    return this.#deps.tables.read(() => toUploads(this.#shutOut.all(limit)));
   }
 
   #find(uploadId: string): { upload: StoredUpload; point: ResumePoint } | undefined {
-    const row = this.#deps.reader.query(
-      `SELECT ${COLUMNS} WHERE upload_id = ?`,
-      (statement) => statement.get(uploadId) as Row | undefined,
-    );
+    const row = this.#deps.tables.read(() => this.#one.get(uploadId) as Row | undefined);
     return row === undefined ? undefined : toUpload(row);
   }
+}
+
+function toUploads(rows: unknown): StoredUpload[] {
+  return (rows as Row[]).map((row) => toUpload(row).upload);
 }
 
 function toUpload(row: Row): { upload: StoredUpload; point: ResumePoint } {

@@ -68,8 +68,6 @@ export class SnapshotReader {
   readonly #dataVersion: StatementSync;
   readonly #trash: TrashReader;
   readonly #listings = new Map<string, StatementSync>();
-  /** By their text; as many as the program has. */
-  readonly #statements = new Map<string, StatementSync>();
   /** Owners by root number; roots never change hands. */
   readonly #owners = new Map<number, string>();
   #isHeld = false;
@@ -288,13 +286,6 @@ export class SnapshotReader {
         ([sequence, id, name]) => ({ sequence, id, name }),
       ),
     );
-  }
-
-  /** For readers of other tables: runs a statement, whose rows come as arrays, within the snapshot of this turn. */
-  query<T>(sql: string, run: (statement: StatementSync) => T): T {
-    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
-    this.#statements.set(sql, statement);
-    return this.#read(() => run(statement));
   }
 
   /** Runs reads within the snapshot of this turn of the event loop. */

@@ -17,16 +17,9 @@ import {
 import { type Ledger, type Place, type RootState, usageOf } from "./ledger.ts";
 import { type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
-import type { PurgedItem } from "./trash.ts";
+import type { PurgedItem, Trashed, TrashPurge } from "./trash.ts";
 import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
-import type {
-  PurgeTrashCommand,
-  PurgeTrashReply,
-  RestoreCommand,
-  RestoreReply,
-  TrashCommand,
-  TrashReply,
-} from "./write-commands.ts";
+import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
 /** Commands on the trash; run one at a time within a transaction. */
 export class TrashCommands {
@@ -50,7 +43,7 @@ export class TrashCommands {
     this.#bin = rows.bin;
   }
 
-  trash(command: TrashCommand): TrashReply {
+  trash(command: TrashCommand): Trashed {
     const root = this.#ledger.root(command.owner, command.accessVersion);
     const row = this.#namespace.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
@@ -83,7 +76,7 @@ export class TrashCommands {
     };
   }
 
-  purgeTrash({ owner, trashIds }: PurgeTrashCommand): PurgeTrashReply {
+  purgeTrash({ owner, trashIds }: PurgeTrashCommand): TrashPurge {
     const root = this.#ledger.root(owner);
     const items = trashIds.flatMap((id) => this.#purge(root, id) ?? []);
     const freedBytes = items.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);

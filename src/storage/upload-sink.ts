@@ -136,13 +136,7 @@ export class StagedUpload implements ResumableSink {
   }
 
   async suspend(): Promise<void> {
-    await this.#committing?.catch(() => undefined);
-    if (this.#state === "committed" || this.#state === "aborted") return;
-    this.#state = "aborted";
-    this.#deps.budget.end();
-    this.#slices = [];
-    this.#copyBuffer = undefined;
-    this.#drained?.resolve();
+    if (!(await this.#stopReceiving())) return;
     await this.#staging;
     if (this.#error === undefined) {
       this.#stage();
@@ -159,17 +153,23 @@ export class StagedUpload implements ResumableSink {
   }
 
   async abort(): Promise<void> {
+    if (!(await this.#stopReceiving())) return;
+    await this.#staging.catch(() => undefined);
+    await this.#discardChunks();
+    // Refused after a failure: start-up finds what was staged.
+    if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId).catch(() => undefined);
+  }
+
+  /** False when it has ended already: committed, or given up before. */
+  async #stopReceiving(): Promise<boolean> {
     await this.#committing?.catch(() => undefined);
-    if (this.#state === "committed" || this.#state === "aborted") return;
+    if (this.#state === "committed" || this.#state === "aborted") return false;
     this.#state = "aborted";
     this.#deps.budget.end();
     this.#slices = [];
     this.#copyBuffer = undefined;
     this.#drained?.resolve();
-    await this.#staging.catch(() => undefined);
-    await this.#discardChunks();
-    // Refused after a failure: start-up finds what was staged.
-    if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId).catch(() => undefined);
+    return true;
   }
 
   async #commit(target: UploadTarget): Promise<Change> {

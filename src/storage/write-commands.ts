@@ -10,7 +10,7 @@ import type {
 } from "./copy-messages.ts";
 import { type InodeId, StaleAccessError, type Usage } from "./inode.ts";
 import type { StorageFacts } from "./storage.ts";
-import type { FormerShare, PurgedItem, TrashItem } from "./trash.ts";
+import type { FormerShare, Trashed, TrashPurge } from "./trash.ts";
 import type {
   BoundUploadTimesCommand,
   CreateUploadCommand,
@@ -237,25 +237,10 @@ export interface RemovalReply {
   readonly usedDeltaBytes: number;
 }
 
-/** What went into the trash. */
-export interface TrashReply {
-  readonly item: TrashItem;
-  readonly usage: Usage;
-  readonly usedDeltaBytes: number;
-}
-
 /** What came out of it. */
 export interface RestoreReply extends ChangeReply {
   readonly names: readonly string[];
   readonly formerShares: readonly FormerShare[];
-}
-
-/** What a purge removed. */
-export interface PurgeTrashReply {
-  readonly items: readonly PurgedItem[];
-  readonly freedBytes: number;
-  readonly usage: Usage;
-  readonly usedDeltaBytes: number;
 }
 
 /** What a share or its end did. */
@@ -287,14 +272,14 @@ export type Reply = readonly [
   (
     | ChangeReply
     | CopyReply
-    | PurgeTrashReply
+    | TrashPurge
     | RefusedReply
     | RemovalReply
     | RestoreReply
     | RootReply
     | SharingReply
     | StagingChange
-    | TrashReply
+    | Trashed
     | number
     | undefined
   ),

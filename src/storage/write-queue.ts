@@ -8,17 +8,16 @@ import type { ChangeReply } from "./change-messages.ts";
 import type { CopyJob, CopyReply } from "./copy-messages.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
+import type { Trashed, TrashPurge } from "./trash.ts";
 import type { StagingChange } from "./upload-store.ts";
 import {
   type Command,
-  type PurgeTrashReply,
   type RefusedReply,
   type RemovalReply,
   type Reply,
   type RestoreReply,
   type RootReply,
   type SharingReply,
-  type TrashReply,
   unpackRefusal,
   type WriterAnswer,
   type WriterRequest,
@@ -30,9 +29,9 @@ const WRITER_YOUNG_MEBIBYTES = 16;
 /** Commands with an answer of their own. */
 interface OwnReplies {
   readonly remove: RemovalReply;
-  readonly trash: TrashReply;
+  readonly trash: Trashed;
   readonly restore: RestoreReply;
-  readonly purgeTrash: PurgeTrashReply;
+  readonly purgeTrash: TrashPurge;
 }
 
 /** What each command is answered with. */
