@@ -1,20 +1,13 @@
 // The node's plain HTTP listener: /metrics, /health, /ready, /security-events, /audit (spec 4.4, D12, D22, D24, T8).
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AuditPage } from "#audit/audit-log.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  METRICS_ANSWER_TIMEOUT_MS,
-  METRICS_ANSWERS_MAX,
-  METRICS_CONNECTIONS_MAX,
-  METRICS_CONNECTIONS_PER_ADDRESS,
-  METRICS_PORT_OFFSET,
-  METRICS_REQUEST_TIMEOUT_MS,
-} from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { networkOf } from "#base/network.ts";
+import type { HostPort } from "#base/node-id.ts";
 import { constantTimeEqual } from "#identity/constant-time.ts";
+import { type StatusServer, serveStatus } from "#os/status-server.ts";
 import { metricsJson } from "#telemetry/metrics-document.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { prometheusText } from "#telemetry/prometheus-text.ts";
@@ -36,12 +29,6 @@ export interface MetricsListenerDeps {
   readonly log: Logger;
 }
 
-/** A listener that is up. */
-export interface MetricsListener {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 /** The metrics port of a gRPC port (spec 4.4). Throws BAD_ARGUMENT for a port that leaves none (T6). */
 export function metricsPortOf(grpcPort: number): number {
   const port = grpcPort - METRICS_PORT_OFFSET;
@@ -56,62 +43,16 @@ export function metricsPortOf(grpcPort: number): number {
 }
 
 /** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
-export async function startMetricsListener(
-  deps: MetricsListenerDeps,
-  address: { readonly host: string; readonly port: number },
-): Promise<MetricsListener> {
-  let answering = 0;
-  const server = createServer(SERVER_OPTIONS, (request, response) => {
-    if (answering >= METRICS_ANSWERS_MAX) {
-      response.setHeader("retry-after", "1");
-      return sendJson(response, 503, '{"error":"too many requests at once"}');
-    }
-    answering++;
-    // A reader that does not read would hold its answer, and a place, for ever.
-    const giveUp = deps.clock.after(METRICS_ANSWER_TIMEOUT_MS, () => response.destroy());
-    response.once("close", () => {
-      answering--;
-      giveUp();
-    });
-    answer(deps, request, response).catch((error: unknown) => {
-      deps.log.error("metrics_failed", { error: errorText(error) });
-      if (!response.headersSent) sendJson(response, 500, '{"error":"internal"}');
-      else response.destroy();
-    });
-  });
-  server.maxConnections = METRICS_CONNECTIONS_MAX;
-  boundPerAddress(server);
-  await listen(server, address);
-  const bound = server.address();
-  return {
-    port: typeof bound === "object" && bound !== null ? bound.port : address.port,
-    close: () => close(server),
+export function startMetricsListener(deps: MetricsListenerDeps, address: HostPort): Promise<StatusServer> {
+  const { clock, log } = deps;
+  const failed = (error: unknown, response: ServerResponse): void => {
+    log.error("metrics_failed", { error: errorText(error) });
+    sendJson(response, 500, '{"error":"internal"}');
   };
-}
-
-const SERVER_OPTIONS = {
-  requestTimeout: METRICS_REQUEST_TIMEOUT_MS,
-  headersTimeout: METRICS_REQUEST_TIMEOUT_MS,
-  connectionsCheckingInterval: METRICS_REQUEST_TIMEOUT_MS / 5,
-} as const;
-
-/** Closes what one address opens beyond its share, so that it cannot take every place. */
-function boundPerAddress(server: Server): void {
-  const open = new Map<string, number>();
-  server.on("connection", (socket: Socket) => {
-    const address = networkOf(socket.remoteAddress ?? "");
-    const count = (open.get(address) ?? 0) + 1;
-    if (count > METRICS_CONNECTIONS_PER_ADDRESS) {
-      socket.destroy();
-      return;
-    }
-    open.set(address, count);
-    socket.once("close", () => {
-      const left = (open.get(address) ?? 1) - 1;
-      if (left === 0) open.delete(address);
-      else open.set(address, left);
-    });
-  });
+  return serveStatus(
+    { clock, failed, answer: (request, response) => answer(deps, request, response) },
+    address,
+  );
 }
 
 async function answer(
@@ -224,24 +165,4 @@ function send(response: ServerResponse, status: number, type: string, pieces: re
   for (const piece of pieces) response.write(piece);
   response.end();
   response.uncork();
-}
-
-function listen(server: Server, address: { readonly host: string; readonly port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause) =>
-      reject(
-        new GroveError("BAD_ARGUMENT", `cannot listen for metrics on ${address.host}:${address.port}`, {
-          cause,
-        }),
-      ),
-    );
-    server.listen(address.port, address.host, resolve);
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

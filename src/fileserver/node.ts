@@ -21,6 +21,7 @@ import { type AdminPassword, createAdminPassword } from "#identity/admin-passwor
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import type { StatusServer } from "#os/status-server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
 import { SessionTable } from "#sessions/session-table.ts";
@@ -36,7 +37,7 @@ import { DriftWatch } from "./drift-watch.ts";
 import { createFileService, type FileService } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
-import { type MetricsListener, startMetricsListener } from "./metrics-listener.ts";
+import { startMetricsListener } from "./metrics-listener.ts";
 import { type NodeCertificate, openNodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
 import type { RootUser } from "./root-keeper.ts";
@@ -215,11 +216,7 @@ type LiveReadings = Pick<
   readonly refusal: () => string | undefined;
 };
 
-function openMetrics(
-  options: FileServerOptions,
-  opened: Opened,
-  live: LiveReadings,
-): Promise<MetricsListener> {
+function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadings): Promise<StatusServer> {
   const { dataFolder, reserveBytes, listen, metricsPort } = options;
   const { storage, state } = opened;
   return startMetricsListener(

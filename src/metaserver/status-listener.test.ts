@@ -1,15 +1,15 @@
 // What the MetaServer's plain listener tells: that it lives, whether its store works, and how long its certificates last (B-11, D18).
 import assert from "node:assert/strict";
+import { Agent, get } from "node:http";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { silentLogger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import { createClient } from "#grpc/client.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { nodeMessage, startForTest } from "./meta-server.fixture.ts";
 import { startStatusListener } from "./status-listener.ts";
-
-const DAY_MS = 86_400_000;
 
 test("/metrics has cert_days_left, the authority's days and the nodes by version", async (t) => {
   const server = await startForTest(t);
@@ -52,4 +52,32 @@ test("/metrics has cert_days_left, the authority's days and the nodes by version
   assert.deepEqual(await get("/ready?x"), [200, { ready: true, reasons: [] }]);
   assert.equal((await get("/metrics", "POST"))[0], 405);
   assert.equal((await get("/x"))[0], 404);
+});
+
+test("one address has 16 connections to it, another still gets its answer (B-02)", async (t) => {
+  const listener = await startStatusListener(
+    {
+      directory: { nodes: () => Promise.resolve([]), watch: () => () => {} },
+      certDaysLeft: () => null,
+      authorityEndsWallMs: undefined,
+      clock: new ManualClock(),
+      log: silentLogger,
+    },
+    { host: "127.0.0.1", port: 0 },
+  );
+  t.after(() => listener.close());
+  const { port } = listener.address;
+  const ask = (agent: Agent | false, localAddress: string): Promise<number | "cut off"> =>
+    new Promise((resolve) => {
+      get({ host: "127.0.0.1", port, path: "/health", localAddress, agent }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      }).on("error", () => resolve("cut off"));
+    });
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const held = Array.from({ length: 16 }, () => ask(agent, "127.0.0.1"));
+  assert.deepEqual(await Promise.all(held), Array(16).fill(200));
+  assert.equal(await ask(false, "127.0.0.1"), "cut off");
+  assert.equal(await ask(false, "127.0.0.2"), 200);
 });

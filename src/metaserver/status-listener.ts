@@ -1,14 +1,12 @@
 // The MetaServer's plain HTTP listener: /health, /ready and /metrics with the days that its certificates have left (B-11).
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
-import { METRICS_CONNECTIONS_MAX, METRICS_REQUEST_TIMEOUT_MS } from "#base/limits.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import type { HostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory, StoreState } from "#directory/directory.ts";
-
-const DAY_MS = 86_400_000;
+import { serveStatus } from "#os/status-server.ts";
 
 /** What the listener shows. */
 export interface StatusListenerDeps {
@@ -37,27 +35,28 @@ export async function startStatusListener(
   const unwatch = deps.directory.watch((state) => {
     store = state;
   });
-  const server = createServer({ requestTimeout: METRICS_REQUEST_TIMEOUT_MS }, (request, response) => {
-    answer(deps, { startedMs, store }, request, response).catch((error: unknown) => {
-      deps.log.warn("metrics_failed", { error: errorText(error) });
-      if (!response.headersSent) send(response, 503, { error: "the metadata store does not answer" });
-      else response.destroy();
-    });
-  });
-  server.maxConnections = METRICS_CONNECTIONS_MAX;
-  await listen(server, address);
-  const bound = server.address();
-  return {
-    address: {
-      host: address.host,
-      port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+  const { clock, log } = deps;
+  const failed = (error: unknown, response: ServerResponse): void => {
+    log.warn("metrics_failed", { error: errorText(error) });
+    send(response, 503, { error: "the metadata store does not answer" });
+  };
+  const listener = await serveStatus(
+    {
+      clock,
+      failed,
+      answer: (request, response) => answer(deps, { startedMs, store }, request, response),
     },
-    close: () =>
-      new Promise((resolve) => {
-        unwatch();
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    address,
+  ).catch((error: unknown) => {
+    unwatch();
+    throw error;
+  });
+  return {
+    address: { host: address.host, port: listener.port },
+    close: () => {
+      unwatch();
+      return listener.close();
+    },
   };
 }
 
@@ -113,15 +112,4 @@ function send(response: ServerResponse, status: number, document: unknown): void
     "cache-control": "no-store",
   });
   response.end(body);
-}
-
-function listen(server: Server, address: HostPort): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause) =>
-      reject(
-        new GroveError("BAD_ARGUMENT", `cannot listen for metrics on ${formatHostPort(address)}`, { cause }),
-      ),
-    );
-    server.listen(address.port, address.host, resolve);
-  });
 }

@@ -1,0 +1,110 @@
+// The plain HTTP server behind /metrics and /health: bounded in time, in connections, and in how many of them one address gets.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import {
+  METRICS_ANSWER_TIMEOUT_MS,
+  METRICS_ANSWERS_MAX,
+  METRICS_CONNECTIONS_MAX,
+  METRICS_CONNECTIONS_PER_ADDRESS,
+  METRICS_REQUEST_TIMEOUT_MS,
+} from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
+import { formatHostPort, type HostPort } from "#base/node-id.ts";
+
+/** What is answered. */
+export interface StatusServerDeps {
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Answers a request whose answer failed before it had begun. */
+  readonly failed: (error: unknown, response: ServerResponse) => void;
+  readonly clock: Clock;
+}
+
+/** A server that is up. */
+export interface StatusServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
+export async function serveStatus(deps: StatusServerDeps, address: HostPort): Promise<StatusServer> {
+  let answering = 0;
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
+    if (answering >= METRICS_ANSWERS_MAX) return sendBusy(response);
+    answering++;
+    // A reader that does not read would hold its answer, and a place, for ever.
+    const giveUp = deps.clock.after(METRICS_ANSWER_TIMEOUT_MS, () => response.destroy());
+    response.once("close", () => {
+      answering--;
+      giveUp();
+    });
+    deps.answer(request, response).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else deps.failed(error, response);
+    });
+  });
+  server.maxConnections = METRICS_CONNECTIONS_MAX;
+  boundPerAddress(server);
+  await listen(server, address);
+  const bound = server.address();
+  return {
+    port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+    close: () => close(server),
+  };
+}
+
+const SERVER_OPTIONS = {
+  requestTimeout: METRICS_REQUEST_TIMEOUT_MS,
+  headersTimeout: METRICS_REQUEST_TIMEOUT_MS,
+  connectionsCheckingInterval: METRICS_REQUEST_TIMEOUT_MS / 5,
+} as const;
+
+const BUSY = '{"error":"too many requests at once"}';
+
+function sendBusy(response: ServerResponse): void {
+  response.writeHead(503, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": BUSY.length,
+    "cache-control": "no-store",
+    "retry-after": "1",
+  });
+  response.end(BUSY);
+}
+
+/** Closes what one address opens beyond its share, so that it cannot take every place. */
+function boundPerAddress(server: Server): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const address = networkOf(socket.remoteAddress ?? "");
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > METRICS_CONNECTIONS_PER_ADDRESS) {
+      socket.destroy();
+      return;
+    }
+    open.set(address, count);
+    socket.once("close", () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left === 0) open.delete(address);
+      else open.set(address, left);
+    });
+  });
+}
+
+function listen(server: Server, address: HostPort): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) =>
+      reject(
+        new GroveError("BAD_ARGUMENT", `cannot listen for metrics on ${formatHostPort(address)}`, { cause }),
+      ),
+    );
+    server.listen(address.port, address.host, resolve);
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
