@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import {
   AUTHORITY_CERTIFICATE_FILE,
   AUTHORITY_KEY_FILE,
@@ -16,13 +16,13 @@ import type { IssuedRecord } from "#authority/issued-certificates.ts";
 import { readRevoked, revoke } from "#authority/revocations.ts";
 import { signAgain } from "#authority/sign-again.ts";
 import { systemClock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { createPrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-
-const DAY_MS = 86_400_000;
+import { collect, parseDays } from "./flag-values.ts";
 
 interface CaFlags {
   readonly caDir: string;
@@ -263,14 +263,4 @@ function print(flags: CaFlags, document: unknown, lines: readonly string[]): voi
 
 function daysUntil(wallMs: number): number {
   return Math.floor((wallMs - systemClock.wallMs()) / DAY_MS);
-}
-
-function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
-}
-
-function parseDays(text: string): number {
-  const days = Number(text);
-  if (days > 0 && days <= 825) return days;
-  throw new InvalidArgumentError("write a number of days above 0, at most 825.");
 }

@@ -1,6 +1,6 @@
 // The command `grove metaserver`: reads flags and environment, builds the real parts, runs until a signal.
 import { resolve } from "node:path";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -20,6 +20,7 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
+import { parseDays } from "./flag-values.ts";
 import { startMetaServer } from "./meta-server.ts";
 import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
 
@@ -219,12 +220,6 @@ async function startStatus(
     log.warn("no_metrics", { error: errorText(error) });
     return undefined;
   }
-}
-
-function parseDays(text: string): number {
-  const days = Number(text);
-  if (days > 0 && days <= 825) return days;
-  throw new InvalidArgumentError("write a number of days above 0, at most 825.");
 }
 
 /** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */

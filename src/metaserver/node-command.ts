@@ -7,14 +7,10 @@ import { JoinTokens } from "#authority/join-tokens.ts";
 import { systemClock } from "#base/clock.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  CERTIFICATE_NAMES_MAX,
-  JOIN_TOKEN_LIFETIME_MAX_MS,
-  JOIN_TOKEN_LIFETIME_MS,
-  METASERVER_PORT,
-} from "#base/limits.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKEN_LIFETIME_MS, METASERVER_PORT } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { readTokenText } from "./token-input.ts";
 
@@ -172,12 +168,6 @@ function parseTtl(text: string): number {
   const ttlMs = parseDuration(text) ?? 0;
   if (ttlMs > 0 && ttlMs <= JOIN_TOKEN_LIFETIME_MAX_MS) return ttlMs;
   throw new InvalidArgumentError("write a time such as 30m, 2h or 1d, at most 7d.");
-}
-
-function collect(value: string, before: readonly string[] = []): string[] {
-  if (before.length >= CERTIFICATE_NAMES_MAX)
-    throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);
-  return [...before, value];
 }
 
 /** What is wrong with a value, the way the parser of the command line tells it. */

@@ -1,0 +1,19 @@
+// Values of the MetaServer's flags, checked as the command line is read.
+import { InvalidArgumentError } from "commander";
+import { CERTIFICATE_NAMES_MAX } from "#base/limits.ts";
+
+const CERTIFICATE_DAYS_MAX = 825;
+
+/** Days of a certificate's life, above 0. */
+export function parseDays(text: string): number {
+  const days = Number(text);
+  if (days > 0 && days <= CERTIFICATE_DAYS_MAX) return days;
+  throw new InvalidArgumentError(`write a number of days above 0, at most ${CERTIFICATE_DAYS_MAX}.`);
+}
+
+/** Gathers the values of a flag that may be given up to CERTIFICATE_NAMES_MAX times. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  if (before.length >= CERTIFICATE_NAMES_MAX)
+    throw new InvalidArgumentError(`at most ${CERTIFICATE_NAMES_MAX}.`);
+  return [...before, value];
+}
