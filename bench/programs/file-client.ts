@@ -61,12 +61,7 @@ serveTasks(
     down: async (input) => {
       const { path, bytes } = input as { path: string; bytes: number };
       const start = performance.now();
-      let received = 0;
-      await downloadFile(connected(), { root: "", path }, (slice) => {
-        received += slice.length;
-        return true;
-      });
-      if (received !== bytes) throw new Error("other bytes came than were asked for");
+      await receive(path, bytes);
       return mibPerSecond(bytes, start);
     },
     makeFolder: async (path) => {
@@ -75,52 +70,22 @@ serveTasks(
     },
     // Files of the given size in the folders, which are taken in turn.
     create: (input) => {
-      const { folders, prefix, files, inFlight, bytes } = input as {
-        folders: string[];
-        prefix: string;
-        files: number;
-        inFlight: number;
-        bytes: number;
-      };
-      const data = Buffer.alloc(bytes, 0xa5);
-      const { files: client, unary } = connected();
-      return callsPerSecond(files, inFlight, (at) =>
-        client.createFile({ path: `${folders[at % folders.length]}/${prefix}-${at}`, data }, unary),
-      );
+      const many = input as ManyFiles;
+      const data = Buffer.alloc(many.bytes, 0xa5);
+      const { files, unary } = connected();
+      return eachFile(many, (path) => files.createFile({ path, data }, unary));
     },
     // The same by UploadFile: header, one chunk, end.
     uploadLoop: (input) => {
-      const { folders, prefix, files, inFlight, bytes } = input as {
-        folders: string[];
-        prefix: string;
-        files: number;
-        inFlight: number;
-        bytes: number;
-      };
-      const data = Buffer.alloc(bytes, 0xa5);
+      const many = input as ManyFiles;
+      const data = Buffer.alloc(many.bytes, 0xa5);
       const crc = crc32(data);
-      return callsPerSecond(files, inFlight, (at) =>
-        uploadOne(`${folders[at % folders.length]}/${prefix}-${at}`, data, crc),
-      );
+      return eachFile(many, (path) => uploadOne(path, data, crc));
     },
     // DownloadFile calls; what comes is counted and dropped.
     downloadLoop: (input) => {
-      const { folders, prefix, files, inFlight, bytes } = input as {
-        folders: string[];
-        prefix: string;
-        files: number;
-        inFlight: number;
-        bytes: number;
-      };
-      return callsPerSecond(files, inFlight, async (at) => {
-        let received = 0;
-        const path = `${folders[at % folders.length]}/${prefix}-${at}`;
-        await downloadFile(connected(), { root: "", path }, (slice) => {
-          received += slice.length;
-          return true;
-        });
-        if (received !== bytes) throw new Error("other bytes came than were asked for");
-      });
+      const many = input as ManyFiles;
+      return eachFile(many, (path) => receive(path, many.bytes));
     },
     getAttr: (input) => {
       const { paths, calls, inFlight } = input as { paths: string[]; calls: number; inFlight: number };
@@ -205,6 +170,32 @@ function channelFor(at: number): GrpcChannel {
 function connected(): Server {
   if (server === undefined) throw new Error("not connected");
   return server;
+}
+
+/** Files of one size that lie in the folders in turn. */
+type ManyFiles = {
+  readonly folders: readonly string[];
+  readonly prefix: string;
+  readonly files: number;
+  readonly inFlight: number;
+  readonly bytes: number;
+};
+
+function eachFile(
+  { folders, prefix, files, inFlight }: ManyFiles,
+  call: (path: string) => Promise<unknown>,
+): Promise<number> {
+  return callsPerSecond(files, inFlight, (at) => call(`${folders[at % folders.length]}/${prefix}-${at}`));
+}
+
+/** Counts what comes and drops it. */
+async function receive(path: string, bytes: number): Promise<void> {
+  let received = 0;
+  await downloadFile(connected(), { root: "", path }, (slice) => {
+    received += slice.length;
+    return true;
+  });
+  if (received !== bytes) throw new Error("other bytes came than were asked for");
 }
 
 async function uploadOne(path: string, data: Buffer, crc: number): Promise<void> {
