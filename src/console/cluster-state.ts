@@ -1,0 +1,145 @@
+// What the console knows of the cluster: each node's last reading, its state, and who is told after a poll (spec 3.2, 4.4, 6).
+import type { SecurityEventType } from "#base/security-event.ts";
+import type { NodeStatus } from "#webapi/cluster.ts";
+
+/** One user on a node, from `per_user_detail` (decision D12). What the node did not say validly is null. */
+export interface UserDetail {
+  readonly liveBytes: bigint | null;
+  readonly trashBytes: bigint | null;
+  readonly stagingBytes: bigint | null;
+  readonly fileCount: number | null;
+  /** Unix seconds; null for a user who has not been seen. */
+  readonly lastActiveUnix: number | null;
+  /** True when the quota was set for this user, false for the default. */
+  readonly quotaExplicit: boolean | null;
+}
+
+/**
+ * A node's document after the check (spec 2.7, decision D12): what the node did not know, or said in no valid form, is null. All of it
+ * was said by the node and may be a lie within these types.
+ */
+export interface NodeReading {
+  readonly diskTotalBytes: bigint | null;
+  readonly diskUsedBytes: bigint | null;
+  readonly diskFreeBytes: bigint | null;
+  /** 0 to 100. */
+  readonly diskUsagePercent: number | null;
+  readonly usersAssignedCount: number | null;
+  readonly activeUsers: number | null;
+  readonly cpuTempCelsius: number | null;
+  /** 0 to 100. */
+  readonly cpuUsagePercent: number | null;
+  readonly memUsedBytes: bigint | null;
+  readonly memTotalBytes: bigint | null;
+  /** 0 to 100. */
+  readonly memUsagePercent: number | null;
+  readonly loadAvg1m: number | null;
+  readonly loadAvg5m: number | null;
+  readonly uptimeSeconds: number | null;
+  readonly lastRestartUnix: number | null;
+  readonly chunkCount: bigint | null;
+  readonly activeConnections: number | null;
+  readonly bytesWrittenTotal: bigint | null;
+  readonly bytesReadTotal: bigint | null;
+  readonly writeOpsTotal: bigint | null;
+  readonly readOpsTotal: bigint | null;
+  readonly errorsTotal: bigint | null;
+  readonly failedWritesTotal: bigint | null;
+  readonly failedReadsTotal: bigint | null;
+  readonly refusedTotal: bigint | null;
+  readonly opLatencyWriteMsP50: number | null;
+  readonly opLatencyWriteMsP95: number | null;
+  readonly opLatencyWriteMsP99: number | null;
+  readonly opLatencyWriteSamples: number | null;
+  readonly opLatencyReadMsP50: number | null;
+  readonly opLatencyReadMsP95: number | null;
+  readonly opLatencyReadMsP99: number | null;
+  readonly opLatencyReadSamples: number | null;
+  readonly version: string | null;
+  readonly gitCommit: string | null;
+  readonly bootId: string | null;
+  readonly inodeFree: bigint | null;
+  readonly reserveBytes: bigint | null;
+  readonly trashBytes: bigint | null;
+  readonly stagingBytes: bigint | null;
+  /** May be below zero. */
+  readonly quotaDriftBytes: bigint | null;
+  readonly certDaysLeft: number | null;
+  readonly clockSkewMs: number | null;
+  readonly storageFailed: boolean | null;
+  readonly damagedFileCount: number | null;
+  readonly damageFoundTotal: number | null;
+  /** True when the node has more users than its maps list. */
+  readonly usersTruncated: boolean | null;
+  /** True when the document has no maps of users, as without the right SVC_METRICS_TOKEN (decision T8). */
+  readonly usersWithheld: boolean;
+  /** Bytes that each user occupies, trash and unfinished uploads included. The same object as before while nothing has changed. */
+  readonly perUserStorage: ReadonlyMap<string, bigint>;
+  /** Quota in effect of each user. The same object as before while nothing has changed. */
+  readonly perUserQuota: ReadonlyMap<string, bigint>;
+  /** The same object as before while nothing has changed. */
+  readonly perUserDetail: ReadonlyMap<string, UserDetail>;
+  /** Names of the document's fields that were missing or invalid, without those that may be missing (F-05). */
+  readonly invalidFields: readonly string[];
+}
+
+/** One security event of a node (decision D22). Everything in it was said by the node. */
+export interface SecurityEvent {
+  readonly id: string;
+  /** Unix seconds on the node's clock. */
+  readonly ts: number;
+  readonly type: SecurityEventType;
+  readonly fatal: boolean;
+  readonly username: string | undefined;
+  readonly ipBound: string | undefined;
+  readonly ipSeen: string | undefined;
+  /** Attempts that it stands for; grows while the same id comes again. */
+  readonly count: number;
+}
+
+/** A node as the console sees it now. A new object whenever anything in it has changed. */
+export interface NodeState {
+  readonly id: string;
+  readonly name: string;
+  /** gRPC address, host:port. */
+  readonly address: string;
+  /** Base of the node's metrics listener (spec 4.4). */
+  readonly metricsUrl: string;
+  readonly status: NodeStatus;
+  /** True while the last poll got no valid answer, and before the first. */
+  readonly stale: boolean;
+  /** What the node said last; undefined before its first good poll. */
+  readonly lastGood: NodeReading | undefined;
+  /** Wall time of the last good poll; 0 before the first. */
+  readonly lastGoodWallMs: number;
+  /** Why the last poll counts as none, for operators; undefined while all is well. */
+  readonly pollError: string | undefined;
+  readonly maintenanceUntilWallMs?: number;
+  /** Id of the action that holds the node. */
+  readonly lockedBy?: string;
+}
+
+/** What one poll of one node came to. */
+export interface PollOutcome {
+  /** The node's state after this poll. */
+  readonly node: NodeState;
+  /** What the node said; undefined when it counts as no answer. */
+  readonly reading: NodeReading | undefined;
+  readonly wallMs: number;
+  readonly steadyMs: number;
+  /** Events that the node has not shown before, or with a lower count. */
+  readonly securityEvents: readonly SecurityEvent[];
+}
+
+/** The cluster as everybody in the console reads it. */
+export interface ClusterState {
+  /** All nodes by id, those that vanished from the store within the last 24 h included (decision D19). */
+  nodes(): readonly NodeState[];
+  node(id: string): NodeState | undefined;
+  /** True until every node has been polled once, at most for the first 30 s (decision D24). */
+  isStarting(): boolean;
+  /** Called after each node's poll; the returned function ends that. Listeners must not throw. */
+  onPoll(listener: (outcome: PollOutcome) => void): () => void;
+  /** Called every 5 s; the returned function ends that. Listeners must not throw. */
+  onRound(listener: (atWallMs: number) => void): () => void;
+}
