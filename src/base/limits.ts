@@ -372,3 +372,9 @@ export const SCRUB_START_DELAY_MS = 5_000;
 export const SCRUB_ROWS = 256;
 /** Content of small files that the scrub takes in one look at the database. */
 export const SCRUB_INLINE_BYTES = 1_048_576;
+/** Time over which rates of errors and of `/api/performance` are taken (T4, decision D9). */
+export const RATE_WINDOW_MS = 60_000;
+/** Intervals between answers of a node that may lie in that time: twice what the poll interval makes. */
+export const RATE_INTERVALS_KEPT = 24;
+/** Operations within that time below which there is no error rate (T4). */
+export const ERROR_RATE_MIN_OPS = 20;

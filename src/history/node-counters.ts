@@ -1,0 +1,165 @@
+// Turns a node's counters into rates that survive restarts, and into what happened within the last 60 s (decision D9, T4).
+import { ERROR_RATE_MIN_OPS, POLL_INTERVAL_MS, RATE_INTERVALS_KEPT, RATE_WINDOW_MS } from "#base/limits.ts";
+import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./node-sample.ts";
+
+const COUNTERS = ["bytesWritten", "bytesRead", "writeOps", "readOps", "errors"] as const;
+type CounterName = (typeof COUNTERS)[number];
+
+const BYTES_PER_MB = 1_000_000;
+const MS_PER_SECOND = 1_000;
+/** Polls are not on the dot: an interval that began this much before the window still belongs to it. */
+const WINDOW_SLACK_MS: number = POLL_INTERVAL_MS / 2;
+
+/** What one counter grew by between two answers. */
+interface Interval {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly growth: number;
+}
+
+/** One counter: its last valid value, and its growth of late. */
+interface Track {
+  value: number | undefined;
+  atMs: number;
+  readonly intervals: Interval[];
+}
+
+/** The counters of one node. */
+export class NodeCounters {
+  readonly #tracks: Readonly<Record<CounterName, Track>> = {
+    bytesWritten: newTrack(),
+    bytesRead: newTrack(),
+    writeOps: newTrack(),
+    readOps: newTrack(),
+    errors: newTrack(),
+  };
+  #lastRestartUnix: number | null = null;
+  #bootId: string | null = null;
+  #rates = NO_RATES;
+
+  /** The rates of the last answer. */
+  get rates(): NodeRates {
+    return this.#rates;
+  }
+
+  /** Takes an answer and returns the rates since the one before; those of a first answer are null. */
+  record(sample: NodeSample): NodeRates {
+    const nowMs = sample.steadyMs;
+    if (this.#isRestart(sample)) this.#restart(sample);
+    this.#lastRestartUnix = sample.lastRestartUnix ?? this.#lastRestartUnix;
+    this.#bootId = sample.bootId ?? this.#bootId;
+    const perSecond = (name: CounterName): number | null =>
+      grow(this.#tracks[name], valid(sample[name]), nowMs);
+    const bytesWritten = perSecond("bytesWritten");
+    const bytesRead = perSecond("bytesRead");
+    const writeIops = perSecond("writeOps");
+    const readIops = perSecond("readOps");
+    perSecond("errors");
+    this.#rates = {
+      writeMbps: megabytes(bytesWritten),
+      readMbps: megabytes(bytesRead),
+      writeIops,
+      readIops,
+      errorRatePct: errorRatePct(this.errorWindow(nowMs)),
+    };
+    return this.#rates;
+  }
+
+  /** Operations and failures of the last 60 s. */
+  errorWindow(nowMs: number): ErrorWindow {
+    const errors = within(this.#tracks.errors, nowMs);
+    const writes = within(this.#tracks.writeOps, nowMs);
+    const reads = within(this.#tracks.readOps, nowMs);
+    return { errors: errors.growth, ops: writes.growth + reads.growth };
+  }
+
+  /** Mean rates over the last 60 s. */
+  windowRates(nowMs: number): NodeRates {
+    const mean = (name: CounterName): number | null => {
+      const { growth, durationMs } = within(this.#tracks[name], nowMs);
+      return durationMs > 0 ? (growth * MS_PER_SECOND) / durationMs : null;
+    };
+    return {
+      writeMbps: megabytes(mean("bytesWritten")),
+      readMbps: megabytes(mean("bytesRead")),
+      writeIops: mean("writeOps"),
+      readIops: mean("readOps"),
+      errorRatePct: errorRatePct(this.errorWindow(nowMs)),
+    };
+  }
+
+  #isRestart(sample: NodeSample): boolean {
+    return (
+      differs(this.#lastRestartUnix, sample.lastRestartUnix) ||
+      differs(this.#bootId, sample.bootId) ||
+      COUNTERS.some((name) => {
+        const before = this.#tracks[name].value;
+        const now = valid(sample[name]);
+        return before !== undefined && now !== null && now < before;
+      })
+    );
+  }
+
+  /** All counters began at zero, when the node says or else right after its answer before. */
+  #restart(sample: NodeSample): void {
+    const uptimeMs = valid(sample.uptimeSeconds);
+    for (const name of COUNTERS) {
+      const track = this.#tracks[name];
+      if (track.value === undefined) continue;
+      track.value = 0;
+      // Uptimes are whole seconds: of the first nobody knows how much of it has passed.
+      if (uptimeMs !== null) {
+        track.atMs = Math.max(track.atMs, sample.steadyMs - Math.max(1, uptimeMs) * MS_PER_SECOND);
+      }
+    }
+  }
+}
+
+/** Failed share in percent; null under 20 operations (T4). Failures beyond the operations count as all of them. */
+export function errorRatePct({ errors, ops }: ErrorWindow): number | null {
+  return ops < ERROR_RATE_MIN_OPS ? null : Math.min(100, (errors / ops) * 100);
+}
+
+function newTrack(): Track {
+  return { value: undefined, atMs: 0, intervals: [] };
+}
+
+/** Takes a counter's new value and returns its growth per second. */
+function grow(track: Track, value: number | null, nowMs: number): number | null {
+  if (value === null) return null;
+  const { value: before, atMs: startMs } = track;
+  // A second answer at the same moment says nothing of a rate; its growth counts with the next.
+  if (before !== undefined && nowMs <= startMs) return null;
+  track.value = value;
+  track.atMs = nowMs;
+  if (before === undefined) return null;
+  const growth = Math.max(0, value - before);
+  track.intervals.push({ startMs, endMs: nowMs, growth });
+  if (track.intervals.length > RATE_INTERVALS_KEPT) track.intervals.shift();
+  return (growth * MS_PER_SECOND) / (nowMs - startMs);
+}
+
+/** What a counter did in the last 60 s; an interval that began before is left out as a whole. */
+function within(track: Track, nowMs: number): { growth: number; durationMs: number } {
+  const fromMs = nowMs - RATE_WINDOW_MS - WINDOW_SLACK_MS;
+  let growth = 0;
+  let durationMs = 0;
+  for (const interval of track.intervals) {
+    if (interval.startMs < fromMs) continue;
+    growth += interval.growth;
+    durationMs += interval.endMs - interval.startMs;
+  }
+  return { growth, durationMs };
+}
+
+function valid(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) && value >= 0 ? value : null;
+}
+
+function differs(before: number | string | null, now: number | string | null): boolean {
+  return before !== null && now !== null && before !== now;
+}
+
+function megabytes(bytesPerSecond: number | null): number | null {
+  return bytesPerSecond === null ? null : bytesPerSecond / BYTES_PER_MB;
+}
