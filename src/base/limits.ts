@@ -308,6 +308,52 @@ export const METRICS_ANSWERS_MAX = 16;
 export const METRICS_ANSWER_TIMEOUT_MS = 15_000;
 /** Users that the per-user maps of /metrics list; sums have them all. A multiple of 64. */
 export const METRICS_USERS_LISTED_MAX = 51_200;
+/** Notices: raises of one key within FLAP_WINDOW_MS that are told; one more is told as flapping (decision D11). */
+export const FLAP_RAISES_MAX = 3;
+/** Notices: the time in which raises are counted, and for which a flapping key must be stable to be told again (decision D11). */
+export const FLAP_WINDOW_MS: number = 30 * 60_000;
+/** Notices: nothing is told for this long after a start (decision D11). */
+export const NOTICE_START_HOLD_MS = 30_000;
+/** Notices: what comes up within this time goes out together (decision D11). */
+export const NOTICE_GROUP_MS = 30_000;
+/** Notices: what lasts is told again after this time (decision D11). */
+export const NOTICE_REPEAT_MS: number = 4 * 3_600_000;
+/** Notices: keys that are watched at once; further ones are counted and not told until others have calmed down. */
+export const NOTICE_KEYS_MAX = 20_000;
+/** Notices: alerts in one message; what is new beyond them goes out in further messages. */
+export const NOTICE_ALERTS_MAX = 50;
+/** Notices: messages that wait on disk; the oldest give way, and are counted (decision D11). */
+export const NOTICE_QUEUE_MAX = 1_000;
+/** Notices: a message that could not be delivered for this long is dropped, and counted. */
+export const NOTICE_LIFETIME_MS: number = 24 * 3_600_000;
+/** Notices: pauses between the tries to deliver a message (decision D11: three tries). */
+export const NOTICE_RETRY_MS: readonly number[] = [1_000, 5_000];
+/** Notices: how long a receiver that took no try rests, first and at most; each time twice as long. */
+export const NOTICE_REST_MS = { first: 30_000, longest: 600_000 } as const;
+/** Notices: time for one try, from the connection to the end of the answer. */
+export const NOTICE_TRY_TIMEOUT_MS = 15_000;
+/** Notices: bytes of a receiver's answer that are read at most; nobody looks at them. */
+export const NOTICE_ANSWER_MAX_BYTES = 65_536;
+/** Notices: messages of the past that GET /api/notices lists. */
+export const NOTICES_TOLD_LISTED = 200;
+/** Notices: receivers in the settings. */
+export const NOTICE_RECEIVERS_MAX = 16;
+/** Silences kept, those that have ended included; ended ones give way to new ones. */
+export const SILENCES_MAX = 1_000;
+/** How long a silence that has ended is listed: five days, as Alertmanager keeps them. */
+export const SILENCE_KEPT_MS: number = 120 * 3_600_000;
+/** Longest silence: a year. */
+export const SILENCE_LONGEST_MS: number = 366 * 86_400_000;
+/** Matchers of one silence. */
+export const SILENCE_MATCHERS_MAX = 16;
+/** Characters of a matcher's value. */
+export const SILENCE_VALUE_MAX_LENGTH = 256;
+/** Steps that a pattern of a silence may compile to; matching costs at most that times the length of the text. */
+export const PATTERN_STEPS_MAX = 2_000;
+/** Maintenance windows open at once, one per action. */
+export const MAINTENANCE_WINDOWS_MAX = 1_000;
+/** A window goes on for this long after its nodes answer again (decision D7). */
+export const MAINTENANCE_AFTER_HEALTHY_MS = 60_000;
 /** FileServers of one demonstration (`grove up`). */
 export const DEMO_NODES_MAX = 20;
 /** How often quota counters are compared with the sizes of the trees (decision D16). */
