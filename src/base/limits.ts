@@ -424,3 +424,21 @@ export const RATE_WINDOW_MS = 60_000;
 export const RATE_INTERVALS_KEPT = 24;
 /** Operations within that time below which there is no error rate (T4). */
 export const ERROR_RATE_MIN_OPS = 20;
+/** Operators signed in to one console (D3): more than a team has browsers; one more ends the oldest session. */
+export const ADMIN_SESSIONS_MAX = 100;
+/** Body of a request to the console (D17). */
+export const CONSOLE_BODY_MAX_BYTES = 65_536;
+/** Head of a request to the console: all headers and the path (D17). */
+export const CONSOLE_HEADERS_MAX_BYTES = 16_384;
+/** Connections to the console: its 2,000 WebSockets and as many browsers again. */
+export const CONSOLE_CONNECTIONS_MAX = 4_096;
+/** Connections to the console from one address that is neither this machine nor a trusted proxy: one holder cannot take them all. */
+export const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
+/** Time for a request's head and body to arrive at the console: whoever dawdles holds a connection. */
+export const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
+/** Wrong places in a request that its problem document names; the rest is more of the same. */
+export const PROBLEM_FIELDS_MAX = 20;
+/** Requests a second from one address that is not signed in, and how many it may save up (D17). */
+export const API_VISITOR_RATE = { perSecond: 20, burst: 40 } as const;
+/** Requests a second in one operator's session, and how many it may save up (D17). */
+export const API_OPERATOR_RATE = { perSecond: 50, burst: 100 } as const;

@@ -1,0 +1,58 @@
+// The application that all routes plug into: what is answered before and around every handler.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { startApp } from "./app.fixture.ts";
+import { operatorOf, viewerOf } from "./route.ts";
+
+test("a route says who may call it; visitors are refused before a handler for operators runs (spec 4.1, 5.8.3)", async () => {
+  const { ask, askAsOperator, close, session } = await startApp((app) => {
+    app.get("/api/everybody", { config: { auth: "public" } }, (request) => ({
+      kind: viewerOf(request).kind,
+    }));
+    app.get("/api/operators", { config: { auth: "operator" } }, (request) => ({
+      id: operatorOf(request).id,
+    }));
+    app.post(
+      "/api/sized",
+      {
+        config: { auth: "operator", invalidBody: "QUOTA_INVALID" },
+        schema: { body: z.object({ size: z.int() }).strict() },
+      },
+      (request) => ({ twice: BigInt(request.body.size) * 2n ** 60n }),
+    );
+  });
+  try {
+    assert.deepEqual((await ask("/api/everybody")).json, { kind: "visitor" });
+    assert.deepEqual((await askAsOperator("/api/everybody")).json, { kind: "operator" });
+    const refused = await ask("/api/operators");
+    assert.equal(refused.status, 401);
+    assert.equal(refused.problem?.code, "AUTH_REQUIRED");
+    assert.equal(refused.headers["www-authenticate"], 'Bearer realm="svc-admin"');
+    assert.deepEqual((await askAsOperator("/api/operators")).json, { id: session.id });
+    assert.deepEqual(
+      (await askAsOperator("/api/sized", { body: { size: 15 } })).text,
+      '{"twice":"17293822569102704640"}',
+    );
+    const invalid = await askAsOperator("/api/sized", { body: { size: "12GB" } });
+    assert.equal(invalid.status, 422);
+    assert.equal(invalid.problem?.code, "QUOTA_INVALID");
+    assert.equal(invalid.problem?.errors?.[0]?.pointer, "/size");
+    assert.equal((await askAsOperator("/api/sized", { body: "{" })).problem?.code, "BAD_JSON");
+    assert.equal((await askAsOperator("/api/sized")).problem?.code, "METHOD_NOT_ALLOWED");
+    assert.equal((await ask("/api/nowhere")).problem?.code, "NO_SUCH_ROUTE");
+    assert.equal((await ask("/api/actions/execute", { body: {} })).problem?.code, "AUTH_REQUIRED");
+    assert.equal((await askAsOperator("/api/actions/execute", { body: {} })).problem?.code, "NO_SUCH_ROUTE");
+  } finally {
+    await close();
+  }
+});
+
+test("a route that does not say who may call it does not start", async () => {
+  await assert.rejects(
+    startApp((app) => {
+      app.get("/api/forgotten", () => ({}));
+    }),
+    /does not say who may call it/,
+  );
+});

@@ -1,0 +1,178 @@
+// Makes the console's Fastify application: JSON in 64 bits, problem documents, the gate, headers, limits; route modules plug in (D2, D17).
+import { createServer as createHttpServer, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { isDeepStrictEqual } from "node:util";
+import cookie from "@fastify/cookie";
+import helmet from "@fastify/helmet";
+import websocket from "@fastify/websocket";
+import fastify, { type FastifyReply } from "fastify";
+import { validatorCompiler } from "fastify-type-provider-zod";
+import type { $ZodType } from "zod/v4/core";
+import { safeParse } from "zod/v4/core";
+import { parse64, stringify64 } from "#base/json64.ts";
+import {
+  CONSOLE_BODY_MAX_BYTES,
+  CONSOLE_CONNECTIONS_MAX,
+  CONSOLE_HEADERS_MAX_BYTES,
+  CONSOLE_REQUEST_TIMEOUT_MS,
+} from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
+import { addGuard, type GuardDeps } from "./guard.ts";
+import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
+import { PROBLEMS } from "./problem-table.ts";
+import { type App, ProblemError } from "./route.ts";
+
+/** Longest value in a path: a user name of 254 characters, percent-encoded. */
+const PATH_PARAMETER_MAX_LENGTH = 1_024;
+
+/** What the application needs. */
+export interface AppDeps extends GuardDeps {
+  readonly log: Logger;
+  /** Certificate chain and key, PEM; undefined for plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Also checks every answer against its schema, field by field; for tests, since it costs more than most answers. */
+  readonly checkReplies?: boolean;
+}
+
+/** Makes the application; route modules register their routes with it before it listens. */
+export async function makeApp(deps: AppDeps): Promise<App> {
+  const { log } = deps;
+  const app = fastify({
+    serverFactory: (handler) => makeServer(deps, handler),
+    genReqId: ({ headers }) => {
+      const given = headers[REQUEST_ID_HEADER];
+      return typeof given === "string" && isRequestId(given) ? given : makeRequestId();
+    },
+    bodyLimit: CONSOLE_BODY_MAX_BYTES,
+    routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
+    frameworkErrors: (error, request, reply) => {
+      // Hooks do not run for a path that cannot be decoded.
+      const problem = problemDocument(
+        new ProblemError("BAD_REQUEST", "the path is not valid percent-encoding"),
+        request.id,
+      );
+      log.debug("bad_request", { error: error.code });
+      const answer = reply as FastifyReply;
+      answer.code(problem.status).header(REQUEST_ID_HEADER, request.id).type(PROBLEM_TYPE);
+      void answer.send(JSON.stringify(problem));
+    },
+    clientErrorHandler: (error, socket) => {
+      if (error.code === "ECONNRESET" || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const isTooLarge = error.code === "HPE_HEADER_OVERFLOW";
+      const detail = isTooLarge ? "the headers may have at most 16,384 bytes in all" : "this is not HTTP";
+      socket.end(rawProblem(isTooLarge ? "HEADERS_TOO_LARGE" : "BAD_REQUEST", detail, makeRequestId()));
+    },
+  }) as unknown as App;
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(({ schema }) => makeSerializer(schema as $ZodType, deps.checkReplies === true));
+  app.setReplySerializer((payload) => stringify64(payload));
+  app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
+  readJson(app);
+  await app.register(cookie);
+  await app.register(helmet, HELMET);
+  await app.register(websocket, { options: { maxPayload: 4_096, perMessageDeflate: false } });
+  addGuard(app, deps);
+  answerUnknownPaths(app);
+  app.addHook("onResponse", async (request, reply) => {
+    log.debug("request", {
+      route: routeOf(request),
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      address: request.client?.address,
+    });
+  });
+  return app;
+}
+
+/** Only what the pages need; `upgrade-insecure-requests` would break them over plain HTTP. */
+const HELMET = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'self'"],
+      objectSrc: ["'none'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+      formAction: ["'self'"],
+    },
+  },
+  referrerPolicy: { policy: "no-referrer" as const },
+  xFrameOptions: { action: "deny" as const },
+};
+
+function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[1]): Server {
+  const options = {
+    maxHeaderSize: CONSOLE_HEADERS_MAX_BYTES,
+    requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
+    headersTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
+  };
+  const server =
+    deps.tls === undefined
+      ? createHttpServer(options, handler)
+      : (createHttpsServer({ ...options, ...deps.tls, minVersion: "TLSv1.2" }, handler) as unknown as Server);
+  server.maxConnections = CONSOLE_CONNECTIONS_MAX;
+  return server;
+}
+
+/** Bodies are JSON in UTF-8, and nothing else is read; integers keep all their digits (T17). */
+function readJson(app: App): void {
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      done(null, parse64(utf8.decode(body as Buffer)));
+    } catch {
+      done(new ProblemError("BAD_JSON", "the body is not JSON in UTF-8"), undefined);
+    }
+  });
+}
+
+function makeSerializer(schema: $ZodType, isChecked: boolean): (value: unknown) => string {
+  if (!isChecked) return stringify64;
+  return (value) => {
+    const text = stringify64(value);
+    const plain: unknown = JSON.parse(text);
+    const result = safeParse(schema, plain);
+    if (!result.success)
+      throw new TypeError("an answer is not what its schema says", { cause: result.error });
+    // A field that no schema names is a field that nobody has decided to show.
+    if (!isDeepStrictEqual(result.data, plain))
+      throw new TypeError("an answer has a field that its schema does not name");
+    return text;
+  };
+}
+
+/** 404 for a path without a route, 405 for one that has a route by another method. */
+function answerUnknownPaths(app: App): void {
+  const known = new Map<string, { readonly form: RegExp; readonly methods: Set<string> }>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const source = url
+      .split(/:[A-Za-z]+/)
+      .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      .join("[^/]+");
+    const entry = known.get(url) ?? { form: new RegExp(`^${source}$`), methods: new Set<string>() };
+    for (const one of [method].flat()) entry.methods.add(one);
+    known.set(url, entry);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split("?", 1)[0] ?? "";
+    const methods = new Set(
+      [...known.values()].flatMap(({ form, methods }) => (form.test(path) ? [...methods] : [])),
+    );
+    if (methods.size === 0)
+      throw new ProblemError("NO_SUCH_ROUTE", "there is nothing here; /api/openapi.json lists what there is");
+    reply.header("allow", [...methods].sort().join(", "));
+    const { title } = PROBLEMS.METHOD_NOT_ALLOWED;
+    throw new ProblemError(
+      "METHOD_NOT_ALLOWED",
+      `${title.toLowerCase()} here; allowed: ${[...methods].sort().join(", ")}`,
+    );
+  });
+}

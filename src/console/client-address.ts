@@ -1,0 +1,103 @@
+// Where a request comes from: the peer of the connection, or what a trusted proxy says of it (C-04), and whether it came over TLS.
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { GroveError } from "#base/errors.ts";
+import { networkOf } from "#base/network.ts";
+
+/** What the console makes of the connection that a request came on. */
+export interface ClientFacts {
+  /** The client's address; an IPv4 address never in its IPv6 form. */
+  readonly address: string;
+  /** True for a process of this machine, unless the request says that somebody has handed it on. */
+  readonly isLoopback: boolean;
+  /** True when nobody on the way could have read it. */
+  readonly isSecure: boolean;
+}
+
+/** Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. */
+export class TrustedProxies {
+  readonly #list = new BlockList();
+  readonly #isEmpty: boolean;
+
+  /** Takes addresses and networks (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`). Throws BAD_ARGUMENT for anything else. */
+  constructor(places: readonly string[] = []) {
+    this.#isEmpty = places.length === 0;
+    for (const place of places) this.#add(place);
+  }
+
+  /** True for an address that is one of them. */
+  has(address: string): boolean {
+    const family = isIP(address);
+    return !this.#isEmpty && family !== 0 && this.#list.check(address, family === 6 ? "ipv6" : "ipv4");
+  }
+
+  #add(place: string): void {
+    const [address = "", prefix, ...rest] = place.trim().split("/");
+    const family = isIP(address);
+    const bits =
+      prefix === undefined ? (family === 6 ? 128 : 32) : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1;
+    if (family === 0 || rest.length > 0 || bits < 0 || bits > (family === 6 ? 128 : 32)) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${JSON.stringify(place)} is neither an address nor a network such as 10.0.0.0/8`,
+      );
+    }
+    this.#list.addSubnet(address, bits, family === 6 ? "ipv6" : "ipv4");
+  }
+}
+
+/** Reads where a request comes from; of X-Forwarded-For the right-most address that is no trusted proxy counts. */
+export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): ClientFacts {
+  const peer = plainAddress(request.socket.remoteAddress ?? "");
+  const isTls = (request.socket as Partial<TLSSocket>).encrypted === true;
+  if (!proxies.has(peer)) {
+    return { address: peer, isLoopback: isLoopback(peer) && !isHandedOn(request), isSecure: isTls };
+  }
+  const address = forwardedFor(request, proxies, peer);
+  return {
+    address,
+    isLoopback: isLoopback(address) && address !== peer,
+    // Behind a proxy that says nothing of it the outer connection is taken to be encrypted (decision D2).
+    isSecure: lastItem(request.headers["x-forwarded-proto"])?.toLowerCase() !== "http",
+  };
+}
+
+/** True for an address of this machine that only this machine can use. */
+export function isLoopback(address: string): boolean {
+  return /^127(?:\.\d{1,3}){3}$/.test(address) || address === "::1";
+}
+
+function forwardedFor(request: IncomingMessage, proxies: TrustedProxies, peer: string): string {
+  const hops = textOf(request.headers["x-forwarded-for"]).split(",");
+  let address = peer;
+  for (const hop of hops.toReversed()) {
+    const candidate = plainAddress(hop.trim());
+    // Whatever is no address was written by somebody who is not trusted: the hop before it is all that is known.
+    if (isIP(candidate) === 0) return address;
+    address = candidate;
+    if (!proxies.has(candidate)) return address;
+  }
+  return address;
+}
+
+/** A proxy on this machine that was not named as trusted makes the whole world look like this machine, unless one looks. */
+function isHandedOn(request: IncomingMessage): boolean {
+  const { headers } = request;
+  return ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) => headers[name] !== undefined);
+}
+
+/** Strips the IPv6 form of an IPv4 address, brackets, ports behind them, and zones. */
+function plainAddress(text: string): string {
+  const bare = (/^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? text).split("%", 1)[0] ?? "";
+  const place = networkOf(bare);
+  return place.includes("/") ? bare : place;
+}
+
+function lastItem(header: string | string[] | undefined): string | undefined {
+  return textOf(header).split(",").at(-1)?.trim();
+}
+
+function textOf(header: string | string[] | undefined): string {
+  return header === undefined ? "" : typeof header === "string" ? header : header.join(",");
+}

@@ -1,0 +1,109 @@
+// The console: builds its parts, joins them, listens, and stops them in the opposite order.
+
+import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import type { Random } from "#base/random.ts";
+import type { Directory } from "#directory/directory.ts";
+import type { AdminPassword } from "#identity/admin-password.ts";
+import { makeApp } from "./app.ts";
+import { TrustedProxies } from "./client-address.ts";
+import { OperatorSessions } from "./operator-sessions.ts";
+import type { App } from "./route.ts";
+import type { RequestRate } from "./token-bucket.ts";
+
+/** What a console needs. */
+export interface ConsoleOptions {
+  readonly listen: HostPort;
+  /** Certificate and key for HTTPS, PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Folder of its own files, which exists and is private. */
+  readonly dataFolder: string;
+  /** The shared metadata store; the console only reads it, and closes it at its end. */
+  readonly directory: Directory;
+  readonly password: AdminPassword;
+  readonly trustedProxies?: readonly string[];
+  /** Lets operators sign in over plain HTTP from other machines. */
+  readonly insecureHttp?: boolean;
+  /** Default true (T12). */
+  readonly allowQueryToken?: boolean;
+  /** Bearer token for the nodes' /metrics (T8). */
+  readonly metricsToken?: string;
+  /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
+  readonly nodeAuthority?: string;
+  readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** For tests: checks every answer against its schema. */
+  readonly checkReplies?: boolean;
+}
+
+/** A console that is up. */
+export interface RunningConsole {
+  readonly address: HostPort;
+  /** Where a browser finds it. */
+  readonly url: string;
+  /** Stops gracefully: no new requests, running ones end, files are saved. */
+  stop(): Promise<void>;
+}
+
+/** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had. */
+export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
+  const { clock, random, log } = options;
+  /** What ends with the console, in the order in which it was made. */
+  const ends: (() => Promise<void> | void)[] = [() => options.directory.close()];
+  try {
+    const sessions = new OperatorSessions({ clock, random });
+    ends.push(() => sessions.close());
+    const app = await makeApp({
+      sessions,
+      proxies: new TrustedProxies(options.trustedProxies),
+      clock,
+      allowQueryToken: options.allowQueryToken ?? true,
+      rates: options.rates ?? { visitor: API_VISITOR_RATE, operator: API_OPERATOR_RATE },
+      onQueryToken: () => log.warn("query_token", { text: "a token in a URL ends up in logs and histories" }),
+      log,
+      tls: options.tls,
+      ...(options.checkReplies === undefined ? {} : { checkReplies: options.checkReplies }),
+    });
+    ends.push(() => app.close());
+
+    // Parts, each with its routes: `const part = open…({ clock, log, … }); partRoutes(app, { part });` and its end pushed above.
+
+    const address = await listen(app, options.listen);
+    return {
+      address,
+      url: `${options.tls === undefined ? "http" : "https"}://${formatHostPort(address)}`,
+      stop: () => endAll(ends),
+    };
+  } catch (error) {
+    await endAll(ends);
+    throw error;
+  }
+}
+
+async function listen(app: App, place: HostPort): Promise<HostPort> {
+  try {
+    await app.listen({ host: place.host, port: place.port });
+  } catch (cause) {
+    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(place)}`, { cause });
+  }
+  const bound = app.server.address();
+  return { host: place.host, port: typeof bound === "object" && bound !== null ? bound.port : place.port };
+}
+
+/** Ends everything in the opposite order, the rest also when one of them fails; then the first failure is thrown. */
+async function endAll(ends: (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of ends.splice(0).toReversed()) {
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}

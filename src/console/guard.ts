@@ -1,0 +1,148 @@
+// The gate before every handler: request id, headers of every answer, who asks, how often, and whether they may (spec 5.8, D2, D17, D-14).
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "#base/clock.ts";
+import { networkOf } from "#base/network.ts";
+import { withRequestId } from "#base/request-scope.ts";
+import { VERSION } from "#base/version.ts";
+import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
+import { type Credential, takeCredential } from "./credentials.ts";
+import type { OperatorSessions } from "./operator-sessions.ts";
+import { changesState, senderOf } from "./own-origin.ts";
+import { type App, ProblemError, type Viewer } from "./route.ts";
+import { type RequestRate, TokenBuckets } from "./token-bucket.ts";
+
+/** What the gate needs. */
+export interface GuardDeps {
+  readonly sessions: OperatorSessions;
+  readonly proxies: TrustedProxies;
+  readonly clock: Clock;
+  /** False switches the third place of spec 4.2 off (T12). */
+  readonly allowQueryToken: boolean;
+  readonly rates: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  /** Told of each request that carries its token in its query. */
+  readonly onQueryToken: () => void;
+}
+
+/** Paths below which everything is for operators, whether or not there is a route yet (spec 4.1). */
+const OPERATOR_PATHS: readonly string[] = [
+  "/api/actions/",
+  "/api/logs/",
+  "/api/users",
+  "/api/audit",
+  "/api/silences",
+  "/api/notices",
+];
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set before any handler runs; read it through `factsOf`. */
+    client: ClientFacts | undefined;
+    credential: Credential | undefined;
+  }
+}
+
+/** Where the request comes from. */
+export function factsOf(request: FastifyRequest): ClientFacts {
+  if (request.client === undefined) throw new TypeError("nobody has looked yet where the request comes from");
+  return request.client;
+}
+
+/** True when the page behind the request is not ours, or, where `needsProof`, cannot be shown to be. For requests that a cookie speaks for. */
+export function isForeign(request: FastifyRequest, needsProof: boolean): boolean {
+  const sender = senderOf(request.headers, factsOf(request).isSecure);
+  return sender === "foreign" || (sender === "untold" && needsProof);
+}
+
+/** Puts the gate before every route of the application, also before paths that have none. */
+export function addGuard(app: App, deps: GuardDeps): void {
+  const buckets = {
+    visitor: new TokenBuckets(deps.clock, deps.rates.visitor),
+    operator: new TokenBuckets(deps.clock, deps.rates.operator),
+  };
+  app.decorateRequest("viewer", undefined);
+  app.decorateRequest("client", undefined);
+  app.decorateRequest("credential", undefined);
+  app.addHook("onRoute", (route) => {
+    if (route.config?.auth === undefined) {
+      throw new TypeError(`the route ${String(route.method)} ${route.url} does not say who may call it`);
+    }
+    if (route.config.auth === "public" && isOperatorPath(route.url)) {
+      throw new TypeError(
+        `the route ${String(route.method)} ${route.url} lies where only operators may look`,
+      );
+    }
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    addHeaders(request, reply);
+    withRequestId(request.id, done);
+  });
+  app.addHook("onRequest", async (request) => {
+    request.client = clientFacts(request.raw, deps.proxies);
+    request.credential = takeCredential(request, deps.allowQueryToken);
+    if (request.credential?.from === "query") deps.onQueryToken();
+    request.viewer = lookWho(request.client, request.credential, deps.sessions);
+    const path = pathOf(request);
+    if (path.startsWith("/api/")) limit(request.viewer, buckets);
+    admit(request, path);
+  });
+  // Events of a body that is still arriving do not belong to the scope above.
+  app.addHook("preValidation", (request, _reply, done) => withRequestId(request.id, done));
+}
+
+function isOperatorPath(path: string): boolean {
+  return OPERATOR_PATHS.some(
+    (prefix) => path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`),
+  );
+}
+
+function addHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header("x-request-id", request.id);
+  reply.header("x-svc-version", VERSION);
+  if (!pathOf(request).startsWith("/api/")) return;
+  // A kept copy of what an operator saw, shown to a visitor, is the classic leak (D-14).
+  reply.header("cache-control", "no-store");
+  reply.header("vary", "Cookie, Authorization");
+}
+
+function lookWho(facts: ClientFacts, credential: Credential | undefined, sessions: OperatorSessions): Viewer {
+  const session = credential === undefined ? undefined : sessions.byToken(credential.token);
+  return session === undefined
+    ? { kind: "visitor", address: facts.address }
+    : { kind: "operator", address: facts.address, session };
+}
+
+function limit(viewer: Viewer, buckets: Record<"visitor" | "operator", TokenBuckets>): void {
+  const waitMs =
+    viewer.kind === "operator"
+      ? buckets.operator.take(viewer.session.id)
+      : buckets.visitor.take(networkOf(viewer.address));
+  if (waitMs === 0) return;
+  throw new ProblemError("RATE_LIMITED", "too many requests; wait a little", {
+    retryAfterSeconds: waitMs / 1_000,
+  });
+}
+
+function admit(request: FastifyRequest, path: string): void {
+  const isForOperators = request.routeOptions.config?.auth === "operator" || isOperatorPath(path);
+  const isOperator = request.viewer?.kind === "operator";
+  if (isForOperators && !isOperator) {
+    throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");
+  }
+  // Only what a browser adds by itself can be used by other people's pages.
+  if (
+    isOperator &&
+    request.credential?.from === "cookie" &&
+    changesState(request.method) &&
+    isForeign(request, true)
+  ) {
+    throw new ProblemError(
+      "ORIGIN_REJECTED",
+      "a request that changes something must come from a page of this console",
+    );
+  }
+}
+
+/** The path without its query. */
+function pathOf(request: FastifyRequest): string {
+  return request.url.split("?", 1)[0] ?? "";
+}
