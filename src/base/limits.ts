@@ -442,3 +442,39 @@ export const PROBLEM_FIELDS_MAX = 20;
 export const API_VISITOR_RATE = { perSecond: 20, burst: 40 } as const;
 /** Requests a second in one operator's session, and how many it may save up (D17). */
 export const API_OPERATOR_RATE = { perSecond: 50, burst: 100 } as const;
+/** Share of a poll's interval by which a node's polls start apart from where they were (decision D24: jittered). */
+export const POLL_JITTER_MS = 100;
+/** Time in which a node must have answered a poll in full (decision D24, F-04). */
+export const POLL_TIMEOUT_MS = 3_000;
+/** Time for the security events that are asked for after a good poll; with the poll's own it stays below the interval. */
+export const POLL_EVENTS_TIMEOUT_MS = 1_500;
+/** Bytes of a node's document: as many users as a node lists, with long names. */
+export const POLL_ANSWER_MAX_BYTES = 33_554_432;
+/** Bytes of a node's answer that need no room from the pool: a few hundred users. */
+export const POLL_ANSWER_FREE_BYTES = 131_072;
+/** Bytes that all answers under way may hold beyond that; when it is full the largest gives way. */
+export const POLL_POOL_BYTES = 100_663_296;
+/** Bytes of a node's list of security events: 100 of them with long names. */
+export const POLL_EVENTS_MAX_BYTES = 131_072;
+/** Bytes of a node's document that are read in one go; larger ones in pieces, so that the event loop turns between them. */
+export const POLL_PIECE_BYTES = 65_536;
+/** How often the console looks whether a node has been silent for too long (F-08: offline at 30 to 35 s). */
+export const STATUS_CHECK_INTERVAL_MS = 1_000;
+/** A console that was not running itself for longer than this does not hold that time against the nodes. */
+export const OWN_PAUSE_MS = 5_000;
+/** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
+export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;
+/** Nodes that the console shows, those that vanished included; beyond them the one that vanished first is forgotten. */
+export const CONSOLE_NODES_MAX = 2_000;
+/** Users that the console keeps of all nodes together; a node that says it has more than is left counts as if it had told of none. */
+export const CONSOLE_USERS_MAX = 300_000;
+/** Users that every node may tell of however many the others have. */
+export const CONSOLE_USERS_PER_NODE_FREE = 200;
+/** How long an address that a node's name led to is used before the name is looked up again. */
+export const NODE_NAME_LIFETIME_MS = 30_000;
+/** Names of nodes that are looked up at once; each may hold a thread that files need too. */
+export const NODE_LOOKUPS_AT_ONCE = 2;
+/** Time for one look-up of a node's name. */
+export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
+/** Blocks of addresses that -allow_nodes takes. */
+export const ALLOWED_NETWORKS_MAX = 64;

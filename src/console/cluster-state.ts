@@ -97,7 +97,10 @@ export interface SecurityEvent {
   readonly count: number;
 }
 
-/** A node as the console sees it now. A new object whenever anything in it has changed. */
+/**
+ * A node as the console sees it now. A new object whenever anything in it has changed. Before its first good poll it is online and
+ * stale, and after 30 s without one offline (decision D24): what is stale is unknown, not healthy.
+ */
 export interface NodeState {
   readonly id: string;
   readonly name: string;
@@ -105,6 +108,8 @@ export interface NodeState {
   readonly address: string;
   /** Base of the node's metrics listener (spec 4.4). */
   readonly metricsUrl: string;
+  /** Version as it registered; what runs is `lastGood.version`. */
+  readonly softwareVersion: string;
   readonly status: NodeStatus;
   /** True while the last poll got no valid answer, and before the first. */
   readonly stale: boolean;

@@ -1,0 +1,269 @@
+// Keeps the state of the cluster: what the store lists and what polls came to go in, nodes with their status come out (spec 3.2, T5, D24).
+import type { Clock } from "#base/clock.ts";
+import {
+  CONSOLE_NODES_MAX,
+  NODE_OFFLINE_AFTER_MS,
+  OWN_PAUSE_MS,
+  POLL_INTERVAL_MS,
+  STATUS_CHECK_INTERVAL_MS,
+  VANISHED_NODE_KEPT_MS,
+} from "#base/limits.ts";
+import type { ClusterState, NodeReading, NodeState, PollOutcome, SecurityEvent } from "./cluster-state.ts";
+import { gradeOf } from "./node-status.ts";
+
+/** A node as the metadata store lists it. */
+export interface ListedNode {
+  readonly id: string;
+  readonly name: string;
+  /** gRPC address, host:port. */
+  readonly address: string;
+  /** Base of its metrics listener (spec 4.4). */
+  readonly metricsUrl: string;
+  /** Version as it registered. */
+  readonly softwareVersion: string;
+}
+
+/** What others know of a node that its state shows. */
+export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "lockedBy">;
+
+/** Where the book takes its time from, and what else it is told. */
+export interface ClusterBookDeps {
+  readonly clock: Clock;
+  /** Asked after each poll of a node. */
+  readonly notesOn?: (nodeId: string) => NodeNotes;
+}
+
+interface Entry {
+  listed: ListedNode;
+  state: NodeState;
+  /** On the book's own clock: the last good poll, before the first the moment when the node appeared. */
+  answeredMs: number;
+  isPolled: boolean;
+  /** Steady time at which the store no longer listed it. */
+  vanishedMs: number | undefined;
+}
+
+const VANISHED = "the metadata store does not list this node any more";
+
+/** The one place where the state of nodes is changed. Its timers run until it is closed. */
+export class ClusterBook implements ClusterState {
+  readonly #clock: Clock;
+  readonly #notesOn: (nodeId: string) => NodeNotes;
+  readonly #entries = new Map<string, Entry>();
+  readonly #pollListeners = new Set<(outcome: PollOutcome) => void>();
+  readonly #roundListeners = new Set<(atWallMs: number) => void>();
+  readonly #changeListeners = new Set<(nodeId: string) => void>();
+  readonly #cancels: readonly (() => void)[];
+  readonly #startedMs: number;
+  #sorted: readonly NodeState[] | undefined;
+  #isListed = false;
+  #seenMs: number;
+  #pausedMs = 0;
+
+  constructor(deps: ClusterBookDeps) {
+    this.#clock = deps.clock;
+    this.#notesOn = deps.notesOn ?? (() => ({}));
+    this.#seenMs = deps.clock.steadyMs();
+    this.#startedMs = this.#seenMs;
+    this.#cancels = [
+      deps.clock.every(STATUS_CHECK_INTERVAL_MS, () => this.#checkSilence()),
+      deps.clock.every(POLL_INTERVAL_MS, () => {
+        const atWallMs = deps.clock.wallMs();
+        for (const listener of this.#roundListeners) listener(atWallMs);
+      }),
+    ];
+  }
+
+  nodes(): readonly NodeState[] {
+    this.#sorted ??= [...this.#entries.values()]
+      .map((entry) => entry.state)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    return this.#sorted;
+  }
+
+  node(id: string): NodeState | undefined {
+    return this.#entries.get(id)?.state;
+  }
+
+  isStarting(): boolean {
+    if (this.#awakeMs() - this.#startedMs > NODE_OFFLINE_AFTER_MS) return false;
+    return !this.#isListed || [...this.#entries.values()].some((entry) => !entry.isPolled);
+  }
+
+  onPoll(listener: (outcome: PollOutcome) => void): () => void {
+    this.#pollListeners.add(listener);
+    return () => this.#pollListeners.delete(listener);
+  }
+
+  onRound(listener: (atWallMs: number) => void): () => void {
+    this.#roundListeners.add(listener);
+    return () => this.#roundListeners.delete(listener);
+  }
+
+  /** Called after any change of a node's state, its appearance and its end included, before those who wait for the poll. */
+  onChange(listener: (nodeId: string) => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
+  }
+
+  /** Takes what the store lists now. Nodes that it lists no more stay as they are, grow silent and are forgotten after 24 h (D19). */
+  list(nodes: readonly ListedNode[]): void {
+    this.#isListed = true;
+    const gone = new Set(this.#entries.keys());
+    for (const node of nodes) {
+      gone.delete(node.id);
+      this.#put(node);
+    }
+    const nowMs = this.#clock.steadyMs();
+    for (const id of gone) {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) continue;
+      if (entry.vanishedMs === undefined) {
+        entry.vanishedMs = nowMs;
+        this.#change(entry, { stale: true, pollError: VANISHED });
+      } else if (nowMs - entry.vanishedMs > VANISHED_NODE_KEPT_MS) this.#forget(id);
+    }
+    this.#forgetBeyondLimit();
+  }
+
+  /** A poll of the node got a valid answer. Nodes that the book does not know are passed over. */
+  answered(id: string, reading: NodeReading, securityEvents: readonly SecurityEvent[] = []): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.vanishedMs !== undefined) return;
+    entry.isPolled = true;
+    entry.answeredMs = this.#awakeMs();
+    this.#noteAfresh(entry);
+    this.#change(entry, {
+      status: gradeOf(reading),
+      stale: false,
+      lastGood: reading,
+      lastGoodWallMs: this.#clock.wallMs(),
+      pollError: undefined,
+    });
+    this.#tell(entry, reading, securityEvents);
+  }
+
+  /** A poll of the node counts as no answer: the node is stale at once, and offline when that lasts (D24). */
+  failed(id: string, reason: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.vanishedMs !== undefined) return;
+    entry.isPolled = true;
+    const isOffline = entry.state.status === "offline" || this.#isSilent(entry);
+    this.#noteAfresh(entry);
+    this.#change(entry, {
+      stale: true,
+      pollError: reason,
+      ...(isOffline ? { status: "offline" as const } : {}),
+    });
+    this.#tell(entry, undefined, []);
+  }
+
+  /** Stops the timers. */
+  close(): void {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  #put(listed: ListedNode): void {
+    const { id, name, address, metricsUrl, softwareVersion } = listed;
+    const known = this.#entries.get(id);
+    if (known === undefined) {
+      const entry: Entry = {
+        listed,
+        state: {
+          id,
+          name,
+          address,
+          metricsUrl,
+          softwareVersion,
+          status: "online",
+          stale: true,
+          lastGood: undefined,
+          lastGoodWallMs: 0,
+          pollError: undefined,
+        },
+        answeredMs: this.#awakeMs(),
+        isPolled: false,
+        vanishedMs: undefined,
+      };
+      this.#entries.set(id, entry);
+      this.#change(entry, {});
+      return;
+    }
+    known.vanishedMs = undefined;
+    const was = known.listed;
+    known.listed = listed;
+    if (
+      was.name !== name ||
+      was.address !== address ||
+      was.metricsUrl !== metricsUrl ||
+      was.softwareVersion !== softwareVersion
+    ) {
+      this.#change(known, { name, address, metricsUrl, softwareVersion });
+    }
+  }
+
+  /** What others know of the node takes the place of what they knew before. */
+  #noteAfresh(entry: Entry): void {
+    const { maintenanceUntilWallMs: _until, lockedBy: _by, ...bare } = entry.state;
+    entry.state = { ...bare, ...this.#notesOn(entry.state.id) };
+  }
+
+  #change(entry: Entry, change: Partial<NodeState>): void {
+    entry.state = { ...entry.state, ...change };
+    this.#sorted = undefined;
+    for (const listener of this.#changeListeners) listener(entry.state.id);
+  }
+
+  #tell(entry: Entry, reading: NodeReading | undefined, securityEvents: readonly SecurityEvent[]): void {
+    const outcome: PollOutcome = {
+      node: entry.state,
+      reading,
+      wallMs: this.#clock.wallMs(),
+      steadyMs: this.#clock.steadyMs(),
+      securityEvents,
+    };
+    for (const listener of this.#pollListeners) listener(outcome);
+  }
+
+  #forget(id: string): void {
+    this.#entries.delete(id);
+    this.#sorted = undefined;
+    for (const listener of this.#changeListeners) listener(id);
+  }
+
+  #forgetBeyondLimit(): void {
+    let excess = this.#entries.size - CONSOLE_NODES_MAX;
+    if (excess <= 0) return;
+    const vanished = [...this.#entries.values()]
+      .filter((entry) => entry.vanishedMs !== undefined)
+      .sort((a, b) => (a.vanishedMs ?? 0) - (b.vanishedMs ?? 0));
+    for (const entry of vanished) {
+      if (excess <= 0) break;
+      this.#forget(entry.state.id);
+      excess--;
+    }
+  }
+
+  #checkSilence(): void {
+    // Looked at in every turn of the timer, also without nodes: this is how the book notices that the console itself stood still.
+    this.#awakeMs();
+    for (const entry of this.#entries.values()) {
+      if (entry.state.stale && entry.state.status !== "offline" && this.#isSilent(entry)) {
+        this.#change(entry, { status: "offline" });
+      }
+    }
+  }
+
+  #isSilent(entry: Entry): boolean {
+    return this.#awakeMs() - entry.answeredMs > NODE_OFFLINE_AFTER_MS;
+  }
+
+  /** Steady time without the time in which the console itself did not run: that is no silence of the nodes. */
+  #awakeMs(): number {
+    const nowMs = this.#clock.steadyMs();
+    const gapMs = nowMs - this.#seenMs;
+    if (gapMs > OWN_PAUSE_MS) this.#pausedMs += gapMs - STATUS_CHECK_INTERVAL_MS;
+    this.#seenMs = nowMs;
+    return nowMs - this.#pausedMs;
+  }
+}

@@ -1,0 +1,22 @@
+// The grade of a node that answers, from its disk and its temperature (spec 3.2, decisions T5, D24).
+import { NODE_STATUS_THRESHOLDS } from "#base/limits.ts";
+import type { NodeStatus } from "#webapi/cluster.ts";
+import type { NodeReading } from "./cluster-state.ts";
+
+const WORST_FIRST = ["critical", "degraded", "warning"] as const;
+
+/**
+ * The status of a node that answers: the worst whose threshold either value exceeds. Exactly at a threshold it is not yet exceeded
+ * (D24), and a value that is not known exceeds none.
+ */
+export function gradeOf(
+  reading: Pick<NodeReading, "diskUsagePercent" | "cpuTempCelsius">,
+): Exclude<NodeStatus, "offline"> {
+  const { diskUsagePercent, cpuTempCelsius } = reading;
+  for (const status of WORST_FIRST) {
+    const { diskPercent, temperatureCelsius } = NODE_STATUS_THRESHOLDS[status];
+    if (diskUsagePercent !== null && diskUsagePercent > diskPercent) return status;
+    if (cpuTempCelsius !== null && cpuTempCelsius > temperatureCelsius) return status;
+  }
+  return "online";
+}
