@@ -1,0 +1,41 @@
+// The pages by address. Each is loaded when it is first shown.
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from "react";
+import { Route, Switch } from "wouter";
+import { Frame } from "./frame/frame.tsx";
+import { OperatorOnly } from "./frame/operator-only.tsx";
+import { connection } from "./live/cluster.ts";
+import { Reading } from "./parts/page-state.tsx";
+
+const page = (load: () => Promise<{ Page: ComponentType }>): ComponentType =>
+  lazy(async () => ({ default: (await load()).Page }));
+
+const Overview = page(() => import("./pages/overview.tsx"));
+const Nodes = page(() => import("./pages/nodes.tsx"));
+const SignIn = page(() => import("./pages/sign-in.tsx"));
+const Settings = page(() => import("./pages/settings.tsx"));
+const Missing = page(() => import("./pages/missing.tsx"));
+
+/** The whole of it. */
+export function App(): ReactNode {
+  useEffect(() => {
+    connection.start();
+    return () => connection.stop();
+  }, []);
+  return (
+    <Frame>
+      <Suspense fallback={<Reading what="this page" />}>
+        <Switch>
+          <Route path="/" component={Overview} />
+          <Route path="/nodes" component={Nodes} />
+          <Route path="/sign-in" component={SignIn} />
+          <Route path="/settings">
+            <OperatorOnly>
+              <Settings />
+            </OperatorOnly>
+          </Route>
+          <Route component={Missing} />
+        </Switch>
+      </Suspense>
+    </Frame>
+  );
+}

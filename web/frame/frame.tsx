@@ -1,0 +1,121 @@
+// What stands around every page: title, search, state of the connection, who is signed in, and the places to go.
+import { Button, Menu, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
+import { type ReactNode, useEffect, useRef } from "react";
+import { Link, useLocation } from "wouter";
+import { useUnresolvedCount } from "../live/alerts.ts";
+import { signOut, useSession } from "../live/session.ts";
+import { CommandPalette } from "./command-palette.tsx";
+import { LiveMark } from "./live-mark.tsx";
+import { PLACES } from "./places.ts";
+import { SessionNotice } from "./session-notice.tsx";
+
+/** The frame with a page in it. */
+export function Frame({ children }: { readonly children: ReactNode }): ReactNode {
+  const [path] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  // A new page begins at its top, also for who listens to it.
+  useEffect(() => {
+    document.title = `${PLACES.find((place) => isAt(path, place.path))?.label ?? "Grove"} · Grove`;
+    if (isFirst.current) isFirst.current = false;
+    else main.current?.focus();
+  }, [path]);
+  return (
+    <div className="frame">
+      <a className="skip-link" href="#main">
+        Go to the content
+      </a>
+      <header className="frame-header">
+        <Link href="/" className="frame-title">
+          Grove
+        </Link>
+        <div className="frame-header-end">
+          <CommandPalette />
+          <LiveMark />
+          <ColorSchemeButton />
+          <Operator />
+        </div>
+      </header>
+      <Places path={path} />
+      <main className="frame-main" id="main" ref={main} tabIndex={-1} style={{ outline: "none" }}>
+        <SessionNotice />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function isAt(path: string, place: string): boolean {
+  return place === "/" ? path === "/" : path === place || path.startsWith(`${place}/`);
+}
+
+function Places({ path }: { readonly path: string }): ReactNode {
+  const session = useSession();
+  const unresolved = useUnresolvedCount();
+  const shown = PLACES.filter((place) => place.operator !== true || session?.authenticated === true);
+  return (
+    <nav className="frame-nav" aria-label="Pages">
+      {shown.map((place) => (
+        <Link key={place.path} href={place.path} aria-current={isAt(path, place.path) ? "page" : undefined}>
+          {place.label}
+          {place.path === "/alerts" && unresolved > 0 ? (
+            <span className="number" role="img" aria-label={`${unresolved} unresolved`}>
+              {unresolved}
+            </span>
+          ) : null}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function ColorSchemeButton(): ReactNode {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light");
+  const next = scheme === "light" ? "dark" : "light";
+  return (
+    <Button
+      variant="subtle"
+      color="gray"
+      size="compact-sm"
+      aria-label={`Switch to ${next} colours`}
+      onClick={() => setColorScheme(next)}
+    >
+      ◐
+    </Button>
+  );
+}
+
+function Operator(): ReactNode {
+  const session = useSession();
+  const [path] = useLocation();
+  if (session === undefined) return null;
+  if (!session.authenticated) {
+    const back = path === "/sign-in" ? "/" : path;
+    return (
+      <Button
+        component={Link}
+        href={`/sign-in?back=${encodeURIComponent(back)}`}
+        variant="default"
+        size="compact-sm"
+      >
+        Sign in
+      </Button>
+    );
+  }
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" size="compact-sm">
+          Operator ▾
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item component={Link} href="/settings">
+          Settings
+        </Menu.Item>
+        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,23 @@
+// Shows a page to operators, and to visitors how to become one.
+import { Button } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Link, useLocation } from "wouter";
+import { useSession } from "../live/session.ts";
+import { Reading } from "../parts/page-state.tsx";
+
+/** The page, once somebody is signed in. */
+export function OperatorOnly({ children }: { readonly children: ReactNode }): ReactNode {
+  const session = useSession();
+  const [path] = useLocation();
+  if (session === undefined) return <Reading what="who is signed in" />;
+  if (session.authenticated) return children;
+  return (
+    <>
+      <h1>This page is for operators</h1>
+      <p>It shows what depends on users, so it needs the operator's password.</p>
+      <Button component={Link} href={`/sign-in?back=${encodeURIComponent(path)}`}>
+        Sign in
+      </Button>
+    </>
+  );
+}

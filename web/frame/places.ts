@@ -1,0 +1,29 @@
+// The pages that can be gone to, in the order of the side bar.
+
+/** One entry of the side bar and of the command palette. */
+export interface Place {
+  readonly path: string;
+  readonly label: string;
+  /** True for what a visitor is not shown. */
+  readonly operator?: true;
+  /** Other words by which somebody may look for it. */
+  readonly words: string;
+}
+
+/** Every page of the side bar. */
+export const PLACES: readonly Place[] = [
+  { path: "/", label: "Overview", words: "home start cluster status" },
+  { path: "/nodes", label: "Nodes", words: "machines fileservers disks temperature" },
+  { path: "/users", label: "Users", operator: true, words: "quota people storage" },
+  { path: "/alerts", label: "Alerts", words: "problems warnings silences" },
+  {
+    path: "/actions",
+    label: "Actions",
+    operator: true,
+    words: "run restart update reboot deploy rollout ssh",
+  },
+  { path: "/logs", label: "Logs", operator: true, words: "journal tail follow" },
+  { path: "/performance", label: "Performance", words: "throughput latency iops csv export" },
+  { path: "/audit", label: "Audit", operator: true, words: "who did what history" },
+  { path: "/settings", label: "Settings", operator: true, words: "version sessions password store" },
+];

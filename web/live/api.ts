@@ -1,0 +1,62 @@
+// Calls of the console's interface: JSON in and out, refusals as ApiProblem with the sentence that the console sent.
+import type { Problem } from "#webapi/problem.ts";
+
+/** A refusal of the console, or its absence (status 0). */
+export class ApiProblem extends Error {
+  override readonly name = "ApiProblem";
+  readonly status: number;
+  readonly problem: Problem | undefined;
+
+  constructor(status: number, message: string, problem?: Problem) {
+    super(message);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+/** How a call is made. */
+export interface CallOptions {
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+type Refused = (problem: ApiProblem) => void;
+let onRefused: Refused | undefined;
+
+/** Tells of every 401, so that the frame can say that the session has ended. */
+export function watchRefusals(listener: Refused): void {
+  onRefused = listener;
+}
+
+/** Calls a path below the console. Throws ApiProblem. */
+export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
+  const { method = "GET", body, signal } = options;
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (cause) {
+    if (signal?.aborted === true) throw cause;
+    throw new ApiProblem(0, "The console does not answer. Is this machine on the network?");
+  }
+  if (answer.ok) return (await answer.json()) as T;
+  const problem = await readProblem(answer);
+  const refusal = new ApiProblem(
+    answer.status,
+    problem?.detail ?? `The console answered ${answer.status} without saying why.`,
+    problem,
+  );
+  if (answer.status === 401) onRefused?.(refusal);
+  throw refusal;
+}
+
+async function readProblem(answer: Response): Promise<Problem | undefined> {
+  if (answer.headers.get("content-type")?.startsWith("application/problem+json") !== true) return undefined;
+  return (await answer.json().catch(() => undefined)) as Problem | undefined;
+}

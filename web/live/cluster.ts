@@ -1,0 +1,113 @@
+// What the pages know of the cluster: read once, then kept fresh by the socket, or by polling while there is none.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import type { AlertRecord } from "#webapi/alert.ts";
+import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
+import { call } from "./api.ts";
+import { Connection, type ConnectionState, type LiveNode } from "./connection.ts";
+import { queryClient } from "./query-client.ts";
+import { forgetSession, noteExpiry, watchSession } from "./session.ts";
+
+/** GET /api/cluster for whoever asks. */
+export type Cluster = Omit<
+  PublicCluster | OperatorCluster,
+  "nodes" | "users" | "total_users" | "redacted"
+> & {
+  readonly redacted: boolean;
+  readonly nodes: readonly LiveNode[];
+  readonly users: OperatorCluster["users"];
+  readonly total_users: number;
+};
+
+/** Name of the cluster in the cache. */
+export const CLUSTER_KEY = ["cluster"] as const;
+/** Name of every list of alerts in the cache. */
+export const ALERTS_KEY = ["alerts"] as const;
+
+const POLL_MS = 5_000;
+/** Figures older than this are marked as stale. */
+const STALE_AFTER_MS = 15_000;
+
+const scheme = location.protocol === "https:" ? "wss" : "ws";
+
+/** The page's one connection. */
+export const connection = new Connection(`${scheme}://${location.host}/ws/cluster`, {
+  snapshot(data, wallSeconds) {
+    queryClient.setQueryData<Cluster>(CLUSTER_KEY, (known) =>
+      known === undefined
+        ? known
+        : {
+            ...known,
+            nodes: data.nodes,
+            cluster: data.cluster as Cluster["cluster"],
+            generated_at: Math.floor(wallSeconds),
+          },
+    );
+    for (const listener of snapshotListeners) listener(data.nodes, wallSeconds);
+  },
+  alert(_kind, alert) {
+    for (const listener of alertListeners) listener(alert);
+    void queryClient.invalidateQueries({ queryKey: ALERTS_KEY });
+  },
+  sessionExpiring: noteExpiry,
+  sessionEnded: forgetSession,
+});
+
+watchSession(() => connection.restart());
+
+type SnapshotListener = (nodes: readonly LiveNode[], wallSeconds: number) => void;
+const snapshotListeners = new Set<SnapshotListener>();
+const alertListeners = new Set<(alert: AlertRecord) => void>();
+
+/** Calls back with every snapshot; returns how to end it. */
+export function onSnapshot(listener: SnapshotListener): () => void {
+  snapshotListeners.add(listener);
+  return () => snapshotListeners.delete(listener);
+}
+
+/** Calls back with every alert that is raised, changes or is resolved; returns how to end it. */
+export function onAlert(listener: (alert: AlertRecord) => void): () => void {
+  alertListeners.add(listener);
+  return () => alertListeners.delete(listener);
+}
+
+/** What the connection is doing. */
+export function useConnection(): ConnectionState {
+  return useSyncExternalStore(connection.subscribe, connection.state);
+}
+
+/** The cluster, with whether its figures are stale, and why there are none. */
+export function useCluster(): {
+  readonly cluster: Cluster | undefined;
+  readonly isStale: boolean;
+  readonly error: Error | null;
+} {
+  const { phase } = useConnection();
+  const query = useQuery({
+    queryKey: CLUSTER_KEY,
+    queryFn: ({ signal }) => call<Cluster>("/api/cluster", { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+    // Without a socket the pages poll.
+    refetchInterval: phase === "live" ? false : POLL_MS,
+  });
+  const age = useAgeMs(query.dataUpdatedAt);
+  return { cluster: query.data, isStale: age > STALE_AFTER_MS, error: query.error };
+}
+
+/** Milliseconds since a moment of Date.now(), told anew every second. */
+export function useAgeMs(sinceMs: number): number {
+  const now = useNowMs();
+  return sinceMs === 0 ? 0 : Math.max(0, now - sinceMs);
+}
+
+/** Date.now(), told anew every second while the page is visible. */
+export function useNowMs(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") setNow(Date.now());
+    }, 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

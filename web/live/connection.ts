@@ -1,0 +1,155 @@
+// The connection to /ws/cluster: comes back by itself, knows how old what is shown is, and falls back to polling.
+import type { AlertRecord } from "#webapi/alert.ts";
+import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";
+
+/** A node as the pages have it: an operator's fields may be missing. */
+export type LiveNode = PublicNode & Partial<OperatorNode>;
+
+/** What the connection is doing. */
+export type Phase = "connecting" | "live" | "reconnecting";
+
+/** The state of the connection; a new object with every change. */
+export interface ConnectionState {
+  readonly phase: Phase;
+  /** Date.now() at the last snapshot, by this machine's clock; undefined before the first. */
+  readonly lastSnapshotAtMs: number | undefined;
+  /** Date.now() at which the next try begins, while reconnecting. */
+  readonly retryAtMs: number | undefined;
+}
+
+/** What comes in. */
+export interface LiveHandlers {
+  snapshot(data: { nodes: readonly LiveNode[]; cluster: unknown }, wallSeconds: number): void;
+  alert(kind: "alert.raised" | "alert.changed" | "alert.resolved", alert: AlertRecord): void;
+  sessionExpiring(expiresAt: number): void;
+  sessionEnded(): void;
+}
+
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 30_000;
+/** Without a word for this long a connection counts as lost: snapshots come every 5 s, pings every 20 s. */
+const SILENCE_MS = 30_000;
+const NO_SESSION = 4401;
+
+/** One socket at a time, with backoff between tries; a page that wakes up tries at once. */
+export class Connection {
+  readonly #url: string;
+  readonly #handlers: LiveHandlers;
+  readonly #listeners = new Set<() => void>();
+  #state: ConnectionState = { phase: "connecting", lastSnapshotAtMs: undefined, retryAtMs: undefined };
+  #socket: WebSocket | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  #silenceTimer: ReturnType<typeof setTimeout> | undefined;
+  #lastSeq = 0;
+
+  constructor(url: string, handlers: LiveHandlers) {
+    this.#url = url;
+    this.#handlers = handlers;
+  }
+
+  /** Connects, and keeps at it until stop. */
+  start(): void {
+    document.addEventListener("visibilitychange", this.#wake);
+    window.addEventListener("online", this.#wake);
+    this.#open();
+  }
+
+  /** Ends the connection for good. */
+  stop(): void {
+    document.removeEventListener("visibilitychange", this.#wake);
+    window.removeEventListener("online", this.#wake);
+    this.#drop();
+  }
+
+  /** A new connection at once, as after a sign-in, when the old one was a visitor's. */
+  restart(): void {
+    this.#drop();
+    this.#lastSeq = 0;
+    this.#open();
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly state = (): ConnectionState => this.#state;
+
+  readonly #wake = (): void => {
+    if (document.visibilityState !== "visible" || this.#state.phase !== "reconnecting") return;
+    this.restartSoon(0);
+  };
+
+  /** Tries again after a pause. */
+  restartSoon(delayMs: number): void {
+    clearTimeout(this.#retryTimer);
+    this.#set({ phase: "reconnecting", retryAtMs: Date.now() + delayMs });
+    this.#retryTimer = setTimeout(() => this.#open(), delayMs);
+  }
+
+  #open(): void {
+    const socket = new WebSocket(this.#url, "svc.v1");
+    this.#socket = socket;
+    this.#hush();
+    socket.addEventListener("message", (event) => {
+      if (this.#socket === socket && typeof event.data === "string") this.#take(event.data);
+    });
+    socket.addEventListener("close", (event) => {
+      if (this.#socket !== socket) return;
+      this.#socket = undefined;
+      if (event.code === NO_SESSION) this.#handlers.sessionEnded();
+      this.restartSoon(this.#retryMs * (0.75 + Math.random() / 2));
+      this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
+    });
+  }
+
+  #take(text: string): void {
+    this.#hush();
+    const message = JSON.parse(text) as { type: string; seq: number; ts: number; data: unknown };
+    switch (message.type) {
+      case "hello":
+        this.#retryMs = FIRST_RETRY_MS;
+        this.#set({ phase: "live", retryAtMs: undefined });
+        if (this.#lastSeq > 0)
+          this.#socket?.send(JSON.stringify({ type: "resume", after_seq: this.#lastSeq }));
+        break;
+      case "metrics.snapshot":
+        this.#handlers.snapshot(message.data as { nodes: LiveNode[]; cluster: unknown }, message.ts);
+        this.#set({ phase: "live", lastSnapshotAtMs: Date.now(), retryAtMs: undefined });
+        break;
+      case "alert.raised":
+      case "alert.changed":
+      case "alert.resolved":
+        this.#handlers.alert(message.type, message.data as AlertRecord);
+        break;
+      case "session.expiring":
+        this.#handlers.sessionExpiring((message.data as { expires_at: number }).expires_at);
+        break;
+      default:
+    }
+    if (message.seq > this.#lastSeq) this.#lastSeq = message.seq;
+  }
+
+  /** Begins to count the silence anew. */
+  #hush(): void {
+    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = setTimeout(() => {
+      this.#drop();
+      this.restartSoon(0);
+    }, SILENCE_MS);
+  }
+
+  #drop(): void {
+    clearTimeout(this.#retryTimer);
+    clearTimeout(this.#silenceTimer);
+    const socket = this.#socket;
+    this.#socket = undefined;
+    socket?.close();
+  }
+
+  #set(change: Partial<ConnectionState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,43 @@
+// The last minutes of each node's throughput, for the small lines of the tables: from the snapshots that have come while the page was open.
+import { useSyncExternalStore } from "react";
+import { onSnapshot } from "./cluster.ts";
+import type { LiveNode } from "./connection.ts";
+
+/** Five minutes. */
+const KEPT = 60;
+
+let recent: ReadonlyMap<string, readonly (number | null)[]> = new Map();
+const listeners = new Set<() => void>();
+
+/** Name under which the sum over all nodes is kept; no node's id has a star. */
+export const ALL_NODES = "*";
+
+onSnapshot((nodes) => {
+  const next = new Map<string, readonly (number | null)[]>();
+  const add = (id: string, value: number | null): void => {
+    next.set(id, [...(recent.get(id) ?? []).slice(1 - KEPT), value]);
+  };
+  for (const node of nodes) add(node.id, throughput(node));
+  add(
+    ALL_NODES,
+    nodes.reduce((sum, node) => sum + (throughput(node) ?? 0), 0),
+  );
+  recent = next;
+  for (const listener of listeners) listener();
+});
+
+function throughput(node: LiveNode): number | null {
+  if (node.stale || (node.write_mbps === null && node.read_mbps === null)) return null;
+  return (node.write_mbps ?? 0) + (node.read_mbps ?? 0);
+}
+
+/** Throughput of every node in MB/s over the last five minutes, oldest first. */
+export function useRecentRates(): ReadonlyMap<string, readonly (number | null)[]> {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => recent,
+  );
+}

@@ -1,0 +1,68 @@
+// All nodes, filtered by name and state; both stand in the address.
+import { Select, TextInput } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useSearchParams } from "wouter";
+import { useCluster } from "../live/cluster.ts";
+import { NodeTable } from "../parts/node-table.tsx";
+import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { byNeed } from "../words/node-state.ts";
+import { countText } from "../words/number.ts";
+
+const STATES = ["online", "warning", "degraded", "critical", "offline"];
+
+/** The page at "/nodes". */
+export function Page(): ReactNode {
+  const { cluster, isStale, error } = useCluster();
+  const [search, setSearch] = useSearchParams();
+  const text = search.get("q") ?? "";
+  const state = search.get("state");
+  if (cluster === undefined) {
+    return error === null ? <Reading what="the nodes" /> : <Failed what="The nodes" error={error} />;
+  }
+  const set = (name: string, value: string | null): void =>
+    setSearch(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value === null || value === "") next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  const shown = cluster.nodes
+    .filter(
+      (node) =>
+        node.name.toLowerCase().includes(text.toLowerCase()) && (state === null || node.status === state),
+    )
+    .sort(byNeed);
+  return (
+    <div className={isStale ? "is-stale" : undefined}>
+      <h1>{countText(cluster.nodes.length, "node")}</h1>
+      <div style={{ display: "flex", gap: 12, margin: "12px 0", flexWrap: "wrap" }}>
+        <TextInput
+          aria-label="Name"
+          placeholder="Name"
+          value={text}
+          onChange={(event) => set("q", event.currentTarget.value)}
+        />
+        <Select
+          aria-label="State"
+          placeholder="Any state"
+          clearable
+          data={STATES}
+          value={state}
+          onChange={(value) => set("state", value)}
+        />
+      </div>
+      {shown.length === 0 ? (
+        <Nothing>
+          {cluster.nodes.length === 0
+            ? "No FileServer has registered yet; one that starts appears here within ten seconds."
+            : "No node has this name and state. Clear the filter to see all."}
+        </Nothing>
+      ) : (
+        <NodeTable nodes={shown} />
+      )}
+    </div>
+  );
+}

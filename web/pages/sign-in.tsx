@@ -1,0 +1,61 @@
+// Where an operator signs in: one password, and what is wrong with it in words.
+import { Alert, Button, PasswordInput } from "@mantine/core";
+import { type ReactNode, type SubmitEvent, useState } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { ApiProblem } from "../live/api.ts";
+import { signIn, useSession } from "../live/session.ts";
+
+/** The page at "/sign-in"; `back` in the address is where to go on, a path of this console only. */
+export function Page(): ReactNode {
+  const [search] = useSearchParams();
+  const [, navigate] = useLocation();
+  const session = useSession();
+  const [password, setPassword] = useState("");
+  const [refusal, setRefusal] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setRefusal(undefined);
+    try {
+      await signIn(password);
+      navigate(ownPath(search.get("back")), { replace: true });
+    } catch (error) {
+      setRefusal(error instanceof ApiProblem ? error.message : "Signing in failed.");
+      setBusy(false);
+    }
+  };
+  return (
+    <div style={{ maxWidth: 360 }}>
+      <h1>Sign in as operator</h1>
+      <p className="quiet">
+        Operators see users and quotas, run actions and read logs. A session lasts twelve hours.
+      </p>
+      {session?.default_password === true ? (
+        <Alert color="yellow" variant="outline" mb="md" title="The built-in password is in force">
+          It works from this machine only. Make one of your own with <code>grove admin hash-password</code>.
+        </Alert>
+      ) : null}
+      <form onSubmit={(event) => void submit(event)}>
+        <PasswordInput
+          label="Password"
+          autoComplete="current-password"
+          name="password"
+          required
+          autoFocus
+          value={password}
+          error={refusal}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Button type="submit" mt="md" loading={isBusy} disabled={password === ""}>
+          Sign in
+        </Button>
+      </form>
+    </div>
+  );
+}
+
+/** Never leads to another host. */
+function ownPath(path: string | null): string {
+  return path !== null && /^\/(?![/\\])/.test(path) ? path : "/";
+}

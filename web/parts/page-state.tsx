@@ -1,0 +1,46 @@
+// What a page shows instead of its content: that it is reading, that there is nothing, or what went wrong, each with what to do next.
+import { Button } from "@mantine/core";
+import type { ReactNode } from "react";
+import { ApiProblem } from "../live/api.ts";
+
+/** While something is being read for the first time. */
+export function Reading({ what }: { readonly what: string }): ReactNode {
+  return (
+    <p className="quiet" role="status">
+      Reading {what} …
+    </p>
+  );
+}
+
+/** Nothing is there, and what would change that. */
+export function Nothing({ children }: { readonly children: ReactNode }): ReactNode {
+  return <p className="panel quiet">{children}</p>;
+}
+
+/** Something could not be read. */
+export function Failed({
+  what,
+  error,
+  retry,
+}: {
+  readonly what: string;
+  readonly error: Error;
+  readonly retry?: () => void;
+}): ReactNode {
+  const request = error instanceof ApiProblem ? error.problem?.instance : undefined;
+  return (
+    <div className="panel" role="alert">
+      <p style={{ marginTop: 0 }}>
+        {what} could not be read. {error.message}
+      </p>
+      {request === undefined ? null : (
+        <p className="quiet">Request {request.replace("urn:svc:request:", "")}</p>
+      )}
+      {retry === undefined ? null : (
+        <Button variant="default" size="xs" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+// A small line of recent values, without axes; the figure beside it says the last one.
+import type { ReactNode } from "react";
+
+const WIDTH = 96;
+const HEIGHT = 24;
+
+/** Draws values from left to right, y from zero to the largest; null is a gap. */
+export function Sparkline({
+  values,
+  label,
+}: {
+  readonly values: readonly (number | null)[];
+  readonly label: string;
+}): ReactNode {
+  const top = Math.max(1e-9, ...values.map((value) => value ?? 0));
+  const step = WIDTH / Math.max(1, values.length - 1);
+  let path = "";
+  let isDrawing = false;
+  values.forEach((value, index) => {
+    if (value === null) {
+      isDrawing = false;
+      return;
+    }
+    const y = HEIGHT - 1 - (value / top) * (HEIGHT - 2);
+    path += `${isDrawing ? "L" : "M"}${(index * step).toFixed(1)} ${y.toFixed(1)}`;
+    isDrawing = true;
+  });
+  return (
+    <svg className="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+      <path d={path} fill="none" stroke="currentColor" strokeWidth="1.5" vectorEffect="non-scaling-stroke" />
+    </svg>
+  );
+}

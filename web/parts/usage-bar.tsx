@@ -1,0 +1,35 @@
+// How full something is: a bar and its percentage in words.
+import type { ReactNode } from "react";
+import { percentText } from "../words/number.ts";
+
+/** One stretch of a bar, in percent of the whole. */
+export interface BarPart {
+  readonly percent: number;
+  readonly color: string;
+}
+
+/** A bar of several stretches; what it says stands beside it, so it is hidden from screen readers. */
+export function UsageBar({
+  parts,
+  percent,
+}: {
+  readonly parts?: readonly BarPart[];
+  readonly percent: number | null;
+}): ReactNode {
+  const shown = parts ?? [{ percent: percent ?? 0, color: colorOf(percent) }];
+  return (
+    <>
+      <span className="bar" aria-hidden="true">
+        {shown.map(({ percent: width, color }, index) => (
+          <span key={index} style={{ width: `${Math.min(100, Math.max(0, width))}%`, background: color }} />
+        ))}
+      </span>{" "}
+      <span className="number">{percentText(percent)}</span>
+    </>
+  );
+}
+
+function colorOf(percent: number | null): string {
+  if (percent === null || percent <= 80) return "var(--grove-accent)";
+  return percent <= 95 ? "var(--grove-warning)" : "var(--grove-critical)";
+}

@@ -1,0 +1,22 @@
+// Builds the console's pages into dist/web: static files that `grove admin` serves, split by route.
+import { fileURLToPath } from "node:url";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const API = process.env["GROVE_CONSOLE"] ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+  root: here,
+  plugins: [react()],
+  // A data: URL would need an exception in the Content-Security-Policy.
+  build: {
+    outDir: "../dist/web",
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    target: "es2023",
+    reportCompressedSize: false,
+  },
+  // `npm run dev:web` against a console that runs.
+  server: { proxy: { "/api": API, "/ws": { target: API, ws: true } } },
+});

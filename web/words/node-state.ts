@@ -1,0 +1,61 @@
+// The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
+import type { LiveNode } from "../live/connection.ts";
+import { bytesText, percentText, plainNumber } from "./number.ts";
+import { formatAgo, formatDaysUntil } from "./time.ts";
+
+/** Every state that has a shape. */
+export type ShownState = "online" | "warning" | "degraded" | "critical" | "offline" | "info";
+
+/** The shape of a state. */
+export const SHAPES: Readonly<Record<ShownState, string>> = {
+  online: "●",
+  warning: "▲",
+  degraded: "◆",
+  critical: "■",
+  offline: "○",
+  info: "·",
+};
+
+const STORAGE_STEPS = [95, 90, 80] as const;
+const HEAT_STEPS = [85, 75, 65] as const;
+
+/** Why a node is in its state, in one sentence without the node's name. */
+export function reasonOf(node: LiveNode, nowSeconds: number): string {
+  if (node.status === "offline") {
+    return node.last_seen === 0
+      ? "has not answered since this console started"
+      : `last answered ${formatAgo(node.last_seen, nowSeconds)}`;
+  }
+  const reasons: string[] = [];
+  const disk = node.disk_usage_percent;
+  const step = disk === null ? undefined : STORAGE_STEPS.find((limit) => disk > limit);
+  if (step !== undefined) {
+    const full =
+      node.disk_full_in_days === undefined
+        ? ""
+        : `, full ${formatDaysUntil(node.disk_full_in_days)} at this pace`;
+    reasons.push(
+      `disk ${percentText(disk)} full, above ${step} %, ${bytesText(node.disk_free_bytes)} free${full}`,
+    );
+  }
+  const heat = node.cpu_temp_celsius;
+  const heatStep = heat === null ? undefined : HEAT_STEPS.find((limit) => heat > limit);
+  if (heatStep !== undefined) reasons.push(`processor at ${plainNumber(heat)} °C, above ${heatStep} °C`);
+  if (node.storage_failed === true)
+    reasons.push("its storage has failed and takes no writes until it is restarted");
+  if (node.stale) reasons.push(`its last answer is from ${formatAgo(node.last_seen, nowSeconds)}`);
+  return reasons.length === 0 ? "all figures are in range" : reasons.join("; ");
+}
+
+const ORDER: Readonly<Record<string, number>> = {
+  critical: 0,
+  offline: 1,
+  degraded: 2,
+  warning: 3,
+  online: 4,
+};
+
+/** What needs attention first stands first; then by name. */
+export function byNeed(a: LiveNode, b: LiveNode): number {
+  return (ORDER[a.status] ?? 9) - (ORDER[b.status] ?? 9) || a.name.localeCompare(b.name);
+}

@@ -1,0 +1,33 @@
+// Numbers as the pages say them; bytes in binary units, rates in MB/s as the interface gives them.
+import { formatBytes } from "#base/bytes.ts";
+
+/** What is shown where nothing is known. */
+export const UNKNOWN = "–";
+
+/** A count of bytes that may be a decimal string (above 2^53), or unknown. */
+export function bytesText(count: number | string | null | undefined): string {
+  if (count === null || count === undefined) return UNKNOWN;
+  return formatBytes(typeof count === "string" ? BigInt(count) : count);
+}
+
+/** A number with as many decimals as its size deserves. */
+export function plainNumber(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+  const size = Math.abs(value);
+  return value.toLocaleString(undefined, { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 });
+}
+
+/** A share: "41 %". */
+export function percentText(value: number | null | undefined): string {
+  return value === null || value === undefined ? UNKNOWN : `${plainNumber(value)} %`;
+}
+
+/** A rate in 10^6 bytes a second: "81 MB/s". */
+export function rateText(mbps: number | null | undefined): string {
+  return mbps === null || mbps === undefined ? UNKNOWN : `${plainNumber(mbps)} MB/s`;
+}
+
+/** A count with its noun: "1 node", "3 nodes". */
+export function countText(count: number, noun: string, many: string = `${noun}s`): string {
+  return `${count.toLocaleString()} ${count === 1 ? noun : many}`;
+}
