@@ -156,6 +156,46 @@ export const LOG_BUFFER_MAX_BYTES = 16_777_216;
 export const REQUEST_ID_MAX_LENGTH = 64;
 /** Characters of one text field in a log line. */
 export const LOG_TEXT_MAX_LENGTH = 8_192;
+/** WebSockets of the console in all (decision D17). */
+export const LIVE_SOCKETS_MAX = 2_000;
+/** Those of visitors from one address (decision D17). */
+export const LIVE_SOCKETS_PER_ADDRESS = 20;
+/** Of all sockets, those that visitors leave to operators, who must get in while a crowd looks on. */
+export const LIVE_SOCKETS_FOR_OPERATORS = 100;
+/** Largest message that a browser may send over a WebSocket (decision D8): 4 KiB. */
+export const LIVE_REQUEST_MAX_BYTES = 4_096;
+/** Messages that a browser may send over a WebSocket within the window below; a person's clicks are far fewer. */
+export const LIVE_REQUESTS_PER_WINDOW = 30;
+/** The window of the limit above. */
+export const LIVE_REQUEST_WINDOW_MS = 10_000;
+/** Bytes that a WebSocket's client may send in a second, pings and fragments included; more is a flood. */
+export const LIVE_RECEIVED_BYTES_PER_SECOND = 65_536;
+/** How often a WebSocket is pinged (decision D8). */
+export const LIVE_PING_INTERVAL_MS = 20_000;
+/** A WebSocket of which nothing was heard for this long is closed (decision D8). */
+export const LIVE_SILENCE_MAX_MS = 60_000;
+/** How often the session behind a WebSocket is looked up again (failure D-07). */
+export const LIVE_SESSION_CHECK_MS = 30_000;
+/** How long before the end of a session its sockets are told (decision D8). */
+export const LIVE_SESSION_WARNING_MS: number = 5 * 60_000;
+/** Bytes that may wait for a slow reader of a WebSocket; beyond, snapshots are dropped, then the socket is closed (decision D8). */
+export const LIVE_BUFFER_MAX_BYTES = 1_048_576;
+/** Bytes handed to a socket at a time: what waits behind them can still be dropped. */
+export const LIVE_HANDED_BYTES = 65_536;
+/** Events of a stream that are kept for those who come back. */
+export const LIVE_REPLAY_EVENTS = 1_000;
+/** The same in bytes; below what may wait for a reader, so that a replay closes nobody. */
+export const LIVE_REPLAY_BYTES = 524_288;
+/** Topics, such as the output of one action, that one WebSocket follows at once. */
+export const LIVE_TOPICS_PER_SOCKET = 16;
+/** Time in one turn of the event loop that goes into sending to sockets, before others get theirs. */
+export const LIVE_SLICE_MS = 4;
+/** Sockets that get something in one turn, whatever the clock says. */
+export const LIVE_SLICE_SOCKETS = 128;
+/** How often sockets are looked after: silence, sessions, floods. */
+export const LIVE_TICK_MS = 1_000;
+/** How long a closed socket may take for its last bytes before it is cut. */
+export const LIVE_CLOSE_GRACE_MS = 3_000;
 /** How long the file with the processor's temperature, once found, is read without looking for a better one. */
 export const SENSOR_SEARCH_INTERVAL_MS = 60_000;
 /** Time limit of `sensors -j`. */

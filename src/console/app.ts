@@ -19,6 +19,7 @@ import {
 import type { Logger } from "#base/log.ts";
 import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { addGuard, type GuardDeps } from "./guard.ts";
+import { LIVE_SERVER } from "./live-routes.ts";
 import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
 import { PROBLEMS } from "./problem-table.ts";
 import { type App, ProblemError } from "./route.ts";
@@ -76,7 +77,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   readJson(app);
   await app.register(cookie);
   await app.register(helmet, HELMET);
-  await app.register(websocket, { options: { maxPayload: 4_096, perMessageDeflate: false } });
+  await app.register(websocket, LIVE_SERVER);
   addGuard(app, deps);
   answerUnknownPaths(app);
   app.addHook("onResponse", async (request, reply) => {

@@ -1,0 +1,348 @@
+// The live stream: every open WebSocket, what each audience is sent, and who may be there (decision D8, spec 6).
+import type { Socket } from "node:net";
+import type { WebSocket } from "ws";
+import type { Clock } from "#base/clock.ts";
+import {
+  LIVE_CLOSE_GRACE_MS,
+  LIVE_SLICE_MS,
+  LIVE_SLICE_SOCKETS,
+  LIVE_SOCKETS_FOR_OPERATORS,
+  LIVE_SOCKETS_MAX,
+  LIVE_SOCKETS_PER_ADDRESS,
+  LIVE_TICK_MS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
+import type { AlertRecord } from "#webapi/alert.ts";
+import { CLOSE_CODES } from "#webapi/live.ts";
+import { LiveClient, type LiveVisit } from "./live-client.ts";
+import { answerRequest, type TopicSource } from "./live-requests.ts";
+import { LiveStream, liveMessage } from "./live-stream.ts";
+import type { OperatorSession } from "./route.ts";
+
+/** Two forms of everything: one for visitors, in which nothing depends on users, and one for operators (spec 5.8.4). */
+export type Audience = "public" | "operator";
+
+/** What became of an alert, in both forms. */
+export interface LiveAlert {
+  readonly kind: "raised" | "changed" | "resolved" | "recorded";
+  readonly alert: AlertRecord;
+  /** As visitors may see it; undefined: not at all. */
+  readonly public: AlertRecord | undefined;
+}
+
+/** How many sockets there may be. */
+export interface HubLimits {
+  readonly sockets: number;
+  readonly socketsPerAddress: number;
+  readonly socketsForOperators: number;
+}
+
+/** What the hub is made from. */
+export interface HubDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The `data` of a snapshot as JSON, made at most once per round and audience. */
+  readonly snapshot: (audience: Audience) => Buffer;
+  readonly isSessionLive: (session: OperatorSession) => boolean;
+  /** Other numbers than those of decision D17, for benchmarks. */
+  readonly limits?: Partial<HubLimits>;
+}
+
+/** What the console tells of its sockets in its own metrics. */
+export interface HubCounts {
+  readonly visitors: number;
+  readonly operators: number;
+  readonly closedByCode: ReadonlyMap<number, number>;
+  readonly refused: number;
+}
+
+/** Which address a socket was opened on. */
+export type LiveEndpoint = "cluster" | "actions";
+
+/** Why there is no place for a socket. */
+export type LiveObstacle = "stopping" | "full" | "address";
+
+/** A socket that was just opened. */
+export interface LiveArrival {
+  readonly endpoint: LiveEndpoint;
+  readonly address: string;
+  readonly session: OperatorSession | undefined;
+  /** Opened by a page that is not ours. */
+  readonly isForeign: boolean;
+  /** It showed a ticket that is unknown, used or too old. */
+  readonly isTicketWrong: boolean;
+  readonly connection: Socket;
+}
+
+/** All sockets. Nothing here throws because of what a socket does. */
+export class Hub {
+  readonly #deps: HubDeps;
+  readonly #limits: HubLimits;
+  readonly #streams: Readonly<Record<Audience | "actions", LiveStream>>;
+  readonly #clients = new Map<LiveStream, Set<LiveClient>>();
+  /** Connections that are there, those included whose closing is under way. */
+  readonly #open = new Set<LiveClient>();
+  readonly #visitorsByAddress = new Map<string, number>();
+  readonly #followers = new Map<string, Set<LiveClient>>();
+  readonly #sources: TopicSource[] = [];
+  readonly #snapshots = new Map<Audience, Buffer>();
+  readonly #closedByCode = new Map<number, number>();
+  readonly #stopTicking: () => void;
+  #waiting: LiveClient[] = [];
+  #isWaiting = new Set<LiveClient>();
+  #isPumping = false;
+  #visitors = 0;
+  #refused = 0;
+  #isStopped = false;
+
+  constructor(deps: HubDeps) {
+    const { clock } = deps;
+    this.#deps = deps;
+    this.#limits = {
+      sockets: LIVE_SOCKETS_MAX,
+      socketsPerAddress: LIVE_SOCKETS_PER_ADDRESS,
+      socketsForOperators: LIVE_SOCKETS_FOR_OPERATORS,
+      ...deps.limits,
+    };
+    this.#streams = {
+      public: new LiveStream(clock),
+      operator: new LiveStream(clock),
+      actions: new LiveStream(clock),
+    };
+    for (const stream of Object.values(this.#streams)) this.#clients.set(stream, new Set());
+    this.#stopTicking = clock.every(LIVE_TICK_MS, () => this.#tick());
+  }
+
+  /** What the metrics tell. */
+  get counts(): HubCounts {
+    const visitors = this.#visitors;
+    return {
+      visitors,
+      operators: this.#open.size - visitors,
+      closedByCode: this.#closedByCode,
+      refused: this.#refused,
+    };
+  }
+
+  /** Why one more socket of a visitor, or without an address of an operator, cannot be had now; to be asked before the upgrade. */
+  obstacle(visitorAddress: string | undefined): LiveObstacle | undefined {
+    const obstacle = this.#obstacle(visitorAddress);
+    if (obstacle !== undefined) this.#refused++;
+    return obstacle;
+  }
+
+  /**
+   * Takes a socket over, says hello, and sends what the address is for. Whoever may not listen is closed at once with 4401 or 4403: only
+   * an open socket can tell a browser why.
+   */
+  accept(socket: WebSocket, visit: LiveArrival): void {
+    const { endpoint, address, session, connection } = visit;
+    const audience = session === undefined ? "public" : "operator";
+    const stream = this.#streams[endpoint === "actions" ? "actions" : audience];
+    const client = this.#join(socket, connection, { address, session, stream });
+    if (this.#isStopped) client.endForStop();
+    else if (visit.isForeign) client.end(CLOSE_CODES.origin, "opened by a page of another site");
+    else if (visit.isTicketWrong) client.end(CLOSE_CODES.noSession, "the ticket is not valid");
+    else if (endpoint === "actions" && session === undefined) {
+      client.end(CLOSE_CODES.noSession, "sign in as an operator first");
+    } else {
+      this.#clientsOf(stream).add(client);
+      client.sendEvent(hello(stream, session));
+      if (endpoint === "cluster") client.sendSnapshot(this.#snapshot(audience));
+    }
+  }
+
+  /** Sends everybody on `/ws/cluster` what the cluster is like now, serialised once per audience (spec 6). */
+  broadcastSnapshot(): void {
+    this.#snapshots.clear();
+    for (const audience of ["public", "operator"] as const) {
+      const clients = this.#clientsOf(this.#streams[audience]);
+      if (clients.size === 0) continue;
+      const message = this.#streams[audience].passing("metrics.snapshot", this.#deps.snapshot(audience));
+      this.#snapshots.set(audience, message);
+      for (const client of clients) client.sendSnapshot(message);
+    }
+  }
+
+  /** Tells of an alert: operators all, visitors what they may see. Whoever is away gets it by `resume`. */
+  alertEvent(event: LiveAlert): void {
+    // A record of a recovery is news too: it is a new row in the list.
+    const type = `alert.${event.kind === "recorded" ? "raised" : event.kind}`;
+    this.#tell(this.#streams.operator, type, event.alert);
+    if (event.public !== undefined) this.#tell(this.#streams.public, type, event.public);
+  }
+
+  /** Adds what operators may subscribe to on `/ws/actions`. */
+  addSource(source: TopicSource): void {
+    this.#sources.push(source);
+  }
+
+  /** Sends a message to all who follow a topic; the number is the topic's own. */
+  publish(
+    topic: string,
+    message: { readonly type: string; readonly seq: number; readonly data: object },
+  ): void {
+    const followers = this.#followers.get(topic);
+    if (followers === undefined) return;
+    const framed = liveMessage(
+      message.type,
+      { seq: message.seq, wallMs: this.#deps.clock.wallMs() },
+      message.data,
+    );
+    for (const client of followers) client.sendEvent(framed);
+  }
+
+  /** True while somebody follows a topic. */
+  isFollowed(topic: string): boolean {
+    return this.#followers.has(topic);
+  }
+
+  /** Closes the sockets of a session that has ended (decision D3). */
+  endSession(session: OperatorSession): void {
+    for (const client of this.#open) {
+      if (client.visit.session?.id === session.id) client.end(CLOSE_CODES.noSession, "the session is over");
+    }
+  }
+
+  /** Takes no more sockets and closes all with 1001; resolves when they are gone, after the grace time at the latest. */
+  async close(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopTicking();
+    for (const client of this.#open) client.endForStop();
+    const until = performance.now() + LIVE_CLOSE_GRACE_MS + 1_000;
+    while (this.#open.size > 0 && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  #obstacle(visitorAddress: string | undefined): LiveObstacle | undefined {
+    if (this.#isStopped) return "stopping";
+    const { sockets, socketsForOperators, socketsPerAddress } = this.#limits;
+    if (this.#open.size >= sockets) return "full";
+    if (visitorAddress === undefined) return undefined;
+    if (this.#visitors >= sockets - socketsForOperators) return "full";
+    const here = this.#visitorsByAddress.get(visitorAddress) ?? 0;
+    return here >= socketsPerAddress ? "address" : undefined;
+  }
+
+  #join(socket: WebSocket, connection: Socket, visit: LiveVisit): LiveClient {
+    const client = new LiveClient(socket, connection, visit, {
+      clock: this.#deps.clock,
+      isSessionLive: this.#deps.isSessionLive,
+      wantsFlush: (waiting) => this.#flushSoon(waiting),
+      onRequest: (asking, text) => this.#request(asking, text),
+      onEnd: (ended, code) => this.#leave(ended, code),
+      onGone: (gone) => this.#gone(gone),
+    });
+    this.#open.add(client);
+    if (visit.session === undefined) this.#countVisitor(visit.address, 1);
+    return client;
+  }
+
+  #leave(client: LiveClient, code: number): void {
+    this.#count(code);
+    this.#clientsOf(client.visit.stream).delete(client);
+    for (const topic of client.topics) this.#unfollow(client, topic);
+  }
+
+  #gone(client: LiveClient): void {
+    this.#open.delete(client);
+    if (client.visit.session === undefined) this.#countVisitor(client.visit.address, -1);
+  }
+
+  #countVisitor(address: string, by: 1 | -1): void {
+    this.#visitors += by;
+    const count = (this.#visitorsByAddress.get(address) ?? 0) + by;
+    if (count === 0) this.#visitorsByAddress.delete(address);
+    else this.#visitorsByAddress.set(address, count);
+  }
+
+  #count(code: number): void {
+    this.#closedByCode.set(code, (this.#closedByCode.get(code) ?? 0) + 1);
+  }
+
+  #tell(stream: LiveStream, type: string, data: object): void {
+    const message = stream.event(type, data);
+    for (const client of this.#clientsOf(stream)) client.sendEvent(message);
+  }
+
+  /** The newest snapshot for somebody who has just come; made once per round however many come. */
+  #snapshot(audience: Audience): Buffer {
+    let message = this.#snapshots.get(audience);
+    if (message === undefined) {
+      message = this.#streams[audience].beside("metrics.snapshot", this.#deps.snapshot(audience));
+      this.#snapshots.set(audience, message);
+    }
+    return message;
+  }
+
+  #request(client: LiveClient, text: string): void {
+    answerRequest(client, text, {
+      sources: this.#sources,
+      follow: (topic) => this.#follow(client, topic),
+      unfollow: (topic) => this.#unfollow(client, topic),
+    });
+  }
+
+  #follow(client: LiveClient, topic: string): void {
+    client.topics.add(topic);
+    const followers = this.#followers.get(topic);
+    if (followers === undefined) this.#followers.set(topic, new Set([client]));
+    else followers.add(client);
+  }
+
+  #unfollow(client: LiveClient, topic: string): void {
+    client.topics.delete(topic);
+    const followers = this.#followers.get(topic);
+    if (followers?.delete(client) !== true || followers.size > 0) return;
+    this.#followers.delete(topic);
+    for (const source of this.#sources) source.idle?.(topic);
+  }
+
+  #clientsOf(stream: LiveStream): Set<LiveClient> {
+    return this.#clients.get(stream) as Set<LiveClient>;
+  }
+
+  #flushSoon(client: LiveClient): void {
+    if (this.#isWaiting.has(client)) return;
+    this.#isWaiting.add(client);
+    this.#waiting.push(client);
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(() => this.#pump());
+  }
+
+  /** Sends to those who wait, some in each turn of the event loop: a crowd must not keep everything else waiting. */
+  #pump(): void {
+    const endMs = performance.now() + LIVE_SLICE_MS;
+    let sent = 0;
+    for (const client of this.#waiting) {
+      if (sent >= LIVE_SLICE_SOCKETS || (sent > 0 && performance.now() >= endMs)) break;
+      sent++;
+      this.#isWaiting.delete(client);
+      try {
+        client.flush();
+      } catch (error) {
+        this.#deps.log.error("live_socket_failed", { error: errorText(error) });
+        client.end(1011, "failed");
+      }
+    }
+    this.#waiting = this.#waiting.slice(sent);
+    this.#isPumping = this.#waiting.length > 0;
+    if (this.#isPumping) setImmediate(() => this.#pump());
+  }
+
+  #tick(): void {
+    const nowMs = this.#deps.clock.steadyMs();
+    for (const client of this.#open) client.tick(nowMs);
+  }
+}
+
+function hello(stream: LiveStream, session: OperatorSession | undefined): Buffer {
+  return stream.beside("hello", {
+    server_version: VERSION,
+    session_expires_at: session === undefined ? null : Math.floor(session.expiresAtWallMs / 1000),
+    resume_from_seq: stream.completeFrom,
+  });
+}

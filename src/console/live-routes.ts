@@ -1,0 +1,96 @@
+// The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (decision D8).
+import type { FastifyRequest } from "fastify";
+import { LIVE_REQUEST_MAX_BYTES } from "#base/limits.ts";
+import { LIVE_PROTOCOL, TICKET_PREFIX } from "#webapi/live.ts";
+import { factsOf, isForeign } from "./guard.ts";
+import type { Hub, LiveArrival, LiveEndpoint } from "./hub.ts";
+import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "./route.ts";
+
+/** What the routes need. */
+export interface LiveRoutesDeps {
+  readonly hub: Hub;
+  /** The session that a ticket stands for; it is good once, for 30 s. */
+  readonly redeemTicket: (ticket: string) => OperatorSession | undefined;
+}
+
+/** How sockets are served: nothing compressed, no message above 4 KiB, and broken frames end a socket with the code of RFC 6455 (D8). */
+export const LIVE_SERVER = {
+  options: {
+    maxPayload: LIVE_REQUEST_MAX_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: chooseProtocol,
+  },
+  // ws has sent what there is to say; ending the connection here as well would cut it off.
+  errorHandler(): void {},
+} as const;
+
+/** Of the offered subprotocols ours is chosen; a ticket among them is never sent back. */
+function chooseProtocol(offered: ReadonlySet<string>): string | false {
+  return offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false;
+}
+
+/** Registers the addresses. Whoever comes without an upgrade gets a problem document, and so does one socket too many, before its upgrade. */
+export function liveRoutes(app: App, deps: LiveRoutesDeps): void {
+  addSocket(app, deps, "cluster");
+  addSocket(app, deps, "actions");
+}
+
+/** Who has come, found out before the upgrade and used after it. */
+type Arrival = Pick<LiveArrival, "session" | "isForeign" | "isTicketWrong">;
+
+function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint): void {
+  const arrivals = new WeakMap<FastifyRequest, Arrival>();
+  app.route({
+    method: "GET",
+    url: `/ws/${endpoint}`,
+    config: { auth: "public" },
+    schema: { hide: true },
+    exposeHeadRoute: false,
+    preHandler: (request, _reply, done) => {
+      if (request.ws) arrivals.set(request, admitted(request, deps));
+      done();
+    },
+    handler: (request) => {
+      if (endpoint === "actions") operatorOf(request);
+      throw new ProblemError("BAD_REQUEST", "this address speaks WebSocket: ask for an upgrade");
+    },
+    wsHandler: (socket, request) => {
+      const arrival = arrivals.get(request);
+      if (arrival === undefined) throw new TypeError("a socket came past the door");
+      const { address } = factsOf(request);
+      deps.hub.accept(socket, { ...arrival, endpoint, address, connection: request.raw.socket });
+    },
+  });
+}
+
+function admitted(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
+  const arrival = arrivalOf(request, deps);
+  const isOperator = arrival.session !== undefined;
+  const obstacle = deps.hub.obstacle(isOperator ? undefined : factsOf(request).address);
+  if (obstacle === undefined) return arrival;
+  if (obstacle === "stopping")
+    throw new ProblemError("STARTING", "the console stops", { retryAfterSeconds: 5 });
+  const whose = obstacle === "address" ? " of this address" : "";
+  throw new ProblemError("RATE_LIMITED", `too many sockets${whose} are open`, { retryAfterSeconds: 30 });
+}
+
+/** A ticket decides, even when it is wrong; one that another site's page brings is not used up. */
+function arrivalOf(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
+  if (isForeign(request, false)) return { session: undefined, isForeign: true, isTicketWrong: false };
+  const ticket = ticketOf(request);
+  if (ticket !== undefined) {
+    const session = deps.redeemTicket(ticket);
+    return { session, isForeign: false, isTicketWrong: session === undefined };
+  }
+  const viewer = viewerOf(request);
+  const session = viewer.kind === "operator" ? viewer.session : undefined;
+  return { session, isForeign: false, isTicketWrong: false };
+}
+
+function ticketOf(request: FastifyRequest): string | undefined {
+  const offered = request.headers["sec-websocket-protocol"]?.split(",") ?? [];
+  const found = offered
+    .map((protocol) => protocol.trim())
+    .find((protocol) => protocol.startsWith(TICKET_PREFIX));
+  return found?.slice(TICKET_PREFIX.length);
+}

@@ -1,0 +1,81 @@
+// One stream of live messages: its numbers, and the last events for those who come back (decision D8).
+import type { Clock } from "#base/clock.ts";
+import { stringify64 } from "#base/json64.ts";
+import { LIVE_REPLAY_BYTES, LIVE_REPLAY_EVENTS } from "#base/limits.ts";
+
+/** The end of an envelope. */
+const CLOSING_BRACE = Buffer.from("}");
+
+/** A message as it goes over the wire, made once for everybody who gets it. `data` is an object, or its JSON. */
+export function liveMessage(
+  type: string,
+  place: { readonly seq: number; readonly wallMs: number },
+  data: object | Buffer,
+): Buffer {
+  const head = `{"v":1,"type":${JSON.stringify(type)},"seq":${place.seq},"ts":${place.wallMs / 1000},"data":`;
+  if (Buffer.isBuffer(data)) return Buffer.concat([Buffer.from(head), data, CLOSING_BRACE]);
+  return Buffer.from(`${head}${stringify64(data)}}`);
+}
+
+interface Kept {
+  readonly seq: number;
+  readonly message: Buffer;
+}
+
+/**
+ * A stream. Its numbers begin at the wall clock's milliseconds, so that those of a console that was started again are higher than all
+ * before: whoever comes back with an old number sees that the events between are gone.
+ */
+export class LiveStream {
+  readonly #clock: Clock;
+  readonly #kept: Kept[] = [];
+  #keptBytes = 0;
+  #newest: number;
+  #completeFrom: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#newest = Math.trunc(clock.wallMs());
+    this.#completeFrom = this.#newest;
+  }
+
+  /** Number of the newest message. */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  /** The lowest number behind which every event is still kept. */
+  get completeFrom(): number {
+    return this.#completeFrom;
+  }
+
+  /** The next message, kept for those who come back. */
+  event(type: string, data: object): Buffer {
+    const message = this.passing(type, data);
+    this.#kept.push({ seq: this.#newest, message });
+    this.#keptBytes += message.length;
+    while (this.#kept.length > LIVE_REPLAY_EVENTS || this.#keptBytes > LIVE_REPLAY_BYTES) {
+      const oldest = this.#kept.shift();
+      if (oldest === undefined) break;
+      this.#keptBytes -= oldest.message.length;
+      this.#completeFrom = oldest.seq;
+    }
+    return message;
+  }
+
+  /** The next message, which whoever misses it need not get later. `data` is an object, or its JSON. */
+  passing(type: string, data: object | Buffer): Buffer {
+    this.#newest++;
+    return this.beside(type, data);
+  }
+
+  /** A message to one socket alone, beside the stream: it carries the newest number and takes none. */
+  beside(type: string, data: object | Buffer): Buffer {
+    return liveMessage(type, { seq: this.#newest, wallMs: this.#clock.wallMs() }, data);
+  }
+
+  /** The kept events behind one number, up to another. */
+  between(afterSeq: number, upToSeq: number): Buffer[] {
+    return this.#kept.filter(({ seq }) => seq > afterSeq && seq <= upToSeq).map(({ message }) => message);
+  }
+}
