@@ -1,6 +1,6 @@
 // A console with nothing but its WebSockets for tests, and clients that remember what they were sent.
 import { once } from "node:events";
-import WebSocket, { type ClientOptions } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 import { stringify64 } from "#base/json64.ts";
 import { silentLogger } from "#base/log.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
