@@ -6,6 +6,7 @@ import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { ServerLimits } from "./limits.ts";
+import { outsideReading } from "./reset.ts";
 import type { ServerCall } from "./server-call.ts";
 
 /** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
@@ -112,9 +113,12 @@ export class Connection {
     else if (!this.#session.closed) this.#session.close();
   }
 
+  /** Closes without waiting for anything; calls in progress are cancelled. */
   destroy(): void {
-    this.#session?.destroy(undefined, constants.NGHTTP2_NO_ERROR);
-    this.#socket.destroy();
+    outsideReading(() => {
+      this.#session?.destroy(undefined, constants.NGHTTP2_NO_ERROR);
+      this.#socket.destroy();
+    });
   }
 
   #ping(nowMs: number): void {

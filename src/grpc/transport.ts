@@ -10,6 +10,7 @@ import {
   SESSION_MEMORY_MIB,
   SESSION_WINDOW_BYTES,
 } from "./limits.ts";
+import { outsideReading } from "./reset.ts";
 import { Code, StatusError } from "./status.ts";
 
 /** Certificates of a channel. */
@@ -137,10 +138,10 @@ export class Transport {
     return this.#session.request(headers, { endStream: false });
   }
 
-  /** Closes at once; calls in progress fail. */
+  /** Closes without waiting for anything; calls in progress fail. */
   destroy(): void {
     this.retire();
-    this.#session.destroy(undefined, constants.NGHTTP2_CANCEL);
+    outsideReading(() => this.#session.destroy(undefined, constants.NGHTTP2_CANCEL));
   }
 
   /** Takes no more calls; those in progress finish, then it closes. */
