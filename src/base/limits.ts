@@ -218,6 +218,8 @@ export const DOWNLOAD_STALL_MS = 1_000;
 export const NODES_MAX = 1_000;
 /** Entries of one answer about roots that others share with a user. */
 export const SHARED_ROOTS_LISTED_MAX = 1_000;
+/** Entries of one page of all roots. */
+export const ROOTS_LISTED_MAX = 1_000;
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
 export const DIRECTORY_QUEUE_MAX = 10_000;
 /** Time for a new connection to the metadata store's database to stand. */

@@ -14,8 +14,7 @@ export interface Received {
   readonly type: string;
   readonly seq: number;
   readonly ts: number;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into it as they like
-  readonly data: any;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** A socket of a test. */

@@ -129,6 +129,9 @@ export interface LocatedRoot {
   readonly live: boolean;
 }
 
+/** On which node a user's root lives. */
+export type RootPlace = Pick<LocatedRoot, "owner" | "fsId">;
+
 /** A root of somebody else, and the path in it that is shared. */
 export interface SharedRoot extends LocatedRoot {
   readonly path: string;
@@ -194,6 +197,9 @@ export interface Directory {
 
   /** Where a root lives, without placing it. */
   findRoot(owner: string): Promise<LocatedRoot | undefined>;
+
+  /** Where all roots live, by owner, from behind an owner on: one page of at most 1000. A shorter page is the last. */
+  listRoots(afterOwner?: string): Promise<RootPlace[]>;
 
   /** What others share with a user, by owner and path, from behind a place on: one page of at most 1000. */
   rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]>;

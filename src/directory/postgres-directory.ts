@@ -20,6 +20,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  RootPlace,
   SharedRoot,
   SharePlace,
   StoreState,
@@ -158,6 +159,10 @@ class PostgresDirectory implements Directory {
 
   findRoot(owner: string): Promise<LocatedRoot | undefined> {
     return this.#run(this.#read, (now) => commands.findRoot(now, owner));
+  }
+
+  listRoots(afterOwner?: string): Promise<RootPlace[]> {
+    return this.#run(this.#read, (now) => commands.listRoots(now, afterOwner));
   }
 
   rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]> {

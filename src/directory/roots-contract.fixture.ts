@@ -1,6 +1,6 @@
 // The part of the metadata store's contract that is about roots and grants: placement, claims, rebuilding, versions.
 import assert from "node:assert/strict";
-import { NODE_LEASE_MS } from "#base/limits.ts";
+import { NODE_LEASE_MS, ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeRegistration } from "./directory.ts";
 import {
   beat,
@@ -47,6 +47,32 @@ export function testRoots(contract: Contract): void {
       { owner: "u@example.com", rootId: "", fsId: "a", address: "a.example.com:50051", live: false },
     );
   });
+
+  contract(
+    "all roots are listed by pages, each once, and a page has at most 1000 of them",
+    async ({ directory }) => {
+      assert.deepEqual(await directory.listRoots(), []);
+      const owners = Array.from({ length: ROOTS_LISTED_MAX + 2 }, (_, index) => `u${index}@example.com`);
+      const held = (some: readonly string[], node: string): NodeRegistration["roots"] =>
+        some.map((owner) => ({ owner, rootId: `${node}-${owner}`, version: 1n, grants: [] }));
+      await directory.register(registration("a", { roots: held(owners.slice(0, 3), "a") }));
+      await directory.register(registration("b", { roots: held(owners.slice(3), "b") }));
+      const first = await directory.listRoots();
+      assert.equal(first.length, ROOTS_LISTED_MAX);
+      const second = await directory.listRoots(first.at(-1)?.owner);
+      assert.equal(second.length, 2);
+      assert.deepEqual(await directory.listRoots(second.at(-1)?.owner), []);
+      const nodeOf = new Map([...first, ...second].map(({ owner, fsId }) => [owner, fsId]));
+      assert.deepEqual([...nodeOf.keys()].toSorted(), owners.toSorted());
+      assert.deepEqual(
+        [...nodeOf]
+          .filter(([, fsId]) => fsId === "a")
+          .map(([owner]) => owner)
+          .toSorted(),
+        owners.slice(0, 3).toSorted(),
+      );
+    },
+  );
 
   contract("200 first calls of one user at once make one root", async ({ directory }) => {
     await directory.register(registration("a"));

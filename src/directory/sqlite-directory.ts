@@ -13,6 +13,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  RootPlace,
   SharedRoot,
   SharePlace,
   StoreState,
@@ -108,6 +109,10 @@ class SqliteDirectory implements Directory {
 
   findRoot(owner: string): Promise<LocatedRoot | undefined> {
     return this.#call("findRoot", owner);
+  }
+
+  listRoots(afterOwner?: string): Promise<RootPlace[]> {
+    return this.#call("listRoots", afterOwner);
   }
 
   rootsSharedWith(user: string, after?: SharePlace): Promise<SharedRoot[]> {

@@ -10,6 +10,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  RootPlace,
   SharedRoot,
   SharePlace,
   Subject,
@@ -92,6 +93,10 @@ export class SqliteStore {
 
   findRoot(now: Now, owner: string): LocatedRoot | undefined {
     return this.#read(commands.findRoot(this.#moment(now), owner));
+  }
+
+  listRoots(now: Now, afterOwner?: string): RootPlace[] {
+    return this.#read(commands.listRoots(this.#moment(now), afterOwner));
   }
 
   rootsSharedWith(now: Now, user: string, after?: SharePlace): SharedRoot[] {

@@ -1,6 +1,6 @@
 // The commands of the metadata store, as plans that every database runs; each is one transaction (D19).
 import { GroveError } from "#base/errors.ts";
-import { GRANTS_PER_ROOT, NODES_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
+import { GRANTS_PER_ROOT, NODES_MAX, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type {
@@ -12,6 +12,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  RootPlace,
   SharedRoot,
   SharePlace,
   Subject,
@@ -142,6 +143,16 @@ export function* claimedRoot(now: Moment, owner: string, caller: NodeCaller): Pl
 export function* findRoot(now: Moment, owner: string): Plan<LocatedRoot | undefined> {
   const row = yield* rootRow(owner);
   return row === undefined ? undefined : toLocated(now, row);
+}
+
+/** Where all roots live, one page. */
+export function* listRoots(_now: Moment, afterOwner?: string): Plan<RootPlace[]> {
+  const rows = yield* all<Pick<RootRow, "owner" | "fs_id">>(
+    "SELECT owner, fs_id FROM roots WHERE owner > ? ORDER BY owner LIMIT ?",
+    afterOwner ?? "",
+    ROOTS_LISTED_MAX,
+  );
+  return rows.map(({ owner, fs_id: fsId }) => ({ owner, fsId }));
 }
 
 /** What others share with a user, one page. */
