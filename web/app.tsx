@@ -11,6 +11,10 @@ const page = (load: () => Promise<{ Page: ComponentType }>): ComponentType =>
 
 const Overview = page(() => import("./pages/overview.tsx"));
 const Nodes = page(() => import("./pages/nodes.tsx"));
+const Node = page(() => import("./pages/node.tsx"));
+const Users = page(() => import("./pages/users.tsx"));
+const Alerts = page(() => import("./pages/alerts.tsx"));
+const Performance = page(() => import("./pages/performance.tsx"));
 const SignIn = page(() => import("./pages/sign-in.tsx"));
 const Settings = page(() => import("./pages/settings.tsx"));
 const Missing = page(() => import("./pages/missing.tsx"));
@@ -27,6 +31,14 @@ export function App(): ReactNode {
         <Switch>
           <Route path="/" component={Overview} />
           <Route path="/nodes" component={Nodes} />
+          <Route path="/nodes/:id" component={Node} />
+          <Route path="/users">
+            <OperatorOnly>
+              <Users />
+            </OperatorOnly>
+          </Route>
+          <Route path="/alerts" component={Alerts} />
+          <Route path="/performance" component={Performance} />
           <Route path="/sign-in" component={SignIn} />
           <Route path="/settings">
             <OperatorOnly>

@@ -1,7 +1,7 @@
 // Alerts as the pages read them.
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
-import type { AlertRecord, alertSummary } from "#webapi/alert.ts";
+import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
 import { call } from "./api.ts";
 import { ALERTS_KEY, useConnection } from "./cluster.ts";
 
@@ -23,20 +23,29 @@ export function useUnresolvedCount(): number {
   return summary === undefined ? 0 : summary.critical + summary.warning;
 }
 
-/** The unresolved alerts, the worst first; undefined until they were read. */
+/** GET /api/alerts with filters, read again with every alert that comes over the socket. */
+export function useAlertList(filters: URLSearchParams): {
+  readonly alerts: readonly AlertRecord[] | undefined;
+  readonly total: number;
+  readonly error: Error | null;
+} {
+  const { phase } = useConnection();
+  const search = filters.toString();
+  const query = useQuery({
+    queryKey: [...ALERTS_KEY, "list", search],
+    queryFn: ({ signal }) => call<z.infer<typeof alertList>>(`/api/alerts?${search}`, { signal }),
+    refetchInterval: phase === "live" ? false : POLL_MS,
+    placeholderData: (before) => before,
+  });
+  return { alerts: query.data?.alerts, total: query.data?.total ?? 0, error: query.error };
+}
+
+/** The unresolved alerts that ask for something; undefined until they were read. */
 export function useUnresolved(limit: number): {
   readonly alerts: readonly AlertRecord[] | undefined;
   readonly error: Error | null;
 } {
-  const { phase } = useConnection();
-  const query = useQuery({
-    queryKey: [...ALERTS_KEY, "unresolved", limit],
-    queryFn: ({ signal }) =>
-      call<{ alerts: AlertRecord[] }>(
-        `/api/alerts?unresolved=true&severity=critical,warning&limit=${limit}`,
-        { signal },
-      ),
-    refetchInterval: phase === "live" ? false : POLL_MS,
-  });
-  return { alerts: query.data?.alerts, error: query.error };
+  return useAlertList(
+    new URLSearchParams({ unresolved: "true", severity: "critical,warning", limit: String(limit) }),
+  );
 }

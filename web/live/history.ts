@@ -1,0 +1,61 @@
+// The last hour of a node or of the cluster: read once, then continued with every snapshot.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import { call } from "./api.ts";
+import { onSnapshot, useConnection } from "./cluster.ts";
+import type { LiveNode } from "./connection.ts";
+import { queryClient } from "./query-client.ts";
+
+/** An hour of polls. */
+const KEPT = 720;
+const POLL_MS = 15_000;
+
+/** GET /api/history/{id}, for a node's id or "cluster". */
+export function useHistory(id: string): {
+  readonly history: HistoryReply | undefined;
+  readonly error: Error | null;
+} {
+  const { phase } = useConnection();
+  const isCluster = id === "cluster";
+  const query = useQuery({
+    queryKey: ["history", id],
+    queryFn: ({ signal }) => call<HistoryReply>(`/api/history/${encodeURIComponent(id)}`, { signal }),
+    staleTime: 60_000,
+    // The snapshots hold no sums, so the cluster's history is asked for.
+    refetchInterval: phase === "live" && !isCluster ? false : POLL_MS,
+  });
+  useEffect(() => {
+    if (isCluster) return;
+    return onSnapshot((nodes, wallSeconds) => {
+      const node = nodes.find((candidate) => candidate.id === id);
+      if (node === undefined) return;
+      queryClient.setQueryData<HistoryReply>(["history", id], (known) =>
+        continued(known, node, Math.floor(wallSeconds)),
+      );
+    });
+  }, [id, isCluster]);
+  return { history: query.data, error: query.error };
+}
+
+function continued(known: HistoryReply | undefined, node: LiveNode, ts: number): HistoryReply | undefined {
+  if (known === undefined || ts <= (known.points.at(-1)?.[0] ?? 0)) return known;
+  const isGap = node.stale || node.status === "offline";
+  const point = known.columns.map((column) => (column === "ts" ? ts : isGap ? null : valueOf(node, column)));
+  return { ...known, to: ts, points: [...known.points.slice(1 - KEPT), point] };
+}
+
+const LATENCY = /^(p50|p95|p99)_(write|read)_ms$/;
+
+function valueOf(node: LiveNode, column: HistoryColumn): number | null {
+  const latency = LATENCY.exec(column);
+  const field = latency === null ? column : `op_latency_${latency[2]}_ms_${latency[1]}`;
+  const value = (node as unknown as Record<string, unknown>)[field];
+  return typeof value === "number" ? value : null;
+}
+
+/** One column of a history with its times; null is a gap. */
+export function columnOf(history: HistoryReply, column: HistoryColumn): (number | null)[] {
+  const index = history.columns.indexOf(column);
+  return history.points.map((point) => point[index] ?? null);
+}

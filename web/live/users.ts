@@ -1,0 +1,69 @@
+// Users and their quotas as the pages read and change them.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { quotaChanged, UserRow, userList } from "#webapi/user.ts";
+import { call } from "./api.ts";
+import { CLUSTER_KEY } from "./cluster.ts";
+import { queryClient } from "./query-client.ts";
+
+type UserPage = z.infer<typeof userList>;
+/** What a changed quota answers. */
+export type QuotaChanged = z.infer<typeof quotaChanged>;
+
+const PAGE = 200;
+const POLL_MS = 15_000;
+
+/** A list of users that grows page by page. */
+export interface UserPages {
+  readonly users: readonly UserRow[] | undefined;
+  readonly total: number;
+  readonly hasMore: boolean;
+  readonly isReadingMore: boolean;
+  readonly more: () => void;
+  readonly error: Error | null;
+}
+
+/** GET /api/users, sorted by the console, page after page. */
+export function useUsers(options: {
+  readonly q: string;
+  readonly sort: "usage" | "name";
+  readonly node?: string;
+}): UserPages {
+  const { q, sort, node } = options;
+  const query = useInfiniteQuery({
+    queryKey: ["users", q, sort, node],
+    queryFn: ({ pageParam, signal }) => {
+      const search = new URLSearchParams({ sort, limit: String(PAGE) });
+      if (q !== "") search.set("q", q);
+      if (pageParam !== "") search.set("cursor", pageParam);
+      return call<UserPage>(`/api/users?${search}`, { signal });
+    },
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    refetchInterval: POLL_MS,
+    placeholderData: (before) => before,
+  });
+  const users = query.data?.pages.flatMap((page) => page.users);
+  return {
+    users: node === undefined ? users : users?.filter((user) => user.home_node_id === node),
+    total: query.data?.pages[0]?.total_users ?? 0,
+    hasMore: query.hasNextPage,
+    isReadingMore: query.isFetchingNextPage,
+    more: () => void query.fetchNextPage(),
+    error: query.error,
+  };
+}
+
+/** Sets a quota; 0 gives the default back. Counts above 2^53 go as decimal strings. Throws ApiProblem. */
+export async function setQuota(username: string, quotaBytes: bigint): Promise<QuotaChanged> {
+  const count = quotaBytes <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quotaBytes) : quotaBytes.toString();
+  const changed = await call<QuotaChanged>(`/api/users/${encodeURIComponent(username)}/quota`, {
+    method: "PUT",
+    body: { quota_bytes: count },
+  });
+  await Promise.all([
+    queryClient.invalidateQueries({ queryKey: ["users"] }),
+    queryClient.invalidateQueries({ queryKey: CLUSTER_KEY }),
+  ]);
+  return changed;
+}

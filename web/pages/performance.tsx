@@ -1,0 +1,188 @@
+// How fast the cluster is: sums with an hour of history, then every node, sortable by any column, and the same as CSV.
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link, useSearchParams } from "wouter";
+import type { PerformanceReply } from "#webapi/performance.ts";
+import { call } from "../live/api.ts";
+import { columnOf, useHistory } from "../live/history.ts";
+import { Chart } from "../parts/chart.tsx";
+import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { StateMark } from "../parts/state-mark.tsx";
+import { plainNumber } from "../words/number.ts";
+import { lastAndHighest } from "../words/summary.ts";
+
+type Row = PerformanceReply["nodes"][number];
+
+const COLUMNS: readonly (readonly [keyof Row, string])[] = [
+  ["node_name", "Node"],
+  ["status", "State"],
+  ["write_mbps", "Write MB/s"],
+  ["read_mbps", "Read MB/s"],
+  ["write_iops", "Writes/s"],
+  ["read_iops", "Reads/s"],
+  ["error_rate_pct", "Errors %"],
+  ["op_latency_write_ms_p50", "Write p50 ms"],
+  ["op_latency_write_ms_p95", "p95"],
+  ["op_latency_write_ms_p99", "p99"],
+  ["op_latency_read_ms_p50", "Read p50 ms"],
+  ["op_latency_read_ms_p95", "p95"],
+  ["op_latency_read_ms_p99", "p99"],
+  ["active_connections", "Connections"],
+];
+
+/** The page at "/performance". */
+export function Page(): ReactNode {
+  const query = useQuery({
+    queryKey: ["performance"],
+    queryFn: ({ signal }) => call<PerformanceReply>("/api/performance", { signal }),
+    refetchInterval: 5_000,
+  });
+  const { data } = query;
+  if (data === undefined) {
+    return query.error === null ? (
+      <Reading what="the figures" />
+    ) : (
+      <Failed what="The figures" error={query.error} />
+    );
+  }
+  return (
+    <>
+      <h1>Performance</h1>
+      <p className="quiet">
+        Rates of the last polls; MB are 10⁶ bytes. Percentiles are of each node's last 1024 operations.
+      </p>
+      <dl className="facts">
+        <Fact name="Write" value={`${plainNumber(data.cluster_write_mbps)} MB/s`} />
+        <Fact name="Read" value={`${plainNumber(data.cluster_read_mbps)} MB/s`} />
+        <Fact name="Writes" value={`${plainNumber(data.cluster_write_iops)}/s`} />
+        <Fact name="Reads" value={`${plainNumber(data.cluster_read_iops)}/s`} />
+        <Fact name="Errors" value={`${plainNumber(data.cluster_error_rate_pct)} %`} />
+      </dl>
+      <ClusterCharts />
+      <h2>Nodes</h2>
+      <Button component="a" href="/api/performance/export" download variant="default" size="xs" mb="sm">
+        Download the last hour as CSV
+      </Button>
+      {data.nodes.length === 0 ? (
+        <Nothing>No FileServer has registered yet.</Nothing>
+      ) : (
+        <NodeRows rows={data.nodes} />
+      )}
+    </>
+  );
+}
+
+function Fact({ name, value }: { readonly name: string; readonly value: string }): ReactNode {
+  return (
+    <div className="fact">
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function ClusterCharts(): ReactNode {
+  const { history, error } = useHistory("cluster");
+  if (history === undefined)
+    return error === null ? <Reading what="the last hour" /> : <Failed what="The last hour" error={error} />;
+  if (history.points.length < 2) return <Nothing>The first figures are here in ten seconds.</Nothing>;
+  const times = columnOf(history, "ts").map((time) => time ?? 0);
+  const write = columnOf(history, "write_mbps");
+  const read = columnOf(history, "read_mbps");
+  const p95 = columnOf(history, "p95_write_ms");
+  const p95Read = columnOf(history, "p95_read_ms");
+  return (
+    <div className="chart-grid">
+      <Chart
+        title="Throughput of all nodes"
+        unit="MB/s"
+        times={times}
+        lines={[
+          { label: "Write", values: write, color: "--grove-accent" },
+          { label: "Read", values: read, color: "--grove-quiet", isDashed: true },
+        ]}
+        sentence={`${lastAndHighest("Write", times, write, "MB/s")}; ${lastAndHighest("read", times, read, "MB/s")}.`}
+      />
+      <Chart
+        title="Latency of the worst node"
+        unit="ms"
+        times={times}
+        lines={[
+          { label: "p95 write", values: p95, color: "--grove-accent" },
+          { label: "p95 read", values: p95Read, color: "--grove-quiet", isDashed: true },
+        ]}
+        sentence={`${lastAndHighest("p95 write", times, p95, "ms")}; ${lastAndHighest("p95 read", times, p95Read, "ms")}.`}
+      />
+    </div>
+  );
+}
+
+function NodeRows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+  const [search, setSearch] = useSearchParams();
+  const by = COLUMNS.find(([field]) => field === search.get("sort"))?.[0] ?? "node_name";
+  const isDown = search.get("down") === "1";
+  const sorted = [...rows].sort((a, b) => (isDown ? -1 : 1) * compare(a[by], b[by]));
+  const choose = (field: keyof Row): void =>
+    setSearch({ sort: field, ...(field === by && !isDown ? { down: "1" } : {}) }, { replace: true });
+  return (
+    <div className="table-scroll">
+      <table className="table">
+        <thead>
+          <tr>
+            {COLUMNS.map(([field, label]) => (
+              <th
+                key={field}
+                scope="col"
+                className={field === "node_name" || field === "status" ? undefined : "number"}
+                aria-sort={field === by ? (isDown ? "descending" : "ascending") : "none"}
+              >
+                <button type="button" className="sort-button" onClick={() => choose(field)}>
+                  {label}
+                  {field === by ? (isDown ? " ↓" : " ↑") : ""}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((row) => (
+            <tr key={row.node_id}>
+              {COLUMNS.map(([field]) => (
+                <Cell key={field} row={row} field={field} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }): ReactNode {
+  if (field === "node_name") {
+    return (
+      <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
+        <Link href={`/nodes/${encodeURIComponent(row.node_id)}`}>{row.node_name}</Link>
+      </th>
+    );
+  }
+  if (field === "status") {
+    return (
+      <td>
+        <StateMark state={row.status} />
+      </td>
+    );
+  }
+  const value = row[field];
+  return <td className="number">{typeof value === "number" ? plainNumber(value) : "–"}</td>;
+}
+
+/** Unknown values stand last when ascending. */
+function compare(a: string | number | null, b: string | number | null): number {
+  if (typeof a === "string" && typeof b === "string") return a.localeCompare(b);
+  return (
+    (typeof a === "number" ? a : Number.POSITIVE_INFINITY) -
+      (typeof b === "number" ? b : Number.POSITIVE_INFINITY) || 0
+  );
+}

@@ -1,0 +1,105 @@
+// Users by the thousand: found by name, sorted by use or name, quotas changed in place and put back with one click.
+import { Button, SegmentedControl, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { useSearchParams } from "wouter";
+import type { UserRow } from "#webapi/user.ts";
+import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
+import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { QuotaEditor } from "../parts/quota-editor.tsx";
+import { quotaText, UserTable } from "../parts/user-table.tsx";
+import { bytesText, countText } from "../words/number.ts";
+
+/** The page at "/users". */
+export function Page(): ReactNode {
+  const [search, setSearch] = useSearchParams();
+  const q = search.get("q") ?? "";
+  const sort = search.get("sort") === "name" ? "name" : "usage";
+  const list = useUsers({ q, sort });
+  const [editing, setEditing] = useState<UserRow>();
+  const [done, setDone] = useState<{ changed: QuotaChanged; before: UserRow }>();
+  const set = (name: string, value: string): void =>
+    setSearch(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value === "") next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  return (
+    <>
+      <h1>{countText(list.total, "user")}</h1>
+      <div style={{ display: "flex", gap: 12, flexWrap: "wrap", margin: "12px 0" }}>
+        <TextInput
+          aria-label="Search users"
+          placeholder="Name"
+          value={q}
+          onChange={(event) => set("q", event.currentTarget.value)}
+        />
+        <SegmentedControl
+          aria-label="Sort by"
+          value={sort}
+          onChange={(value) => set("sort", value)}
+          data={[
+            { value: "usage", label: "Fullest first" },
+            { value: "name", label: "By name" },
+          ]}
+        />
+      </div>
+      {done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />}
+      {list.users === undefined ? (
+        list.error === null ? (
+          <Reading what="the users" />
+        ) : (
+          <Failed what="The users" error={list.error} />
+        )
+      ) : list.users.length === 0 ? (
+        <Nothing>
+          {q === ""
+            ? "Nobody has signed in yet. A user appears here after the first sign-in."
+            : `No user has “${q}” in the name.`}
+        </Nothing>
+      ) : (
+        <UserTable users={list.users} onEdit={setEditing} />
+      )}
+      {list.hasMore ? (
+        <Button mt="md" variant="default" onClick={list.more} loading={list.isReadingMore}>
+          Show more
+        </Button>
+      ) : null}
+      <QuotaEditor
+        user={editing}
+        onClose={() => setEditing(undefined)}
+        onChanged={(changed, before) => setDone({ changed, before })}
+      />
+    </>
+  );
+}
+
+function Done({
+  done: { changed, before },
+  onUndone,
+}: {
+  readonly done: { readonly changed: QuotaChanged; readonly before: UserRow };
+  readonly onUndone: () => void;
+}): ReactNode {
+  const undo = useMutation({
+    mutationFn: () =>
+      setQuota(before.username, before.quota_source === "explicit" ? BigInt(before.quota_limit) : 0n),
+    onSuccess: onUndone,
+  });
+  return (
+    <p className="panel" role="status">
+      {changed.username} now has {quotaText(changed)}, before {bytesText(changed.previous_limit)}.
+      {changed.over_quota
+        ? " That is below what is used: nothing was deleted, and nothing more can be written."
+        : ""}{" "}
+      <Button variant="default" size="compact-sm" onClick={() => undo.mutate()} loading={undo.isPending}>
+        Undo
+      </Button>
+      {undo.error === null ? null : ` ${undo.error.message}`}
+    </p>
+  );
+}
