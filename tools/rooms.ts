@@ -181,7 +181,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   console: {
     floor: 3,
     holds: "`grove admin`: poller, state of the cluster, views, desks; its HTTP and WebSocket routes",
-    imports: [...PROCESS_ROOM, "webapi", "identity", "policy", "audit", "directory", "alerts", "history"],
+    imports: [
+      ...PROCESS_ROOM,
+      "webapi",
+      "identity",
+      "policy",
+      "telemetry",
+      "audit",
+      "directory",
+      "authority",
+      "alerts",
+      "history",
+    ],
     packages: [
       "@bufbuild/protobuf",
       "@fastify/cookie",

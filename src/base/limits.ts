@@ -18,6 +18,20 @@ export const SESSIONS_GLOBAL = 10_000;
 export const SESSION_SWEEP_INTERVAL_MS = 60_000;
 /** Life of an operator's session in the console (spec 2.4, 8). */
 export const ADMIN_SESSION_LIFETIME_MS: number = 12 * 3_600_000;
+/** Wrong passwords from one address within LOGIN_FAILURE_WINDOW_MS; more are refused without a look (D17). */
+export const LOGIN_FAILURES_PER_WINDOW = 5;
+/** See LOGIN_FAILURES_PER_WINDOW. */
+export const LOGIN_FAILURE_WINDOW_MS: number = 15 * 60_000;
+/** Wrong passwords from all addresses within LOGIN_TOTAL_WINDOW_MS; from then on who has failed within it is refused (D17). */
+export const LOGIN_FAILURES_TOTAL = 100;
+/** See LOGIN_FAILURES_TOTAL. */
+export const LOGIN_TOTAL_WINDOW_MS = 3_600_000;
+/** How long the answer to a wrong password is held back (D17). */
+export const LOGIN_FAILURE_DELAY_MS = 1_000;
+/** Life of a ticket for one WebSocket (decision D8). */
+export const WS_TICKET_LIFETIME_MS = 30_000;
+/** Tickets that wait to be used; one more ends the oldest. */
+export const WS_TICKETS_MAX = 1_000;
 /** Longest time for which a verified ID token is cached (spec 5.2, 8). */
 export const TOKEN_CACHE_CAP_MS: number = 2 * 3_600_000;
 /** Mock tokens in the token cache (spec 5.2, 8); the same cap bounds the cache of real ones. */

@@ -179,6 +179,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#metaserver/command.ts"),
       },
       {
+        name: "admin",
+        summary: "Run the console: the cluster on one page, for visitors and operators",
+        server: true,
+        load: () => import("#console/command.ts"),
+      },
+      {
         name: "node",
         summary: "Bring a new machine into the cluster",
         load: () => import("#metaserver/node-command.ts"),

@@ -1,5 +1,6 @@
 // Asks people on a terminal: plain questions, and secrets that are not shown while they are typed or pasted.
 import { createInterface } from "node:readline/promises";
+import { readUnseenLine } from "#os/unseen-line.ts";
 import { ClientError } from "./client-error.ts";
 import { PASTE_MAX_LENGTH } from "./limits.ts";
 import { isTty, type Terminal } from "./terminal.ts";
@@ -45,43 +46,13 @@ export async function askToGoOn(asker: Asker, question: string): Promise<boolean
 export async function askSecret(terminal: Terminal, question: string, signal: AbortSignal): Promise<string> {
   if (!isTty(terminal.input)) return readFirstLine(terminal.input, signal);
   terminal.error.write(question);
-  terminal.input.setRawMode(true);
   try {
-    return await readUnseen(terminal.input, signal);
+    const line = await readUnseenLine(terminal.input, PASTE_MAX_LENGTH, signal);
+    if (line === undefined) throw new ClientError("CANCELLED", "interrupted");
+    return line;
   } finally {
-    terminal.input.setRawMode(false);
-    terminal.input.pause();
     terminal.error.write("\n");
   }
-}
-
-/** Keys of a terminal in raw mode. */
-const ENTER = /[\r\n]/;
-const CTRL_C = "\u0003";
-const CTRL_D = "\u0004";
-const CTRL_U = "\u0015";
-const BACKSPACE = /[\b\u007f]/;
-
-function readUnseen(input: Terminal["input"], signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  let line = "";
-  const onAbort = (): void => reject(signal.reason as Error);
-  const onData = (data: Buffer): void => {
-    for (const key of data.toString("utf8")) {
-      if (key === CTRL_C) return reject(new ClientError("CANCELLED", "interrupted"));
-      if (ENTER.test(key) || key === CTRL_D) return resolve(line);
-      if (key === CTRL_U) line = "";
-      else if (BACKSPACE.test(key)) line = line.slice(0, -1);
-      else if (line.length < PASTE_MAX_LENGTH) line += key;
-    }
-  };
-  input.on("data", onData);
-  signal.addEventListener("abort", onAbort, { once: true });
-  input.resume();
-  return promise.finally(() => {
-    input.off("data", onData);
-    signal.removeEventListener("abort", onAbort);
-  });
 }
 
 /** The first line of a stream that is no terminal, without spaces around it. */

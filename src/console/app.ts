@@ -20,6 +20,7 @@ import type { Logger } from "#base/log.ts";
 import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { addGuard, type GuardDeps } from "./guard.ts";
 import { LIVE_SERVER } from "./live-routes.ts";
+import { addOpenApi } from "./openapi.ts";
 import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
 import { PROBLEMS } from "./problem-table.ts";
 import { type App, ProblemError } from "./route.ts";
@@ -34,6 +35,8 @@ export interface AppDeps extends GuardDeps {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   /** Also checks every answer against its schema, field by field; for tests, since it costs more than most answers. */
   readonly checkReplies?: boolean;
+  /** Told of each answer's status. */
+  readonly onAnswered?: (status: number) => void;
 }
 
 /** Makes the application; route modules register their routes with it before it listens. */
@@ -71,16 +74,20 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     },
   }) as unknown as App;
   app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(({ schema }) => makeSerializer(schema as $ZodType, deps.checkReplies === true));
+  // Answers are not checked as they go out: the schemas' types are, and every answer of the tests.
+  app.setSerializerCompiler(() => stringify64);
   app.setReplySerializer((payload) => stringify64(payload));
   app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
   readJson(app);
   await app.register(cookie);
   await app.register(helmet, HELMET);
   await app.register(websocket, LIVE_SERVER);
+  await addOpenApi(app);
   addGuard(app, deps);
+  if (deps.checkReplies === true) checkReplies(app);
   answerUnknownPaths(app);
   app.addHook("onResponse", async (request, reply) => {
+    deps.onAnswered?.(reply.statusCode);
     log.debug("request", {
       route: routeOf(request),
       status: reply.statusCode,
@@ -135,19 +142,21 @@ function readJson(app: App): void {
   });
 }
 
-function makeSerializer(schema: $ZodType, isChecked: boolean): (value: unknown) => string {
-  if (!isChecked) return stringify64;
-  return (value) => {
-    const text = stringify64(value);
-    const plain: unknown = JSON.parse(text);
+/** Refuses to send an answer that its route's schema does not describe. */
+function checkReplies(app: App): void {
+  app.addHook("onSend", async (request, reply, payload) => {
+    const schemas = request.routeOptions.schema?.response as Record<string, $ZodType> | undefined;
+    const schema = schemas?.[reply.statusCode] ?? schemas?.["2xx"];
+    const isJson = String(reply.getHeader("content-type")).startsWith("application/json");
+    if (schema === undefined || !isJson || reply.statusCode >= 300) return payload;
+    const plain: unknown = JSON.parse(String(payload));
     const result = safeParse(schema, plain);
     if (!result.success)
       throw new TypeError("an answer is not what its schema says", { cause: result.error });
     // A field that no schema names is a field that nobody has decided to show.
-    if (!isDeepStrictEqual(result.data, plain))
-      throw new TypeError("an answer has a field that its schema does not name");
-    return text;
-  };
+    if (isDeepStrictEqual(result.data, plain)) return payload;
+    throw new TypeError("an answer has a field that its schema does not name");
+  });
 }
 
 /** 404 for a path without a route, 405 for one that has a route by another method. */

@@ -1,5 +1,6 @@
 // The console: builds its parts, joins them, listens, and stops them in the opposite order.
 
+import type { Server as HttpsServer } from "node:https";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
@@ -7,11 +8,16 @@ import type { Logger } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
 import type { Directory } from "#directory/directory.ts";
-import type { AdminPassword } from "#identity/admin-password.ts";
 import { makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
+import { ConsoleMetrics } from "./console-metrics.ts";
+import { LoginLimiter } from "./login-limiter.ts";
+import type { OperatorPassword } from "./operator-password.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
 import type { App } from "./route.ts";
+import { signInRoutes } from "./sign-in-routes.ts";
+import { statusRoutes } from "./status-routes.ts";
+import { Tickets } from "./tickets.ts";
 import type { RequestRate } from "./token-bucket.ts";
 
 /** What a console needs. */
@@ -23,7 +29,9 @@ export interface ConsoleOptions {
   readonly dataFolder: string;
   /** The shared metadata store; the console only reads it, and closes it at its end. */
   readonly directory: Directory;
-  readonly password: AdminPassword;
+  readonly password: OperatorPassword;
+  /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
+  readonly loginFailures?: number;
   readonly trustedProxies?: readonly string[];
   /** Lets operators sign in over plain HTTP from other machines. */
   readonly insecureHttp?: boolean;
@@ -46,20 +54,41 @@ export interface RunningConsole {
   readonly address: HostPort;
   /** Where a browser finds it. */
   readonly url: string;
+  /** Shows the certificate from the next handshake on, and reads the password again: another one than before ends every session. */
+  reload(tls?: { readonly cert: string; readonly key: string }): Promise<void>;
   /** Stops gracefully: no new requests, running ones end, files are saved. */
   stop(): Promise<void>;
 }
 
 /** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  const { clock, random, log } = options;
+  const { clock, random, log, password } = options;
   /** What ends with the console, in the order in which it was made. */
   const ends: (() => Promise<void> | void)[] = [() => options.directory.close()];
   try {
     const sessions = new OperatorSessions({ clock, random });
     ends.push(() => sessions.close());
+    const tickets = new Tickets({ clock, random, sessions });
+    const limiter = new LoginLimiter(clock, options.loginFailures);
+    const metrics = new ConsoleMetrics(clock);
+    ends.push(() => metrics.close());
+    metrics.add({
+      name: "sessions",
+      type: "gauge",
+      help: "Operators who are signed in.",
+      read: () => sessions.count,
+    });
+    metrics.add({
+      name: "sign_in_failures",
+      type: "gauge",
+      help: "Wrong passwords in the last hour, at most 100.",
+      read: () => limiter.failures().lastHour,
+    });
+    /** Why requests for answers should go elsewhere: each part adds what it waits for. */
+    const unready: (() => string | undefined)[] = [];
     const app = await makeApp({
       sessions,
+      onAnswered: (status) => metrics.countRequest(status),
       proxies: new TrustedProxies(options.trustedProxies),
       clock,
       allowQueryToken: options.allowQueryToken ?? true,
@@ -71,12 +100,28 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     });
     ends.push(() => app.close());
 
+    signInRoutes(app, {
+      sessions,
+      tickets,
+      limiter,
+      password,
+      insecureHttp: options.insecureHttp ?? false,
+      log,
+      audit: () => {},
+    });
+    statusRoutes(app, { metrics, metricsToken: options.metricsToken, unready });
+
     // Parts, each with its routes: `const part = open…({ clock, log, … }); partRoutes(app, { part });` and its end pushed above.
 
     const address = await listen(app, options.listen);
     return {
       address,
       url: `${options.tls === undefined ? "http" : "https"}://${formatHostPort(address)}`,
+      reload: async (tls) => {
+        if (tls !== undefined) (app.server as unknown as HttpsServer).setSecureContext(tls);
+        if (!(await password.reload())) return;
+        log.info("password_changed", { sessions_ended: sessions.endAll() });
+      },
       stop: () => endAll(ends),
     };
   } catch (error) {

@@ -76,3 +76,15 @@ export function operatorOf(request: FastifyRequest): OperatorSession {
   if (viewer.kind === "operator") return viewer.session;
   throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");
 }
+
+/** As much of a reply as `sendJson` needs, whatever the schema of its route. */
+interface AnyReply {
+  type(contentType: string): unknown;
+  send(body: never): unknown;
+}
+
+/** Answers 200 with JSON that is serialised already; the handler returns nothing then. */
+export function sendJson(reply: AnyReply, body: Buffer): void {
+  reply.type("application/json; charset=utf-8");
+  reply.send(body as never);
+}

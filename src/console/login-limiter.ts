@@ -1,0 +1,101 @@
+// How many wrong passwords are looked at: five from one address in a quarter of an hour, and in a flood nobody's second one (D17, D-03).
+import { LRUCache } from "lru-cache";
+import type { Clock } from "#base/clock.ts";
+import {
+  LOGIN_FAILURE_WINDOW_MS,
+  LOGIN_FAILURES_PER_WINDOW,
+  LOGIN_FAILURES_TOTAL,
+  LOGIN_TOTAL_WINDOW_MS,
+  RATE_LIMIT_ADDRESSES,
+} from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
+
+/** A password that may be looked at. It counts as wrong until it is told otherwise, so that many at once are no way around the limit. */
+export interface LoginAttempt {
+  /** The password was right: the address starts anew. */
+  succeeded(): void;
+  /** Nobody looked at the password: the attempt never was. */
+  takeBack(): void;
+}
+
+/** Failures now, for metrics and alerts. */
+export interface LoginFailures {
+  /** Within the last hour, and at most as many as the limit for all addresses. */
+  readonly lastHour: number;
+  /** True while addresses that have failed before are refused. */
+  readonly isFlood: boolean;
+}
+
+/** Remembers when which address showed a wrong password; steady clock; all of an IPv6 /64 are one address. */
+export class LoginLimiter {
+  readonly #clock: Clock;
+  readonly #perAddress: number;
+  /** Moments of each address's failures within the longer window, the oldest first; bounded by the shorter window's limit. */
+  readonly #moments = new LRUCache<string, number[]>({ max: RATE_LIMIT_ADDRESSES });
+  /** The newest failures of all addresses, the oldest first; as many as count. */
+  #all: number[] = [];
+
+  constructor(clock: Clock, perAddress: number = LOGIN_FAILURES_PER_WINDOW) {
+    this.#clock = clock;
+    this.#perAddress = perAddress;
+  }
+
+  /** Asks to look at a password from this address: the attempt, or the milliseconds until the address may try again. */
+  begin(address: string): LoginAttempt | number {
+    const place = networkOf(address);
+    const waitMs = this.#waitMs(place);
+    if (waitMs > 0) return waitMs;
+    const nowMs = this.#clock.steadyMs();
+    this.#moments.set(place, [...this.#momentsOf(place), nowMs]);
+    this.#all = [...this.#all, nowMs].slice(-LOGIN_FAILURES_TOTAL);
+    return {
+      succeeded: () => {
+        this.#forget(nowMs);
+        this.#moments.delete(place);
+      },
+      takeBack: () => {
+        this.#forget(nowMs);
+        const moments = [...this.#momentsOf(place)];
+        const index = moments.indexOf(nowMs);
+        if (index >= 0) moments.splice(index, 1);
+        this.#moments.set(place, moments);
+      },
+    };
+  }
+
+  /** What the last hour was like. */
+  failures(): LoginFailures {
+    this.#prune();
+    return { lastHour: this.#all.length, isFlood: this.#all.length >= LOGIN_FAILURES_TOTAL };
+  }
+
+  #waitMs(place: string): number {
+    this.#prune();
+    const nowMs = this.#clock.steadyMs();
+    const moments = this.#momentsOf(place);
+    const recent = moments.filter((moment) => moment > nowMs - LOGIN_FAILURE_WINDOW_MS);
+    const oldest = recent.length >= this.#perAddress ? recent.at(-this.#perAddress) : undefined;
+    let untilMs = oldest === undefined ? nowMs : oldest + LOGIN_FAILURE_WINDOW_MS;
+    const last = moments.at(-1);
+    if (this.#all.length >= LOGIN_FAILURES_TOTAL && last !== undefined) {
+      // Until the flood is over, or until this address's last failure is forgotten.
+      untilMs = Math.max(untilMs, Math.min(this.#all[0] ?? nowMs, last) + LOGIN_TOTAL_WINDOW_MS);
+    }
+    return Math.max(0, Math.ceil(untilMs - nowMs));
+  }
+
+  #momentsOf(place: string): readonly number[] {
+    const sinceMs = this.#clock.steadyMs() - LOGIN_TOTAL_WINDOW_MS;
+    return (this.#moments.get(place) ?? []).filter((moment) => moment > sinceMs);
+  }
+
+  #prune(): void {
+    const sinceMs = this.#clock.steadyMs() - LOGIN_TOTAL_WINDOW_MS;
+    if ((this.#all[0] ?? sinceMs + 1) <= sinceMs) this.#all = this.#all.filter((moment) => moment > sinceMs);
+  }
+
+  #forget(moment: number): void {
+    const index = this.#all.indexOf(moment);
+    if (index >= 0) this.#all.splice(index, 1);
+  }
+}

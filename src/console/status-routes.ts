@@ -1,0 +1,105 @@
+// /health, /ready and /metrics of the console itself, GET /api/version, and the description of the interface (decisions D12, D18).
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { VERSION } from "#base/version.ts";
+import { constantTimeEqual } from "#identity/constant-time.ts";
+import { gitCommit } from "#os/git-commit.ts";
+import { PROMETHEUS_TYPES, type PrometheusForm } from "#telemetry/prometheus-form.ts";
+import { versionReply } from "#webapi/auth.ts";
+import { type ConsoleMetrics } from "./console-metrics.ts";
+import { factsOf } from "./guard.ts";
+import { openApiDocument } from "./openapi.ts";
+import { type App, ProblemError, sendJson, viewerOf } from "./route.ts";
+
+/** What the routes about the console itself need. */
+export interface StatusDeps {
+  readonly metrics: ConsoleMetrics;
+  /** Bearer token that also opens /metrics (T8). */
+  readonly metricsToken: string | undefined;
+  /** Why the console is not ready, one reason each; asked at every look. */
+  readonly unready: readonly (() => string | undefined)[];
+}
+
+/** Registers /health, /ready, /metrics, /metrics/prometheus, /api/version and /api/openapi.json. */
+export function statusRoutes(app: App, deps: StatusDeps): void {
+  const anybody = { config: { auth: "public" as const } };
+  app.get("/health", anybody, () => ({ status: "ok" }));
+  app.get("/ready", anybody, (_request, reply) => {
+    const reasons = deps.unready.map((reason) => reason()).filter((reason) => reason !== undefined);
+    reply.header("cache-control", "no-store");
+    return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
+  });
+  app.get("/metrics", anybody, (request, reply) => {
+    requireReader(deps, request);
+    reply.header("cache-control", "no-store").header("vary", "Accept, Cookie, Authorization");
+    const form = wantedForm(request.headers.accept);
+    if (form === undefined) return deps.metrics.document();
+    return reply.type(PROMETHEUS_TYPES[form]).send(deps.metrics.prometheus(form));
+  });
+  app.get("/metrics/prometheus", anybody, (request, reply) => {
+    requireReader(deps, request);
+    reply.header("cache-control", "no-store");
+    return reply.type(PROMETHEUS_TYPES.text).send(deps.metrics.prometheus("text"));
+  });
+  app.get(
+    "/api/version",
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getVersion",
+        summary: "Version of the console and of this interface",
+        tags: ["about"],
+        response: { 200: versionReply },
+      },
+    },
+    () => ({ version: VERSION, git_commit: gitCommit(), api: "1" as const, min_client: OLDEST_CLIENT }),
+  );
+  describeRoute(app);
+}
+
+/** Clients one minor version behind are served (decision D18). */
+const OLDEST_CLIENT: string = VERSION.replace(
+  /^(\d+)\.(\d+)\..*$/,
+  (_all, major: string, minor: string) => `${major}.${Math.max(0, Number(minor) - 1)}.0`,
+);
+
+function describeRoute(app: App): void {
+  let kept: Buffer | undefined;
+  app.get(
+    "/api/openapi.json",
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getOpenApi",
+        summary: "This description",
+        tags: ["about"],
+        response: { 200: z.record(z.string(), z.unknown()) },
+      },
+    },
+    (_request, reply) => {
+      kept ??= Buffer.from(JSON.stringify(openApiDocument(app)));
+      sendJson(reply, kept);
+    },
+  );
+}
+
+/** Operators, processes of this machine, and whoever has the token of the nodes' metrics; visitors learn nothing of who is signed in. */
+function requireReader(deps: StatusDeps, request: FastifyRequest): void {
+  const bearer = request.credential?.from === "header" ? request.credential.token : "";
+  const hasToken = deps.metricsToken !== undefined && constantTimeEqual(bearer, deps.metricsToken);
+  if (hasToken || factsOf(request).isLoopback || viewerOf(request).kind === "operator") return;
+  throw new ProblemError(
+    "AUTH_REQUIRED",
+    "for operators, for this machine, and with the bearer token in SVC_METRICS_TOKEN",
+  );
+}
+
+/** The form that Accept asks for; undefined for JSON, which stays the default (decision D12). */
+function wantedForm(accept: string | undefined): PrometheusForm | undefined {
+  const first = /application\/(?:json|openmetrics-text)|text\/plain/.exec(accept ?? "")?.[0];
+  return first === "text/plain"
+    ? "text"
+    : first === "application/openmetrics-text"
+      ? "openmetrics"
+      : undefined;
+}
