@@ -208,6 +208,20 @@ export const LIVE_SLICE_MS = 4;
 export const LIVE_SLICE_SOCKETS = 128;
 /** How often sockets are looked after: silence, sessions, floods. */
 export const LIVE_TICK_MS = 1_000;
+/** Users on one page of the list (decision D5). */
+export const USERS_PAGE_MAX = 500;
+/** Users on one page unless told otherwise. */
+export const USERS_PAGE_DEFAULT = 100;
+/** Bytes of finished pages of the list of users that are kept until something in it changes. */
+export const USERS_PAGES_KEPT_BYTES = 16_777_216;
+/** Time in one turn of the event loop that goes into bringing the list of users up to date. */
+export const USERS_SLICE_MS = 4;
+/** Quotas that were set here and that their nodes' metrics do not show yet. */
+export const QUOTAS_AHEAD_MAX = 10_000;
+/** Changes of quotas under way or waiting at once; more are answered RATE_LIMITED. */
+export const QUOTA_CHANGES_AT_ONCE = 64;
+/** Time in which a node must have set a quota, connecting included. */
+export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
 /** How long a closed socket may take for its last bytes before it is cut. */
 export const LIVE_CLOSE_GRACE_MS = 3_000;
 /** How long the file with the processor's temperature, once found, is read without looking for a better one. */

@@ -119,7 +119,7 @@ test("who comes back with the last number gets every event in between once, and 
   back.say({ type: "resume", after_seq: seq });
   const events: unknown[] = [];
   for (let i = 0; i < 3; i++) events.push((await back.next("alert.raised")).data["id"]);
-  assert.deepEqual(events.toSorted(), ["2", "3", "4"]);
+  assert.deepEqual(new Set(events), new Set(["2", "3", "4"]));
   back.say({ type: "resume", after_seq: 0 });
   assert.equal((await back.next("error")).data["code"], "REQUEST_INVALID");
   assert.equal(back.received.filter(({ type }) => type === "alert.raised").length, 3);

@@ -1,0 +1,209 @@
+// Changes quotas for operators: finds the home node, asks it, writes the audit line, then answers (spec 4.3, decisions D6, T9, T17, T23).
+
+import type { z } from "zod";
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { toJson64 } from "#base/json64.ts";
+import { DEFAULT_QUOTA_BYTES, QUOTA_CHANGE_TIMEOUT_MS, QUOTA_CHANGES_AT_ONCE } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Directory } from "#directory/directory.ts";
+import { Code, codeName, StatusError } from "#grpc/status.ts";
+import type { quotaChanged } from "#webapi/user.ts";
+import type { ClusterState, NodeState } from "./cluster-state.ts";
+import type { SetQuotaOnNode } from "./node-dial.ts";
+import { type OperatorSession, ProblemError } from "./route.ts";
+import type { UserList } from "./user-list.ts";
+import { quotaInEffect } from "./user-row.ts";
+
+/** What a change answers (decision D6). */
+export type QuotaChanged = z.infer<typeof quotaChanged>;
+
+/** What the desk needs. */
+export interface QuotaDeskDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly cluster: ClusterState;
+  readonly directory: Pick<Directory, "findRoot">;
+  readonly users: UserList;
+  readonly setQuotaOnNode: SetQuotaOnNode;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
+}
+
+/** A change that an operator wants. */
+export interface QuotaWish {
+  /** In its canonical form. */
+  readonly username: string;
+  /** 0 to 2^64 - 1; 0 takes the entry away, so that the default applies. */
+  readonly quotaBytes: bigint;
+  readonly operator: OperatorSession;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+/** How FileServers say that a user has no root there (decision D19). */
+const NO_SUCH_USER_TEXT = "no such user on this fileserver";
+
+/** What an audit line says of a change that was asked for. */
+type Outcome = "done" | "refused" | "unknown";
+
+/** The desk. Changes of one user's quota are made one after another, so that the last one asked for is the last one made. */
+export class QuotaDesk {
+  readonly #deps: QuotaDeskDeps;
+  readonly #last = new Map<string, Promise<unknown>>();
+  #atOnce = 0;
+
+  constructor(deps: QuotaDeskDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE when the home node cannot be reached (nothing is queued), NODE_ERROR
+   * when it refuses, NODE_TIMEOUT when it is not known whether it has made the change.
+   */
+  async change(wish: QuotaWish): Promise<QuotaChanged> {
+    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
+      throw new ProblemError("RATE_LIMITED", "too many quotas are being changed; try again", {
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#atOnce++;
+    const { username } = wish;
+    const before = this.#last.get(username);
+    const mine = this.#afterOthers(before, wish);
+    this.#last.set(username, mine);
+    try {
+      return await mine;
+    } finally {
+      this.#atOnce--;
+      if (this.#last.get(username) === mine) this.#last.delete(username);
+    }
+  }
+
+  async #afterOthers(before: Promise<unknown> | undefined, wish: QuotaWish): Promise<QuotaChanged> {
+    await before?.catch(() => undefined);
+    const node = await this.#homeOf(wish.username);
+    const known = await this.#deps.users.find(wish.username);
+    const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
+    try {
+      await this.#ask(node, wish);
+    } catch (error) {
+      const { problem, outcome } = judged(error, node);
+      await this.#record(wish, node, { outcome, error: errorText(error) });
+      throw problem;
+    }
+    const quotaBytes = quotaInEffect(wish.quotaBytes);
+    const source = wish.quotaBytes === 0n ? "default" : "explicit";
+    this.#deps.users.quotaWasSet(wish.username, { nodeId: node.id, quotaBytes, source });
+    await this.#record(wish, node, { outcome: "done", previous_bytes: previousBytes });
+    return {
+      username: wish.username,
+      quota_limit: toJson64(quotaBytes),
+      quota_source: source,
+      previous_limit: toJson64(previousBytes),
+      home_node_id: node.id,
+      over_quota: (known?.usedBytes ?? 0n) > quotaBytes,
+      applied_at: Math.floor(this.#deps.clock.wallMs() / 1000),
+    };
+  }
+
+  async #homeOf(username: string): Promise<NodeState> {
+    const { cluster } = this.#deps;
+    const nodeId = await this.#homeIdOf(username);
+    if (nodeId === undefined) {
+      const starting = cluster.isStarting();
+      throw starting
+        ? new ProblemError("STARTING", "not every node has been heard yet; try again", {
+            retryAfterSeconds: 5,
+          })
+        : new ProblemError("NO_SUCH_USER", "nobody of this name has a root in this cluster");
+    }
+    const node = cluster.node(nodeId);
+    if (node === undefined || node.status === "offline") throw offline(node?.name ?? nodeId);
+    return node;
+  }
+
+  /** The store's word, else that of the node which reports the user. Throws STORE_UNAVAILABLE when neither can be had. */
+  async #homeIdOf(username: string): Promise<string | undefined> {
+    const { directory, users } = this.#deps;
+    try {
+      const root = await directory.findRoot(username);
+      if (root !== undefined) return root.fsId;
+    } catch (error) {
+      const reported = isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")
+        ? await users.find(username)
+        : undefined;
+      if (reported === undefined) throw error;
+      return reported.nodeId;
+    }
+    return (await users.find(username))?.nodeId;
+  }
+
+  async #ask(node: NodeState, { username, quotaBytes, operator }: QuotaWish): Promise<void> {
+    const { success, error } = await this.#deps.setQuotaOnNode({
+      address: node.address,
+      username,
+      quotaBytes,
+      passwordHash: operator.passwordHash,
+      timeoutMs: QUOTA_CHANGE_TIMEOUT_MS,
+    });
+    if (success) return;
+    if (error === NO_SUCH_USER_TEXT) {
+      throw new ProblemError(
+        "NO_SUCH_USER",
+        "this user has never been on the home node: there is no root to set a quota for",
+      );
+    }
+    throw new ProblemError("NODE_ERROR", `the node refused: ${error}`, {
+      grpc_code: codeName(Code.OK),
+      reason: error,
+    });
+  }
+
+  /** Written before the answer: a change that an operator has seen succeed is in the log whatever happens next. */
+  async #record(
+    { username, quotaBytes, operator, address, requestId }: QuotaWish,
+    node: NodeState,
+    more: { readonly outcome: Outcome; readonly [fact: string]: string | bigint },
+  ): Promise<void> {
+    const { audit, flushAudit, log } = this.#deps;
+    const detail = { quota_bytes: quotaBytes, node: node.id, address, ...more };
+    audit({ act: "quota.set", actor: operator.id, subject: username, request: requestId, detail });
+    log.info("quota_changed", { session: operator.id, ...detail });
+    await flushAudit();
+  }
+}
+
+/** What the caller is told of a failed call, and whether the quota may have changed all the same. */
+function judged(error: unknown, node: NodeState): { problem: ProblemError; outcome: Outcome } {
+  if (error instanceof ProblemError) return { problem: error, outcome: "refused" };
+  if (!(error instanceof StatusError)) {
+    return {
+      problem: new ProblemError("INTERNAL", "the quota could not be changed", { cause: error }),
+      outcome: "unknown",
+    };
+  }
+  const { code, message, metadata } = error;
+  if (code === Code.DEADLINE_EXCEEDED) {
+    const detail = `${node.name} did not answer in time; whether the quota has changed shows in the list after its next poll`;
+    return { problem: new ProblemError("NODE_TIMEOUT", detail, { cause: error }), outcome: "unknown" };
+  }
+  const reason = metadata.get("svc-reason");
+  if (code === Code.UNAVAILABLE && reason === undefined)
+    return { problem: offline(node.name), outcome: "unknown" };
+  const problem = new ProblemError("NODE_ERROR", `the node refused: ${message}`, {
+    grpc_code: codeName(code),
+    ...(reason === undefined ? {} : { reason }),
+    cause: error,
+  });
+  return { problem, outcome: "refused" };
+}
+
+function offline(name: string): ProblemError {
+  return new ProblemError(
+    "NODE_OFFLINE",
+    `${name}, where this user's root lives, cannot be reached; nothing is queued: try again when it is back`,
+  );
+}

@@ -1,0 +1,101 @@
+// GET /api/users, and PUT or POST of one user's quota: operators only (spec 4.1, 4.3; decisions D5, D6).
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { isGroveError } from "#base/errors.ts";
+import { parseU64 } from "#base/json64.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { quotaChanged, userList } from "#webapi/user.ts";
+import { factsOf } from "./guard.ts";
+import type { QuotaChanged, QuotaDesk } from "./quota-desk.ts";
+import { type App, operatorOf, ProblemError } from "./route.ts";
+import type { UserList } from "./user-list.ts";
+import { usersQuery } from "./user-query.ts";
+
+/** What the routes need. */
+export interface UserRoutesDeps {
+  readonly users: UserList;
+  readonly quotas: QuotaDesk;
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const QUOTA_TEXT =
+  "quota_bytes must be an integer from 0 to 18446744073709551615, as a number or a decimal string";
+
+/** The body of a change: any integer of 64 bits. A number that JSON cannot hold exactly is written as a string, or with all its digits. */
+const quotaBody = z
+  .object({
+    quota_bytes: z
+      .custom<unknown>((value) => parseU64(value) !== undefined, QUOTA_TEXT)
+      .meta({
+        anyOf: [
+          { type: "integer", minimum: 0 },
+          { type: "string", pattern: "^(0|[1-9][0-9]{0,19})$" },
+        ],
+      }),
+  })
+  .strict();
+
+/** Registers the routes. */
+export function userRoutes(app: App, deps: UserRoutesDeps): void {
+  const tags = ["users"];
+  app.get(
+    "/api/users",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "listUsers",
+        summary: "All users with their quotas, a page at a time",
+        tags,
+        querystring: usersQuery,
+        response: { 200: userList },
+      },
+    },
+    async (request, reply) => {
+      void reply.type(JSON_TYPE);
+      // Already what the schema says, as JSON.
+      return (await deps.users.page(request.query)) as never;
+    },
+  );
+  for (const method of ["PUT", "POST"] as const) {
+    app.route({
+      method,
+      url: "/api/users/:username/quota",
+      config: { auth: "operator", invalidBody: "QUOTA_INVALID" },
+      schema: {
+        operationId: method === "PUT" ? "setQuota" : "setQuotaByPost",
+        summary: "Set a user's quota in bytes; 0 goes back to the default",
+        tags,
+        params: z.object({ username: z.string() }),
+        body: quotaBody,
+        response: { 200: quotaChanged },
+      },
+      handler: (request) => change(deps, request, request.params.username, request.body.quota_bytes),
+    });
+  }
+}
+
+async function change(
+  deps: UserRoutesDeps,
+  request: FastifyRequest,
+  username: string,
+  quota: unknown,
+): Promise<QuotaChanged> {
+  const quotaBytes = parseU64(quota);
+  if (quotaBytes === undefined) throw new ProblemError("QUOTA_INVALID", QUOTA_TEXT);
+  return deps.quotas.change({
+    username: usernameOf(username),
+    quotaBytes,
+    operator: operatorOf(request),
+    address: factsOf(request).address,
+    requestId: request.id,
+  });
+}
+
+function usernameOf(text: string): string {
+  try {
+    return canonicalUsername(text);
+  } catch (error) {
+    if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+    throw new ProblemError("USERNAME_INVALID", `a username is an e-mail address: ${error.message}`);
+  }
+}

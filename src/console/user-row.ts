@@ -1,0 +1,66 @@
+// One user in the list: what is known of the root, and how that is shown (decision D5, spec 5.9).
+
+import { toJson64 } from "#base/json64.ts";
+import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
+import type { UserRow } from "#webapi/user.ts";
+import type { UserDetail } from "./cluster-state.ts";
+
+/** A user, merged from what the home node says and what was set here since. Changed in place. */
+export interface MergedUser {
+  readonly username: string;
+  nodeId: string;
+  usedBytes: bigint;
+  /** The quota in effect. */
+  quotaBytes: bigint;
+  /** "pending": the home node has not reported (spec 5.9). */
+  source: UserRow["quota_source"];
+  detail: UserDetail | undefined;
+  /** What the order by usage goes by: the used part of the quota. */
+  usedShare: number;
+  /** The last merge that has met this user. */
+  metInMerge: number;
+}
+
+/** The row of a user. `fullInDays` is the forecast, where there is one. */
+export function userRowOf(
+  user: MergedUser,
+  beside: { readonly nodeName: string; readonly fullInDays: number | undefined },
+): UserRow {
+  const { usedBytes, quotaBytes, detail } = user;
+  const trash = detail?.trashBytes ?? 0n;
+  const staging = detail?.stagingBytes ?? 0n;
+  const rest = usedBytes > trash + staging ? usedBytes - trash - staging : 0n;
+  return {
+    username: user.username,
+    quota_limit: toJson64(quotaBytes),
+    quota_source: user.source,
+    used_bytes: toJson64(usedBytes),
+    live_bytes: toJson64(detail?.liveBytes ?? rest),
+    trash_bytes: toJson64(trash),
+    staging_bytes: toJson64(staging),
+    file_count: detail?.fileCount ?? 0,
+    usage_percent: usagePercent(usedBytes, quotaBytes),
+    level: usageLevel(usedBytes, quotaBytes),
+    home_node_id: user.nodeId,
+    home_node_name: beside.nodeName,
+    last_active: detail?.lastActiveUnix ?? null,
+    full_in_days: beside.fullInDays ?? null,
+  };
+}
+
+/** Used part of a quota in percent with two decimals, rounded down: below 100 means below. */
+export function usagePercent(usedBytes: bigint, quotaBytes: bigint): number {
+  return Number((usedBytes * 10_000n) / quotaBytes) / 100;
+}
+
+/** Yellow above 80 %, red above 95 %, exactly (spec 3.1). */
+export function usageLevel(usedBytes: bigint, quotaBytes: bigint): UserRow["level"] {
+  const hundredfold = usedBytes * 100n;
+  if (hundredfold > quotaBytes * 95n) return "red";
+  return hundredfold > quotaBytes * 80n ? "yellow" : "ok";
+}
+
+/** The quota in effect for what a node reports: nothing and zero are the default (spec 2.1). */
+export function quotaInEffect(reported: bigint | undefined): bigint {
+  return reported === undefined || reported === 0n ? DEFAULT_QUOTA_BYTES : reported;
+}
