@@ -57,8 +57,39 @@ export const ALERT_THRESHOLDS = {
   storagePercent: { warning: 80, critical: 95 },
   temperatureCelsius: { warning: 65, critical: 85 },
   errorRatePercent: { warning: 5, critical: 20 },
-  quotaPercent: { critical: 100 },
+  /** The warning when exceeded, the critical level when reached (T1). */
+  quotaPercent: { warning: 95, critical: 100 },
 } as const;
+/** Operations that a window of 60 s must hold before a share of errors counts as one (T4). */
+export const ERROR_RATE_MIN_OPERATIONS = 20;
+/** Resolved alerts that are kept of those that visitors may see, and as many of the others: what one sees must not tell of the other (D11). */
+export const ALERTS_RESOLVED_KEPT = 1_000;
+/** How long a resolved alert is kept at most (D11): 30 days. */
+export const ALERT_KEPT_MS: number = 30 * 86_400_000;
+/** Alerts of one answer (D11). */
+export const ALERTS_PAGE_MAX = 1_000;
+/** Open alerts about single users that one node may cause; a node that lies about thousands must not hide the others'. */
+export const USER_ALERTS_PER_NODE_MAX = 1_000;
+/** Open alerts about single users of all nodes, so that the file of alerts stays small. */
+export const USER_ALERTS_MAX = 10_000;
+/** An action or a maintenance that ended less than this ago explains a restart (D24). */
+export const RESTART_EXPLAINED_MS: number = 5 * 60_000;
+/** A node that has stayed up for so long since a restart is over it (D11). */
+export const RESTART_OVER_MS: number = 10 * 60_000;
+/** Difference of clocks above which a node gets an alert (D24). */
+export const CLOCK_SKEW_ALERT_MS = 60_000;
+/** Days before a certificate's end from which its alert is critical. */
+export const CERTIFICATE_CRITICAL_DAYS = 2;
+/** Failed sign-ins to the console within the window below from which there is an alert (D-03). */
+export const LOGIN_FAILURES_ALERT = 10;
+/** The window in which failed sign-ins are counted together. */
+export const LOGIN_FAILURES_WINDOW_MS: number = 15 * 60_000;
+/** An alert about an attempt, such as a session from another address, ends when none followed for so long. */
+export const ATTEMPT_OVER_MS: number = 24 * 3_600_000;
+/** Alerts of a node that nobody knows any more end after so long. */
+export const NODE_FORGOTTEN_MS: number = 3_600_000;
+/** Values of one alert's detail that are texts are cut here. */
+export const ALERT_TEXT_MAX_LENGTH = 200;
 /** Node status thresholds in percent and degrees Celsius, crossed when exceeded (spec 3.2, 8). */
 export const NODE_STATUS_THRESHOLDS = {
   warning: { diskPercent: 80, temperatureCelsius: 65 },

@@ -1,0 +1,60 @@
+// The two forms of an alert: everything for operators, and for visitors what is built from an allow-list (spec 2.6, 5.8.4, D11).
+import type { AlertRecord } from "#webapi/alert.ts";
+import type { Alert, AlertDetail } from "./alert.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
+import { textOf } from "./alert-texts.ts";
+
+/** The record as operators see it. */
+export function recordOf(alert: Alert): AlertRecord {
+  const { username, acked } = alert;
+  return {
+    ...frameOf(alert, alert.detail ?? {}, username),
+    ...(username === undefined ? {} : { username }),
+    ...(acked === undefined ? {} : { acked_by: acked.by, acked_at: unix(acked.atMs) }),
+  };
+}
+
+/**
+ * The record as visitors see it: no user, nobody who works on it, and texts made without both. Undefined for what they may not see at
+ * all (spec 5.8.4, D22).
+ */
+export function publicRecordOf(alert: Alert): AlertRecord | undefined {
+  const { publicDetail } = ALERT_KINDS[alert.type];
+  if (publicDetail === undefined || alert.username !== undefined) return undefined;
+  const detail: Record<string, string | number> = {};
+  for (const name of publicDetail) {
+    const value = alert.detail?.[name];
+    if (value !== undefined) detail[name] = value;
+  }
+  return frameOf(alert, detail, undefined);
+}
+
+/** True when visitors may know of alerts like this one. */
+export function isPublic(alert: Pick<Alert, "type" | "username">): boolean {
+  return ALERT_KINDS[alert.type].publicDetail !== undefined && alert.username === undefined;
+}
+
+/** What both forms have, made from no more than what is handed in. */
+function frameOf(alert: Alert, detail: AlertDetail, username: string | undefined): AlertRecord {
+  const { id, key, type, severity, nodeId, nodeName, value, threshold, resolved } = alert;
+  const facts = { severity, node: nodeName ?? nodeId ?? "", username, value, threshold, detail };
+  return {
+    id,
+    timestamp: unix(alert.raisedAtMs),
+    severity,
+    type,
+    ...textOf(type, facts, alert.isRecovery),
+    ...(nodeId === undefined || nodeId === "" ? {} : { node_id: nodeId }),
+    ...(nodeName === undefined || nodeName === "" ? {} : { node_name: nodeName }),
+    resolved: resolved !== undefined,
+    ...(resolved === undefined ? {} : { resolved_at: unix(resolved.atMs), resolved_by: resolved.by }),
+    key,
+    ...(value === undefined ? {} : { value }),
+    ...(threshold === undefined ? {} : { threshold }),
+    raised_count: alert.raisedCount,
+  };
+}
+
+function unix(wallMs: number): number {
+  return Math.floor(wallMs / 1000);
+}

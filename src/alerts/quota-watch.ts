@@ -1,0 +1,133 @@
+// The rule about quotas: conditions for users near the edge only, so that 100,000 users cost no more than a look each (T1, spec 3.1 rule 3).
+import { toJson64 } from "#base/json64.ts";
+import { ALERT_THRESHOLDS } from "#base/limits.ts";
+import { alertKey } from "./alert-kinds.ts";
+import type { Condition } from "./condition.ts";
+import type { NodeName } from "./node-rules.ts";
+
+/** What a node tells of its users. */
+export interface UserReadings {
+  /** Bytes that each user occupies. */
+  readonly perUserStorage: ReadonlyMap<string, bigint>;
+  readonly perUserQuota: ReadonlyMap<string, bigint>;
+  readonly perUserDetail: ReadonlyMap<string, { readonly trashBytes: bigint | null }>;
+  /** True when the node has more users than its maps list. */
+  readonly usersTruncated: boolean | null;
+  /** True when the node tells of no single user. */
+  readonly usersWithheld: boolean;
+}
+
+const { warning: WARNING, critical: CRITICAL } = ALERT_THRESHOLDS.quotaPercent;
+const [WARNING_PARTS, CRITICAL_PARTS] = [BigInt(WARNING), BigInt(CRITICAL)];
+/** Below this share no exact look is needed. */
+const FAR_SHARE = (WARNING - 1) / 100;
+
+/** Where a user's usage stands: warning above 95 %, critical from 100 %, unchanged at exactly 95 %. Exact to the byte. */
+export function quotaLevel(usedBytes: bigint, quotaBytes: bigint): "clear" | "hold" | "warning" | "critical" {
+  if (usedBytes * 100n >= quotaBytes * CRITICAL_PARTS) return "critical";
+  const [used, edge] = [usedBytes * 100n, quotaBytes * WARNING_PARTS];
+  return used > edge ? "warning" : used === edge ? "hold" : "clear";
+}
+
+/** Remembers who was near the edge, so that who no longer is can be told. */
+export class QuotaWatch {
+  /** Users at 95 % or above at the last look, by node. */
+  readonly #near = new Map<string, Set<string>>();
+  /** The node that a near user is counted on: two that claim the same one must not take turns. */
+  readonly #nodeOf = new Map<string, string>();
+
+  /** Users whose alert was open or muted when the console stopped count as near: they are told of when they no longer are. */
+  constructor(known: Iterable<{ readonly username: string; readonly nodeId: string }>) {
+    for (const { username, nodeId } of known) this.#claim(nodeId, username);
+  }
+
+  /** The conditions of those users of a node who are near the edge, or were at the last look. */
+  conditions(node: NodeName, readings: UserReadings): Condition[] {
+    if (readings.usersWithheld) return [];
+    const found: Condition[] = [];
+    const seen = new Set<string>();
+    for (const [username, usedBytes] of readings.perUserStorage) {
+      const quotaBytes = readings.perUserQuota.get(username);
+      if (quotaBytes === undefined || quotaBytes === 0n) continue;
+      if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) continue;
+      const level = quotaLevel(usedBytes, quotaBytes);
+      if (level === "clear" || !this.#claim(node.id, username)) continue;
+      seen.add(username);
+      found.push(condition(node, username, level, usedBytes, quotaBytes, readings));
+    }
+    for (const username of [...(this.#near.get(node.id) ?? [])]) {
+      if (seen.has(username)) continue;
+      const [usedBytes, quotaBytes] = [
+        readings.perUserStorage.get(username),
+        readings.perUserQuota.get(username),
+      ];
+      if (usedBytes !== undefined && quotaBytes !== undefined && quotaBytes > 0n) {
+        found.push(condition(node, username, "clear", usedBytes, quotaBytes, readings));
+      } else if (usedBytes === undefined && readings.usersTruncated === false) {
+        // Nobody by that name has a root there any more.
+        found.push({ ...about(node, username), level: "clear" });
+      } else continue;
+      this.#release(node.id, username);
+    }
+    return found;
+  }
+
+  /** Forgets a node that is gone. */
+  forget(nodeId: string): void {
+    for (const username of [...(this.#near.get(nodeId) ?? [])]) this.#release(nodeId, username);
+  }
+
+  #claim(nodeId: string, username: string): boolean {
+    const claimed = this.#nodeOf.get(username);
+    if (claimed !== undefined) return claimed === nodeId;
+    this.#nodeOf.set(username, nodeId);
+    const near = this.#near.get(nodeId);
+    if (near === undefined) this.#near.set(nodeId, new Set([username]));
+    else near.add(username);
+    return true;
+  }
+
+  #release(nodeId: string, username: string): void {
+    this.#nodeOf.delete(username);
+    const near = this.#near.get(nodeId);
+    near?.delete(username);
+    if (near?.size === 0) this.#near.delete(nodeId);
+  }
+}
+
+function about(node: NodeName, username: string): Omit<Condition, "level"> {
+  return {
+    key: alertKey("quota_exceeded", username),
+    type: "quota_exceeded",
+    nodeId: node.id,
+    nodeName: node.name,
+    username,
+  };
+}
+
+function condition(
+  node: NodeName,
+  username: string,
+  level: Condition["level"],
+  usedBytes: bigint,
+  quotaBytes: bigint,
+  { perUserDetail }: UserReadings,
+): Condition {
+  const trashBytes = perUserDetail.get(username)?.trashBytes ?? null;
+  return {
+    ...about(node, username),
+    level,
+    value: percentOf(usedBytes, quotaBytes),
+    threshold: level === "critical" ? CRITICAL : WARNING,
+    detail: {
+      used_bytes: toJson64(usedBytes),
+      quota_bytes: toJson64(quotaBytes),
+      ...(trashBytes === null ? {} : { trash_bytes: toJson64(trashBytes) }),
+    },
+  };
+}
+
+/** With two decimals, cut off: 99.999 % is not 100. */
+function percentOf(usedBytes: bigint, quotaBytes: bigint): number {
+  return Number((usedBytes * 10_000n) / quotaBytes) / 100;
+}

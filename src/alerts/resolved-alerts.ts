@@ -1,0 +1,46 @@
+// The resolved alerts that are kept: the newest of those that visitors may see and of the others, none for longer than 30 days (D11).
+import { ALERT_KEPT_MS, ALERTS_RESOLVED_KEPT } from "#base/limits.ts";
+import type { Alert } from "./alert.ts";
+import { isPublic } from "./alert-record.ts";
+
+/**
+ * Two queues, so that how many alerts there are that visitors may not know of does not decide which others they see (D-09). The newest
+ * 1,000 of all are among those kept.
+ */
+export class ResolvedAlerts {
+  readonly #queues: { readonly shown: Alert[]; readonly hidden: Alert[] } = { shown: [], hidden: [] };
+  readonly #onForgotten: (alert: Alert) => void;
+
+  /** Tells of each alert that is no longer kept. */
+  constructor(onForgotten: (alert: Alert) => void) {
+    this.#onForgotten = onForgotten;
+  }
+
+  /** Adds one that was just resolved. */
+  add(alert: Alert): void {
+    const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden;
+    queue.push(alert);
+    // After a restart they come in no order.
+    for (let at = queue.length - 1; at > 0 && resolvedAtMs(queue[at - 1]) > resolvedAtMs(alert); at--) {
+      queue[at] = queue[at - 1] ?? alert;
+      queue[at - 1] = alert;
+    }
+    if (queue.length > ALERTS_RESOLVED_KEPT) this.#dropOldest(queue);
+  }
+
+  /** Forgets what was resolved more than 30 days ago. */
+  expire(wallMs: number): void {
+    for (const queue of [this.#queues.shown, this.#queues.hidden]) {
+      while (queue.length > 0 && wallMs - resolvedAtMs(queue[0]) > ALERT_KEPT_MS) this.#dropOldest(queue);
+    }
+  }
+
+  #dropOldest(queue: Alert[]): void {
+    const oldest = queue.shift();
+    if (oldest !== undefined) this.#onForgotten(oldest);
+  }
+}
+
+function resolvedAtMs(alert: Alert | undefined): number {
+  return alert?.resolved?.atMs ?? 0;
+}

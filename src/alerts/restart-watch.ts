@@ -1,0 +1,54 @@
+// Sees restarts that nobody asked for: another start time or another boot, and no action or maintenance just before (D24, spec 3.3).
+import { RESTART_EXPLAINED_MS } from "#base/limits.ts";
+import { alertKey } from "./alert-kinds.ts";
+import type { Moment, Occurrence } from "./condition.ts";
+import type { NodeName } from "./node-rules.ts";
+
+/** What tells one life of a node from another. Null is unknown. */
+export interface NodeLife {
+  readonly lastRestartUnix: number | null;
+  readonly bootId: string | null;
+}
+
+/** Remembers each node's last known life, and when somebody last worked on it. */
+export class RestartWatch {
+  readonly #lives = new Map<string, NodeLife>();
+  readonly #touchedAtMs = new Map<string, number>();
+
+  /** Notes that an action holds a node, or that it is in maintenance. */
+  touched(nodeId: string, at: Moment): void {
+    this.#touchedAtMs.set(nodeId, at.steadyMs);
+  }
+
+  /** Takes what a node says of its life; a restart that nothing explains is an occurrence. */
+  observe(node: NodeName, life: NodeLife, at: Moment): Occurrence | undefined {
+    const before = this.#lives.get(node.id);
+    this.#lives.set(node.id, {
+      lastRestartUnix: life.lastRestartUnix ?? before?.lastRestartUnix ?? null,
+      bootId: life.bootId ?? before?.bootId ?? null,
+    });
+    if (before === undefined) return undefined;
+    const isOtherBoot = differs(before.bootId, life.bootId);
+    if (!isOtherBoot && !differs(before.lastRestartUnix, life.lastRestartUnix)) return undefined;
+    const touchedAtMs = this.#touchedAtMs.get(node.id);
+    if (touchedAtMs !== undefined && at.steadyMs - touchedAtMs <= RESTART_EXPLAINED_MS) return undefined;
+    return {
+      key: alertKey("service_restart", node.id),
+      type: "service_restart",
+      level: "warning",
+      nodeId: node.id,
+      nodeName: node.name,
+      detail: isOtherBoot ? { machine: "restarted" } : {},
+    };
+  }
+
+  /** Forgets a node that is gone. */
+  forget(nodeId: string): void {
+    this.#lives.delete(nodeId);
+    this.#touchedAtMs.delete(nodeId);
+  }
+}
+
+function differs<T>(before: T | null, now: T | null): boolean {
+  return before !== null && now !== null && before !== now;
+}

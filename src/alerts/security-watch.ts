@@ -1,0 +1,156 @@
+// From what nodes report of attempts to occurrences: each attempt once, also over restarts of the console (D22, D-03).
+import { LOGIN_FAILURES_ALERT, LOGIN_FAILURES_WINDOW_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
+import type { SecurityEventType } from "#base/security-event.ts";
+import { alertKey } from "./alert-kinds.ts";
+import type { Moment, Occurrence } from "./condition.ts";
+import type { NodeName } from "./node-rules.ts";
+
+/** An event as a node reports it; its count grows while it goes on. */
+export interface ReportedEvent {
+  /** Time-ordered. */
+  readonly id: string;
+  readonly type: SecurityEventType;
+  readonly username: string | undefined;
+  readonly ipBound: string | undefined;
+  readonly ipSeen: string | undefined;
+  readonly count: number;
+}
+
+/** Remembers what was told of. */
+export class SecurityWatch {
+  readonly #seen = new Map<string, Map<string, number>>();
+  /** Newest event of each node of which alerts were raised, kept with the alerts: after a restart older ones are no news. */
+  readonly #marks: Map<string, string>;
+  readonly #passwords = new Map<string, FailureWindow>();
+
+  /** Takes the map that is kept with the alerts, and goes on writing to it. */
+  constructor(marks: Map<string, string>) {
+    this.#marks = marks;
+  }
+
+  /** What of a node's events is news. */
+  occurrences(node: NodeName, events: readonly ReportedEvent[], at: Moment): Occurrence[] {
+    const found: Occurrence[] = [];
+    const mark = this.#marks.get(node.id) ?? "";
+    let newest = mark;
+    for (const event of events) {
+      const fresh = this.#fresh(node.id, event, mark);
+      if (event.id > newest) newest = event.id;
+      if (fresh <= 0) continue;
+      if (event.type === "admin_hash_failed") this.#passwordsOf(node.id).add(fresh, event.ipSeen, at);
+      else found.push(...occurrenceOf(node, event, fresh));
+    }
+    if (newest !== mark) this.#marks.set(node.id, newest);
+    const failures = this.#passwords.get(node.id)?.take(at);
+    if (failures !== undefined) found.push(loginFailures(failures, node));
+    return found;
+  }
+
+  /** Forgets a node that is gone. */
+  forget(nodeId: string): void {
+    this.#seen.delete(nodeId);
+    this.#marks.delete(nodeId);
+    this.#passwords.delete(nodeId);
+  }
+
+  /** How many attempts of an event are news. */
+  #fresh(nodeId: string, event: ReportedEvent, mark: string): number {
+    let seen = this.#seen.get(nodeId);
+    if (seen === undefined) {
+      seen = new Map();
+      this.#seen.set(nodeId, seen);
+    }
+    const before = seen.get(event.id);
+    seen.delete(event.id);
+    seen.set(event.id, event.count);
+    const oldest = seen.keys().next();
+    if (seen.size > SECURITY_EVENTS_KEPT && oldest.done !== true) seen.delete(oldest.value);
+    if (before === undefined && event.id <= mark) return 0;
+    return event.count - (before ?? 0);
+  }
+
+  #passwordsOf(nodeId: string): FailureWindow {
+    const known = this.#passwords.get(nodeId);
+    if (known !== undefined) return known;
+    const window = new FailureWindow();
+    this.#passwords.set(nodeId, window);
+    return window;
+  }
+}
+
+/** What came of a look at a window. */
+export interface Failures {
+  readonly count: number;
+  readonly lastAddress: string | undefined;
+}
+
+/** Failed sign-ins of the last 15 minutes; news from the tenth on. */
+export class FailureWindow {
+  #attempts: { readonly atMs: number; count: number }[] = [];
+  #untold = 0;
+  #lastAddress: string | undefined;
+
+  /** Counts failures. Those of one second are one entry, so that a flood stays small. */
+  add(count: number, address: string | undefined, at: Moment): void {
+    const last = this.#attempts.at(-1);
+    if (last !== undefined && at.steadyMs - last.atMs < 1000) last.count += count;
+    else this.#attempts.push({ atMs: at.steadyMs, count });
+    this.#untold += count;
+    this.#lastAddress = address;
+  }
+
+  /** The failures of the window when there are ten or more of them and some are new. */
+  take(at: Moment): Failures | undefined {
+    this.#attempts = this.#attempts.filter(({ atMs }) => at.steadyMs - atMs < LOGIN_FAILURES_WINDOW_MS);
+    const count = this.#attempts.reduce((sum, attempt) => sum + attempt.count, 0);
+    if (this.#untold === 0 || count < LOGIN_FAILURES_ALERT) return undefined;
+    this.#untold = 0;
+    return { count, lastAddress: this.#lastAddress };
+  }
+}
+
+/** Too many failed sign-ins: to the console, or with the administrator's password to a node. */
+export function loginFailures({ count, lastAddress }: Failures, node?: NodeName): Occurrence {
+  return {
+    key: alertKey("login_failures", node?.id),
+    type: "login_failures",
+    level: "warning",
+    ...aboutNode(node),
+    value: count,
+    threshold: LOGIN_FAILURES_ALERT,
+    detail: lastAddress === undefined ? {} : { address: lastAddress },
+  };
+}
+
+function occurrenceOf(node: NodeName, event: ReportedEvent, count: number): Occurrence[] {
+  const detail = {
+    ...(event.ipBound === undefined ? {} : { ip_bound: event.ipBound }),
+    ...(event.ipSeen === undefined ? {} : { ip_seen: event.ipSeen }),
+  };
+  const rest = { ...aboutNode(node), value: event.count, count, detail };
+  switch (event.type) {
+    case "ip_mismatch": {
+      const { username } = event;
+      const key = alertKey("ip_mismatch", username ?? node.id);
+      return [
+        {
+          key,
+          type: "ip_mismatch",
+          level: "warning",
+          ...rest,
+          ...(username === undefined ? {} : { username }),
+        },
+      ];
+    }
+    case "mock_token":
+      return [{ key: alertKey("mock_token", node.id), type: "mock_token", level: "critical", ...rest }];
+    // Its line in the audit log is enough: the control plane refused it, and whoever scans ports causes it.
+    case "unknown_cert":
+    case "admin_hash_failed":
+      return [];
+  }
+}
+
+function aboutNode(node: NodeName | undefined): { readonly nodeId?: string; readonly nodeName?: string } {
+  return node === undefined ? {} : { nodeId: node.id, nodeName: node.name };
+}
