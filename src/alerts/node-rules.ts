@@ -23,8 +23,8 @@ export interface NodeGauges {
   readonly quotaDriftBytes: bigint | null;
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
-  /** True when the node accepts mock tokens (spec 5.7). */
-  readonly authMock: boolean | null;
+  /** True when the node accepts mock tokens (spec 5.7); versions before 0.2 do not say. */
+  readonly authMock?: boolean | null;
   readonly invalidFields: readonly string[];
 }
 
@@ -32,6 +32,8 @@ export interface NodeGauges {
 export interface ErrorWindow {
   readonly errors: number;
   readonly ops: number;
+  /** True when the node has answered all through them: then it is known that nothing failed. */
+  readonly isFull: boolean;
 }
 
 /** Whom a condition is about. */
@@ -57,7 +59,7 @@ export function gradeOf(
 export function nodeConditions(
   node: NodeName,
   gauges: NodeGauges,
-  more: { readonly window: ErrorWindow | undefined; readonly fullInDays: number | undefined },
+  more: { readonly window: ErrorWindow; readonly fullInDays: number | undefined },
 ): Condition[] {
   const about = (type: AlertType, rest: Omit<Condition, "key" | "type">): Condition => ({
     key: alertKey(type, node.id),
@@ -75,7 +77,7 @@ export function nodeConditions(
     about("quota_drift", drift(gauges.quotaDriftBytes)),
     about("corruption", above(gauges.damagedFileCount, "critical")),
     about("storage_failed", flag(gauges.storageFailed, "critical")),
-    about("auth_mock", flag(gauges.authMock, "warning")),
+    about("auth_mock", flag(gauges.authMock ?? null, "warning")),
     about("bad_metrics", invalid(gauges.invalidFields)),
   ];
 }
@@ -128,11 +130,9 @@ function storage(gauges: NodeGauges, fullInDays: number | undefined): Level {
   };
 }
 
-/** Few operations are no sample of anything, unless none of them failed (T4). */
-function errors(window: ErrorWindow | undefined): Level {
-  if (window === undefined) return { level: "unknown" };
-  const { errors: failed, ops } = window;
-  if (failed > 0 && ops < ERROR_RATE_MIN_OPERATIONS) return { level: "unknown" };
+/** Few operations are no sample of anything (T4), but a minute in which none failed is one without failures. */
+function errors({ errors: failed, ops, isFull }: ErrorWindow): Level {
+  if (ops < ERROR_RATE_MIN_OPERATIONS && (failed > 0 || !isFull)) return { level: "unknown" };
   const percent = failed <= 0 ? 0 : Math.min(100, (failed / ops) * 100);
   return {
     ...gradeOf(percent, ALERT_THRESHOLDS.errorRatePercent),
