@@ -17,10 +17,10 @@ export interface AlertEvent {
 
 /** What becomes of the alerts that an operator wants resolved. Ids. */
 export interface Resolution {
-  readonly resolved: readonly string[];
-  readonly alreadyResolved: readonly string[];
+  readonly resolved: string[];
+  readonly alreadyResolved: string[];
   /** Those that stay as long as what they tell of is in force. */
-  readonly inForce: readonly string[];
+  readonly inForce: string[];
 }
 
 /** All that the book has to know again after a restart. */

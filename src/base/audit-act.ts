@@ -2,6 +2,8 @@
 
 /** Kinds of acts that get a line. */
 export type AuditActName =
+  | "alert.ack"
+  | "alert.resolve"
   | "audit.dropped"
   | "audit.gap"
   | "file.delete"

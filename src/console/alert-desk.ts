@@ -55,10 +55,12 @@ export class AlertDesk {
   readonly #conditionListeners = new Set<ConditionListener>();
   readonly #handledListeners = new Set<(key: string) => void>();
   /** What polls since the last round have found, by node. */
-  #found = new Map<string, readonly Condition[]>();
+  #found = new Map<string, Condition[]>();
   #happened: Occurrence[] = [];
   /** Since when each node has answered without a gap, on the steady clock. */
   readonly #answeringSinceMs = new Map<string, number>();
+  /** Nodes of which something is remembered. */
+  readonly #known = new Set<string>();
   /** Since when nodes with alerts have been unknown. */
   readonly #missingSinceMs = new Map<string, number>();
 
@@ -158,6 +160,11 @@ export class AlertDesk {
     return latest === undefined ? known : [...known, latest.id];
   }
 
+  /** The key of an alert that is kept; empty for one that is not. */
+  keyOf(id: string): string {
+    return this.#store.book.find(id)?.key ?? "";
+  }
+
   /** Resolves alerts by hand; resolves when that is on stable storage. Unknown ids are left out. */
   async resolve(ids: readonly string[]): Promise<Resolution> {
     const { book } = this.#store;
@@ -196,11 +203,16 @@ export class AlertDesk {
     if (node.lockedBy !== undefined || (node.maintenanceUntilWallMs ?? 0) > at.wallMs) {
       this.#restarts.touched(node.id, at);
     }
+    this.#known.add(node.id);
     const conditions = [this.#offline(node)];
     const happened = this.#security.occurrences(node, securityEvents, at);
-    if (reading === undefined) this.#answeringSinceMs.delete(node.id);
-    else {
+    if (reading === undefined) {
+      // The round tells of its silence.
+      this.#answeringSinceMs.delete(node.id);
+      this.#found.delete(node.id);
+    } else {
       const { history } = this.#deps;
+      this.#found.set(node.id, conditions);
       conditions.push(
         ...nodeConditions(node, reading, {
           window: { ...history.errorWindow(node.id), isFull: this.#hasAnsweredAMinute(node.id, at) },
@@ -211,7 +223,6 @@ export class AlertDesk {
       const restart = this.#restarts.observe(node, reading, at);
       if (restart !== undefined) happened.push(restart);
     }
-    this.#found.set(node.id, conditions);
     const events = this.#store.book.apply(conditions, at);
     void this.#store.take(events);
     if (happened.length > 0) void this.#take(happened, at);
@@ -230,6 +241,7 @@ export class AlertDesk {
     conditions.push({ key: alertKey("default_password"), type: "default_password", level });
     const events = [...book.apply(conditions, at), ...book.expire(at), ...book.drop(this.#orphans(at), at)];
     void this.#store.take(events);
+    this.#forgetGone();
     const failures = this.#logins.take(at);
     if (failures !== undefined) void this.#take([loginFailures(failures)], at);
     const all = [...this.#found.values()].flat().concat(conditions);
@@ -279,6 +291,18 @@ export class AlertDesk {
       if (steadyMs - sinceMs >= NODE_FORGOTTEN_MS) keys.push(key);
     }
     return keys;
+  }
+
+  /** Watches remember nodes that are there. */
+  #forgetGone(): void {
+    for (const id of this.#known) {
+      if (this.#deps.cluster.node(id) !== undefined) continue;
+      this.#known.delete(id);
+      this.#answeringSinceMs.delete(id);
+      this.#quotas.forget(id);
+      this.#restarts.forget(id);
+      this.#security.forget(id);
+    }
   }
 
   #handled(key: string): void {

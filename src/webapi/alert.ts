@@ -60,7 +60,38 @@ export const alertRecord = z.object({
 /** An alert as it is sent and kept. */
 export type AlertRecord = z.infer<typeof alertRecord>;
 
-/** GET /api/alerts. */
+/** One value, several with commas between them, or the parameter several times. */
+function listOf<Value extends string>(
+  values: readonly [Value, ...Value[]],
+): z.ZodType<Value[] | undefined, string | string[] | undefined> {
+  return z
+    .union([z.string().max(1_000), z.array(z.string().max(1_000)).max(50)])
+    .transform((given) => [given].flat().flatMap((text) => text.split(",")))
+    .pipe(z.array(z.enum(values)))
+    .optional();
+}
+
+/** The query of GET /api/alerts (decision D11). The newest come first; 1,000 of them unless `limit` says less. */
+export const alertQuery = z.strictObject({
+  severity: listOf(SEVERITIES),
+  type: listOf(ALERT_TYPES),
+  node_id: z.string().max(64).optional(),
+  /** true or 1: only what is not resolved. */
+  unresolved: z.enum(["true", "1", "false", "0"]).optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, "a whole number from 1 to 1000")
+    .transform(Number)
+    .pipe(z.int().max(1000))
+    .optional(),
+  /** The id of the last alert of the page before, or a time in unix seconds: alerts that were raised before it. */
+  before: z
+    .string()
+    .regex(/^(?:[0-9A-HJKMNP-TV-Z]{26}|\d{1,11})$/, "the id of an alert, or unix seconds")
+    .optional(),
+});
+
+/** GET /api/alerts; the total counts all that the filters let pass. */
 export const alertList = z.object({ alerts: z.array(alertRecord), total: z.int() });
 
 /** GET /api/alerts/summary: unresolved alerts by severity. */
@@ -71,22 +102,32 @@ export const alertSummary = z.object({
   total: z.int(),
 });
 
-/** POST /api/alerts/resolve, and /api/alerts/ack. */
+/** POST /api/alerts/resolve, and /api/alerts/ack: one of the three at least. */
 export const alertChoice = z
-  .object({
-    id: z.string().optional(),
-    ids: z.array(z.string()).max(1000).optional(),
-    key: z.string().optional(),
+  .strictObject({
+    id: z.string().max(64).optional(),
+    ids: z.array(z.string().max(64)).min(1).max(1000).optional(),
+    key: z.string().max(512).optional(),
   })
-  .strict();
+  .refine(({ id, ids, key }) => id !== undefined || ids !== undefined || key !== undefined, {
+    error: "id, ids or key is needed",
+  });
 
 /** What /api/alerts/resolve answers. */
 export const alertsResolved = z.object({
   resolved: z.array(z.string()),
   already_resolved: z.array(z.string()),
+  /** Those that stand as long as what they tell of is so, such as the built-in password. */
+  in_force: z.array(z.string()),
 });
 
-/** POST /api/alerts/resolve-all. */
+/** POST /api/alerts/resolve-all; without a body it means all. */
 export const resolveAll = z
-  .object({ severity: z.enum(SEVERITIES).optional(), node_id: z.string().optional() })
-  .strict();
+  .strictObject({ severity: z.enum(SEVERITIES).optional(), node_id: z.string().max(64).optional() })
+  .optional();
+
+/** What /api/alerts/resolve-all answers: how many were resolved. */
+export const allResolved = z.object({ resolved: z.int() });
+
+/** What /api/alerts/ack answers. */
+export const alertsAcked = z.object({ acked: z.array(z.string()), already_resolved: z.array(z.string()) });

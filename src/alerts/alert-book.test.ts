@@ -1,0 +1,307 @@
+// Shows that the book follows the tables of the specification for every sequence of samples, against a model written from them (F-07).
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  ALERT_KEPT_MS,
+  ALERTS_RESOLVED_KEPT,
+  RESTART_OVER_MS,
+  USER_ALERTS_MAX,
+  USER_ALERTS_PER_NODE_MAX,
+} from "#base/limits.ts";
+import { AlertBook, type AlertEvent } from "./alert-book.ts";
+import type { Condition, Moment, Occurrence } from "./condition.ts";
+import { gradeOf } from "./node-rules.ts";
+import { quotaLevel } from "./quota-watch.ts";
+
+const START: Moment = { wallMs: 1_790_000_000_000, steadyMs: 1_000 };
+const after = (ms: number, from = START): Moment => ({
+  wallMs: from.wallMs + ms,
+  steadyMs: from.steadyMs + ms,
+});
+const STORAGE = {
+  key: "storage_warning:n1",
+  type: "storage_warning",
+  nodeId: "n1",
+  nodeName: "fs-1",
+} as const;
+
+const storage = (percent: number | null): Condition => ({
+  ...STORAGE,
+  ...gradeOf(percent, { warning: 80, critical: 95 }),
+});
+const quota = (percent: number): Condition => ({
+  key: "quota_exceeded:bob@example.com",
+  type: "quota_exceeded",
+  username: "bob@example.com",
+  nodeId: "n1",
+  value: percent,
+  level: quotaLevel(BigInt(Math.round(percent * 100)), 10_000n),
+});
+const kinds = (events: readonly AlertEvent[]): string[] =>
+  events.map(({ kind, alert }) => `${kind} ${alert.severity}`);
+
+/** Spec 3.1 as one reads it: a state, and what each sample or an operator makes of it. It shares nothing with the book. */
+class Model {
+  state: "monitoring" | "warning" | "critical" = "monitoring";
+  /** The severity at which an operator resolved, until the value has been below the warning threshold once. */
+  handled: "warning" | "critical" | undefined;
+  readonly told: string[] = [];
+
+  storage(value: number | null): void {
+    if (value === null) return;
+    if (value > 95) this.#rise("critical");
+    else if (value > 80) {
+      // Exactly at 95 it is neither above nor below.
+      if (this.state === "critical" && value < 95) this.#say("warning", "changed");
+      else if (this.state === "monitoring") this.#rise("warning");
+    } else if (value < 80) this.#fall();
+  }
+
+  quota(value: number): void {
+    if (value >= 100) this.#rise("critical");
+    else if (value > 95) {
+      if (this.state === "critical") this.#say("warning", "changed");
+      else if (this.state === "monitoring") this.#rise("warning");
+    } else if (value < 95) this.#fall();
+  }
+
+  resolve(): void {
+    if (this.state === "monitoring") return;
+    this.handled = this.state;
+    this.told.push(`resolved ${this.state}`);
+    this.state = "monitoring";
+  }
+
+  #rise(to: "warning" | "critical"): void {
+    if (this.state === to) return;
+    if (this.state === "critical") return;
+    if (this.state === "warning") return this.#say(to, "changed");
+    if (this.handled === "critical" || this.handled === to) return;
+    this.handled = undefined;
+    this.#say(to, "raised");
+  }
+
+  #fall(): void {
+    const wasHandled = this.handled !== undefined;
+    this.handled = undefined;
+    if (this.state !== "monitoring") this.told.push(`resolved ${this.state}`, "recorded info");
+    else if (wasHandled) this.told.push("recorded info");
+    this.state = "monitoring";
+  }
+
+  #say(to: "warning" | "critical", kind: string): void {
+    this.state = to;
+    this.told.push(`${kind} ${to}`);
+  }
+}
+
+for (const [name, values, toCondition] of [
+  ["storage", [null, 0, 79.99, 80, 80.01, 90, 94.99, 95, 95.01, 100], storage],
+  ["quota", [0, 94.99, 95, 95.01, 99.99, 100, 100.01, 250], (value: number | null) => quota(value ?? 0)],
+] as const) {
+  test(`${name}: for every sequence of 200 samples and resolutions the book tells what the table of spec 3.1 says (F-07)`, () => {
+    const step = fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom<number | null>(...values) },
+      { weight: 1, arbitrary: fc.constant("resolve" as const) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const [book, model, told]: [AlertBook, Model, string[]] = [new AlertBook(), new Model(), []];
+        let at = START;
+        for (const sample of steps) {
+          at = after(5_000, at);
+          if (sample === "resolve") {
+            model.resolve();
+            told.push(
+              ...kinds(
+                book.resolve(
+                  [...book.openAlerts()].map(({ id }) => id),
+                  at,
+                ).events,
+              ),
+            );
+          } else {
+            if (name === "storage") model.storage(sample);
+            else model.quota(sample ?? 0);
+            told.push(...kinds(book.apply([toCondition(sample)], at)));
+          }
+          const open = [...book.openAlerts()];
+          assert.ok(open.length <= 1, "one alert per key");
+          assert.equal(open[0]?.severity ?? "monitoring", model.state);
+        }
+        assert.deepEqual(told, model.told);
+      }),
+      { numRuns: 300 },
+    );
+  });
+}
+
+test("a record keeps its id and its time through all levels; the next one is new and counts on (spec 3.1, D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  const [critical] = book.apply([storage(96)], after(5_000));
+  const [warning] = book.apply([storage(82)], after(10_000));
+  const [resolved, recovery] = book.apply([storage(79)], after(15_000));
+  const ids = [raised, critical, warning, resolved].map((event) => event?.alert.id);
+  assert.equal(new Set(ids).size, 1);
+  assert.deepEqual(
+    [critical?.alert.timestamp, critical?.alert.threshold, warning?.alert.threshold],
+    [1_790_000_000, 95, 80],
+  );
+  assert.deepEqual(
+    [resolved?.alert.resolved, resolved?.alert.resolved_at, resolved?.alert.resolved_by],
+    [true, 1_790_000_015, "auto"],
+  );
+  assert.deepEqual(
+    [recovery?.alert.key, recovery?.alert.type, recovery?.alert.severity, recovery?.alert.resolved],
+    ["storage_warning:n1", "storage_warning", "info", true],
+  );
+  const [again] = book.apply([storage(85)], after(20_000));
+  assert.notEqual(again?.alert.id, raised?.alert.id);
+  assert.equal(again?.alert.raised_count, 2);
+});
+
+test("a value that moves within its level is in the record, and no event (spec 3.1)", () => {
+  const book = new AlertBook();
+  book.apply([storage(81)], START);
+  assert.deepEqual(book.apply([storage(94.2)], after(5_000)), []);
+  assert.equal(book.openAlert(STORAGE.key)?.value, 94.2);
+});
+
+test("a node that answers again leaves an info record under node_online (spec 3.3, D24)", () => {
+  const book = new AlertBook();
+  const about = { key: "node_offline:n1", type: "node_offline", nodeId: "n1", nodeName: "fs-1" } as const;
+  assert.deepEqual(kinds(book.apply([{ ...about, level: "critical" }], START)), ["raised critical"]);
+  assert.deepEqual(book.apply([{ ...about, level: "unknown" }], after(5_000)), []);
+  const [resolved, online] = book.apply([{ ...about, level: "clear" }], after(10_000));
+  assert.equal(resolved?.alert.type, "node_offline");
+  assert.deepEqual(
+    [online?.kind, online?.alert.key, online?.alert.type, online?.alert.severity],
+    ["recorded", "node_online:n1", "node_online", "info"],
+  );
+});
+
+const RESTART: Occurrence = {
+  key: "service_restart:n1",
+  type: "service_restart",
+  level: "warning",
+  nodeId: "n1",
+  nodeName: "fs-1",
+};
+
+test("a hundred restarts are one alert that counts them, over when ten minutes passed without another (F-06, D11)", () => {
+  const book = new AlertBook();
+  for (let i = 0; i < 100; i++) book.happened(RESTART, after(i * 5_000));
+  assert.equal([...book.openAlerts()].length, 1);
+  assert.equal(book.openAlert(RESTART.key)?.raisedCount, 100);
+  const last = 99 * 5_000;
+  assert.deepEqual(book.expire(after(last + RESTART_OVER_MS - 1)), []);
+  assert.deepEqual(kinds(book.expire(after(last + RESTART_OVER_MS))), ["resolved warning", "recorded info"]);
+});
+
+test("what happens again after an operator resolved it is raised again (D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.happened(RESTART, START);
+  book.resolve([raised?.alert.id ?? ""], after(1_000));
+  assert.deepEqual(kinds(book.happened(RESTART, after(2_000))), ["raised warning"]);
+});
+
+test("an attempt that nobody resolves by rule stays open: a mock token, for an operator alone (spec 5.7)", () => {
+  const book = new AlertBook();
+  book.happened({ key: "mock_token:n1", type: "mock_token", level: "critical", nodeId: "n1" }, START);
+  assert.deepEqual(book.expire(after(365 * 86_400_000)), []);
+});
+
+test("the built-in password's alert stays in force whatever an operator says, and ends with its condition (T10)", () => {
+  const book = new AlertBook();
+  const about = { key: "default_password", type: "default_password" } as const;
+  const [raised] = book.apply([{ ...about, level: "critical" }], START);
+  const { resolution, events } = book.resolve([raised?.alert.id ?? ""], after(1_000));
+  assert.deepEqual([resolution.inForce, resolution.resolved, events], [[raised?.alert.id], [], []]);
+  assert.deepEqual(kinds(book.apply([{ ...about, level: "clear" }], after(2_000))), [
+    "resolved critical",
+    "recorded info",
+  ]);
+});
+
+test("resolving twice says so, and unknown ids are left out (D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  const id = raised?.alert.id ?? "";
+  assert.deepEqual(book.resolve([id, id, "nobody"], START).resolution, {
+    resolved: [id],
+    alreadyResolved: [],
+    inForce: [],
+  });
+  assert.deepEqual(book.resolve([id], START).resolution.alreadyResolved, [id]);
+});
+
+test("whoever took on a warning has not taken on a critical alert; visitors see nothing of either (D11, D-09)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  const [acked] = book.acknowledge(raised?.alert.id ?? "", "0123abcd", after(1_000));
+  assert.deepEqual(
+    [acked?.alert.acked_by, acked?.alert.acked_at, acked?.public],
+    ["0123abcd", 1_790_000_001, undefined],
+  );
+  assert.deepEqual(book.acknowledge(raised?.alert.id ?? "", "0123abcd", after(2_000)), []);
+  const [critical] = book.apply([storage(96)], after(5_000));
+  assert.equal(critical?.alert.acked_by, undefined);
+  assert.equal("acked_by" in (critical?.public ?? {}), false);
+});
+
+test("state goes through a restart: open, muted and counts (A-10)", () => {
+  const book = new AlertBook();
+  book.apply([storage(81), quota(97)], START);
+  book.resolve([book.openAlert(STORAGE.key)?.id ?? ""], after(1_000));
+  const again = new AlertBook(book.state(), after(2_000));
+  assert.deepEqual(again.apply([storage(82), quota(98)], after(3_000)), []);
+  assert.deepEqual(kinds(again.apply([storage(96)], after(4_000))), ["raised critical"]);
+  assert.equal(again.openAlert(STORAGE.key)?.raisedCount, 2);
+});
+
+test("resolved alerts: the newest 1,000 that visitors may see, as many of the others, none beyond 30 days (D11)", () => {
+  const book = new AlertBook();
+  let at = START;
+  for (let i = 0; i < ALERTS_RESOLVED_KEPT; i++) {
+    at = after(5_000, at);
+    book.apply([storage(81)], at);
+    book.apply([storage(79)], at);
+  }
+  assert.equal([...book.alerts()].length, ALERTS_RESOLVED_KEPT);
+  book.apply([quota(97)], at);
+  book.apply([quota(90)], at);
+  assert.equal([...book.alerts()].length, ALERTS_RESOLVED_KEPT + 2);
+  book.expire(after(ALERT_KEPT_MS, at));
+  assert.ok([...book.alerts()].length > 0, "exactly 30 days old is kept");
+  book.expire(after(ALERT_KEPT_MS + 1, at));
+  assert.deepEqual([...book.alerts()], []);
+});
+
+test("alerts about users are bounded for each node and in all, and room comes back (F-05)", () => {
+  const book = new AlertBook();
+  const users = (node: string, count: number): Condition[] =>
+    Array.from({ length: count }, (_, i) => ({
+      ...quota(99),
+      key: `quota_exceeded:${node}-${i}@example.com`,
+      username: `${node}-${i}@example.com`,
+      nodeId: node,
+    }));
+  assert.equal(book.apply(users("n0", USER_ALERTS_PER_NODE_MAX + 1), START).length, USER_ALERTS_PER_NODE_MAX);
+  assert.equal(book.notRaised, 1);
+  for (let i = 1; i <= 12; i++) book.apply(users(`n${i}`, 900), START);
+  assert.equal([...book.openAlerts()].length, USER_ALERTS_MAX);
+  book.drop(["quota_exceeded:n0-0@example.com"], START);
+  assert.equal(book.apply(users("n12", 900), after(5_000)).length, 1);
+});
+
+test("ids are time-ordered, differ, and do not depend on what else there is (D-09)", () => {
+  const [alone, among] = [new AlertBook(), new AlertBook()];
+  among.apply([quota(99)], START);
+  const [first] = alone.apply([storage(81)], after(5_000));
+  const [second] = among.apply([storage(81)], after(5_000));
+  assert.deepEqual(first?.public, second?.public);
+  const [over, recovery] = alone.apply([storage(79)], after(10_000));
+  assert.ok((recovery?.alert.id ?? "") > (over?.alert.id ?? ""));
+});
