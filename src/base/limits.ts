@@ -579,3 +579,47 @@ export const NODE_LOOKUPS_AT_ONCE = 2;
 export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
 /** Blocks of addresses that -allow_nodes takes. */
 export const ALLOWED_NETWORKS_MAX = 64;
+/** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */
+export const HISTORY_NODES_MAX = 2_048;
+/** Up to so many nodes the metrics snapshot is written as a whole every time (T18). */
+export const SNAPSHOT_WHOLE_NODES_MAX = 10;
+/** Up to so many bytes too: at one a minute they are 0.6 GB a day. Beyond, a journal is appended to (T18). */
+export const SNAPSHOT_WHOLE_MAX_BYTES = 400_000;
+/** How often the journal of the metrics snapshot is put together into a whole file (T18). */
+export const SNAPSHOT_COMPACTION_INTERVAL_MS = 3_600_000;
+/** The same for what is kept of 90 days, which changes little: once a day. */
+export const TREND_COMPACTION_INTERVAL_MS: number = 24 * 3_600_000;
+/** Largest file of kept figures that is read; four times what the limits above and below make. */
+export const SERIES_FILE_MAX_BYTES: number = 512 * 1_048_576;
+/** Damaged files of one name that are kept set aside; the oldest goes first. */
+export const CORRUPT_FILES_KEPT = 3;
+/** Bytes of figures handed to the thread that writes them in one go: copied in about a millisecond. */
+export const SERIES_BATCH_BYTES = 1_048_576;
+/** Series handed over in one go. */
+export const SERIES_BATCH = 512;
+/** Points of a node's disk that are kept every five minutes: of two days. */
+export const TREND_FINE_POINTS = 576;
+/** Distance of those points. */
+export const TREND_FINE_MS: number = 5 * 60_000;
+/** Points of a node's disk that are kept every hour: of 90 days. */
+export const TREND_POINTS = 2_160;
+/** Points of a user's usage that are kept every hour: of a week. */
+export const TREND_USER_POINTS = 168;
+/** Distance of those points. */
+export const TREND_MS = 3_600_000;
+/** Users whose usage is kept for a forecast, 1.5 kB each. */
+export const TREND_USERS_MAX = 10_000;
+/** New users that one look at a node takes in, so that a node with many does not hold up the rest. */
+export const TREND_NEW_USERS_AT_ONCE = 500;
+/** Time that forecasts need at least: slopes of minutes say nothing of days. */
+export const FORECAST_MIN_SPAN_MS: number = 6 * 3_600_000;
+/** Forecasts follow the pace of this long: a week. */
+export const FORECAST_WINDOW_MS: number = 7 * 24 * 3_600_000;
+/** Points of a disk between which slopes are taken, each with each: about 0.2 ms. */
+export const FORECAST_DISK_POINTS = 64;
+/** The same of a user: a page of 500 users is to take few milliseconds. */
+export const FORECAST_USER_POINTS = 32;
+/** Forecasts beyond are none: ten years. */
+export const FORECAST_DAYS_MAX = 3_650;
+/** Exports of history under way at once; more are answered RATE_LIMITED. */
+export const HISTORY_EXPORTS_MAX = 8;

@@ -1,8 +1,35 @@
 // The history of the cluster: rates, the last hour of every node, what is kept for forecasts (spec 2.8, 2.10, decision D9).
+import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import type { Logger } from "#base/log.ts";
+import {
+  HISTORY_SNAPSHOTS_PER_NODE,
+  SNAPSHOT_COMPACTION_INTERVAL_MS,
+  SNAPSHOT_SAVE_INTERVAL_MS,
+  SNAPSHOT_WHOLE_MAX_BYTES,
+  SNAPSHOT_WHOLE_NODES_MAX,
+  TREND_COMPACTION_INTERVAL_MS,
+  TREND_POINTS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { HistoryReply } from "#webapi/performance.ts";
+import { RING_COLUMNS } from "./columns.ts";
+import { type HistoryQuery, historyReply } from "./history-reply.ts";
 import { NodeCounters } from "./node-counters.ts";
+import { rowOf } from "./node-row.ts";
 import type { ErrorWindow, NodeRates, NodeSample, UserUsage } from "./node-sample.ts";
+import { RecentHour, type RowRange } from "./recent-hour.ts";
+import { SeriesFile } from "./series-file.ts";
+import { SeriesThread } from "./series-thread.ts";
+import { isClockSet } from "./slots.ts";
+import { TREND_COLUMNS } from "./trend.ts";
+import { Trends } from "./trends.ts";
+
+/** The last hour of every node (spec 2.10). */
+export const SNAPSHOT_FILE = "admin_metrics_snapshot.json";
+/** What is kept for forecasts. */
+export const TRENDS_FILE = "admin_metrics_trends.json";
+/** Instead of a node's id: the cluster as a whole (spec 4.1). */
+export const CLUSTER = "cluster";
 
 /** What the history is opened with. */
 export interface HistoryDeps {
@@ -14,19 +41,74 @@ export interface HistoryDeps {
 
 /** Everything that the console remembers of figures. One for each console. */
 export class History {
-  /** True when a damaged file was set aside at the start: the alert `snapshot_reset` (D11, D24). */
-  readonly wasReset: boolean = false;
   readonly #clock: Clock;
+  readonly #log: Logger;
   readonly #counters = new Map<string, NodeCounters>();
+  readonly #hour: RecentHour;
+  readonly #trends: Trends;
+  readonly #thread = new SeriesThread();
+  readonly #hourFile: SeriesFile;
+  readonly #trendFile: SeriesFile;
+  #damaged: readonly string[] = [];
+  #saving: Promise<void> = Promise.resolve();
+  #saveFailure: string | undefined;
+  #stopSaving: () => void = () => undefined;
 
-  private constructor(deps: HistoryDeps) {
-    this.#clock = deps.clock;
+  private constructor({ folder, clock, log }: HistoryDeps) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#hour = new RecentHour(clock);
+    this.#trends = new Trends(clock);
+    this.#hourFile = new SeriesFile({
+      path: join(folder, SNAPSHOT_FILE),
+      form: { list: "nodes", columns: RING_COLUMNS, rowsMax: HISTORY_SNAPSHOTS_PER_NODE },
+      clock,
+      thread: this.#thread,
+      series: () => this.#hour.rings(),
+      compactionIntervalMs: SNAPSHOT_COMPACTION_INTERVAL_MS,
+      wholeUpTo: { series: SNAPSHOT_WHOLE_NODES_MAX, bytes: SNAPSHOT_WHOLE_MAX_BYTES },
+    });
+    this.#trendFile = new SeriesFile({
+      path: join(folder, TRENDS_FILE),
+      form: { list: "series", columns: TREND_COLUMNS, rowsMax: TREND_POINTS },
+      clock,
+      thread: this.#thread,
+      series: () => this.#trends.series(),
+      compactionIntervalMs: TREND_COMPACTION_INTERVAL_MS,
+    });
   }
 
   /** Loads what is kept; what is damaged is set aside. Throws BAD_ARGUMENT when a newer version wrote the files (D18). */
   static async open(deps: HistoryDeps): Promise<History> {
-    await Promise.resolve();
-    return new History(deps);
+    const history = new History(deps);
+    try {
+      await history.#load();
+    } catch (error) {
+      await history.#thread.close();
+      throw error;
+    }
+    history.#stopSaving = deps.clock.every(SNAPSHOT_SAVE_INTERVAL_MS, () => void history.save());
+    return history;
+  }
+
+  /** True when a damaged file was set aside at the start: the alert `snapshot_reset` (D11, D24). */
+  get wasReset(): boolean {
+    return this.#damaged.length > 0;
+  }
+
+  /** What was damaged, one sentence for each file. */
+  get damaged(): readonly string[] {
+    return this.#damaged;
+  }
+
+  /** Why the last save failed; undefined while saving works. */
+  get saveFailure(): string | undefined {
+    return this.#saveFailure;
+  }
+
+  /** Bytes that were written to disk since the start. */
+  get writtenBytes(): number {
+    return this.#hourFile.writtenBytes + this.#trendFile.writtenBytes;
   }
 
   /** Takes an answer of a node and returns its rates since the one before. */
@@ -36,15 +118,38 @@ export class History {
       counters = new NodeCounters();
       this.#counters.set(sample.nodeId, counters);
     }
-    return counters.record(sample);
+    const rates = counters.record(sample);
+    if (!isClockSet(sample.wallMs)) return rates;
+    const row = rowOf(sample, rates, counters.errorWindow(sample.steadyMs));
+    const { diskUsedBytes: used, diskFreeBytes: free } = sample;
+    this.#hour.record(
+      sample.nodeId,
+      sample.wallMs,
+      row,
+      used === null || free === null ? undefined : used + free,
+    );
+    this.#trends.recordDisk(sample);
+    return rates;
   }
 
   /** Takes note of a poll without a good answer: a row of nulls. */
-  recordGap(_nodeId: string, _wallMs: number): void {}
+  recordGap(nodeId: string, wallMs: number): void {
+    if (isClockSet(wallMs)) this.#hour.recordGap(nodeId, wallMs);
+  }
+
+  /** True when anything is known of a node. */
+  has(nodeId: string): boolean {
+    return this.#hour.has(nodeId);
+  }
 
   /** The rates of a node's last answer; undefined before its first. */
   rates(nodeId: string): NodeRates | undefined {
     return this.#counters.get(nodeId)?.rates;
+  }
+
+  /** Mean rates of a node over the last 60 s, as far as they are known; undefined before its first answer. */
+  windowRates(nodeId: string): NodeRates | undefined {
+    return this.#counters.get(nodeId)?.windowRates(this.#clock.steadyMs());
   }
 
   /** Operations and failures of a node within the last 60 s (T4). */
@@ -53,20 +158,75 @@ export class History {
   }
 
   /** Days until a node's disk has no room above its reserve, at the pace of the last days; undefined when it is not known or not filling. */
-  forecastDiskFullDays(_nodeId: string): number | undefined {
-    return undefined;
+  forecastDiskFullDays(nodeId: string): number | undefined {
+    return this.#trends.diskFullDays(nodeId);
   }
 
   /** Takes the users of a node. Cheap to call after every poll: it looks at them once in a while only. */
-  recordUsers(_nodeId: string, _wallMs: number, _users: Iterable<UserUsage>): void {}
+  recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void {
+    if (isClockSet(wallMs)) this.#trends.recordUsers(nodeId, wallMs, users);
+  }
 
   /** Days until a user's quota is full, at the pace of the last days; undefined when it is not known or not filling. */
-  forecastUserFullDays(_username: string): number | undefined {
-    return undefined;
+  forecastUserFullDays(username: string): number | undefined {
+    return this.#trends.userFullDays(username);
+  }
+
+  /** The rows of a node's last hour; undefined for a node of which nothing is known. */
+  range(nodeId: string): RowRange | undefined {
+    return this.#hour.range(nodeId);
+  }
+
+  /** What GET /api/history answers for a node, or for CLUSTER; without points for a node of which nothing is known. */
+  async reply(nodeId: string, query: HistoryQuery): Promise<HistoryReply> {
+    const range = nodeId === CLUSTER ? await this.#hour.clusterRange() : this.#hour.range(nodeId);
+    return historyReply(nodeId, range, query, Math.floor(this.#clock.wallMs() / 1_000));
+  }
+
+  /** Writes down what is new; it happens every 60 s by itself. Never rejects: a failure is logged, and told by saveFailure. */
+  save(): Promise<void> {
+    return this.#queueSave({});
   }
 
   /** Writes everything down and ends. */
   async close(): Promise<void> {
-    await Promise.resolve();
+    this.#stopSaving();
+    await this.#queueSave({ whole: true });
+    await this.#thread.close();
+  }
+
+  /** One save after another: what is new for both is written once. */
+  #queueSave(options: { readonly whole?: boolean }): Promise<void> {
+    this.#saving = this.#saving.then(async () => {
+      this.#forget();
+      try {
+        await this.#hourFile.save(options);
+        await this.#trendFile.save();
+        if (this.#saveFailure !== undefined) this.#log.info("history_saved_again");
+        this.#saveFailure = undefined;
+      } catch (error) {
+        const failure = errorText(error);
+        if (failure !== this.#saveFailure) this.#log.warn("history_save_failed", { error: failure });
+        this.#saveFailure = failure;
+      }
+    });
+    return this.#saving;
+  }
+
+  async #load(): Promise<void> {
+    const hour = await this.#hourFile.load((rows) => this.#hour.restore(rows.id, rows));
+    const trends = await this.#trendFile.load((rows) => this.#trends.restore(rows));
+    this.#damaged = [...hour, ...trends];
+    for (const text of this.#damaged) this.#log.warn("history_file_damaged", { error: text });
+    this.#forget();
+  }
+
+  #forget(): void {
+    if (!isClockSet(this.#clock.wallMs())) return;
+    this.#hour.forgetSilent();
+    for (const nodeId of this.#counters.keys()) {
+      if (!this.#hour.has(nodeId)) this.#counters.delete(nodeId);
+    }
+    this.#trends.forgetOld();
   }
 }

@@ -65,11 +65,12 @@ export class NodeCounters {
     return this.#rates;
   }
 
-  /** Operations and failures of the last 60 s. */
+  /** Operations and failures of the last 60 s; none while one of the counters is not known. */
   errorWindow(nowMs: number): ErrorWindow {
     const errors = within(this.#tracks.errors, nowMs);
     const writes = within(this.#tracks.writeOps, nowMs);
     const reads = within(this.#tracks.readOps, nowMs);
+    if (Math.min(errors.durationMs, writes.durationMs, reads.durationMs) === 0) return { errors: 0, ops: 0 };
     return { errors: errors.growth, ops: writes.growth + reads.growth };
   }
 

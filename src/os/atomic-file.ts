@@ -16,13 +16,13 @@ export interface AtomicWriteOptions {
 const TEMPORARY = /^\.(.+)\.[0-9a-f]{16}\.tmp$/;
 
 /**
- * Replaces a file: a temporary file in the same folder (O_EXCL), full write, fsync, rename, fsync of the folder. Resolves only when
+ * Replaces a file, at once or piece by piece: a temporary file in the same folder (O_EXCL), full write, fsync, rename, fsync of the folder. Resolves only when
  * the new content is on stable storage. A failed flush is final: STORAGE_FAILED, nothing is tried again; other failures keep the
  * system's error. Before the rename the old content stays, whatever fails.
  */
 export async function writeFileAtomic(
   path: string,
-  content: string | Uint8Array,
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
   options: AtomicWriteOptions = {},
 ): Promise<void> {
   const folder = dirname(path);
@@ -65,12 +65,17 @@ function temporaryName(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(8).toString("hex")}.tmp`);
 }
 
-async function writeNew(path: string, content: string | Uint8Array, mode: number): Promise<void> {
+async function writeNew(
+  path: string,
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
+  mode: number,
+): Promise<void> {
   const handle = await open(path, "wx", mode);
   try {
     // The mask of the process may have taken bits away that were asked for.
     await handle.chmod(mode);
-    await handle.writeFile(content);
+    if (typeof content === "string" || content instanceof Uint8Array) await handle.writeFile(content);
+    else for await (const piece of content) await handle.writeFile(piece);
     await flush(handle, path);
   } finally {
     await handle.close();

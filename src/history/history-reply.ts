@@ -1,0 +1,79 @@
+// Builds the answer of GET /api/history: rows of one range and step, oldest first (decision D9).
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import { HISTORY_COLUMNS, type HistoryReply } from "#webapi/performance.ts";
+import { OPS_COLUMN, RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";
+import type { RowRange } from "./recent-hour.ts";
+
+const SLOT_SECONDS: number = POLL_INTERVAL_MS / 1_000;
+
+/** What of the last hour is asked for. Unix seconds; what lies outside the hour is left out. */
+export interface HistoryQuery {
+  /** The first second; default the oldest that is kept. */
+  readonly from?: number;
+  /** The last second; default the newest. */
+  readonly to?: number;
+  /** Seconds of one point, a multiple of 5: points begin at its multiples; default 5. */
+  readonly step?: number;
+}
+
+/**
+ * The points of a range. With a step above 5 rates and gauges are means over what is known within it, percentiles their maximum, and
+ * error rates weigh by operations. A point about which nothing is known is a row of nulls behind its time.
+ */
+export function historyReply(
+  nodeId: string,
+  range: RowRange | undefined,
+  query: HistoryQuery,
+  nowUnix: number,
+): HistoryReply {
+  const step = query.step ?? SLOT_SECONDS;
+  const slotsPerPoint = step / SLOT_SECONDS;
+  const points: (number | null)[][] = [];
+  if (range !== undefined) {
+    const first = Math.max(range.firstSlot, Math.ceil((query.from ?? 0) / SLOT_SECONDS));
+    const last = Math.min(range.lastSlot, Math.floor((query.to ?? Number.POSITIVE_INFINITY) / SLOT_SECONDS));
+    for (let start = first; start <= last; ) {
+      const pointSlot = Math.floor(start / slotsPerPoint) * slotsPerPoint;
+      const end = Math.min(last, pointSlot + slotsPerPoint - 1);
+      points.push(pointOf(range, pointSlot, start, end));
+      start = end + 1;
+    }
+  }
+  const from = points[0]?.[0] ?? query.from ?? nowUnix;
+  const to = points.at(-1)?.[0] ?? query.to ?? nowUnix;
+  return { node_id: nodeId, interval_seconds: step, from, to, columns: [...HISTORY_COLUMNS], points };
+}
+
+function pointOf(range: RowRange, pointSlot: number, start: number, end: number): (number | null)[] {
+  const point: (number | null)[] = [pointSlot * SLOT_SECONDS];
+  for (let column = 0; column < SHOWN_COLUMNS; column++) {
+    const { decimals, acrossTime } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
+    const value =
+      start === end ? range.at(column, start) : acrossTimeOf(range, column, start, end, acrossTime);
+    point.push(Number.isNaN(value) ? null : rounded(value, decimals));
+  }
+  return point;
+}
+
+function acrossTimeOf(
+  range: RowRange,
+  column: number,
+  start: number,
+  end: number,
+  how: (typeof RING_COLUMNS)[number]["acrossTime"],
+): number {
+  let max = Number.NaN;
+  let sum = 0;
+  let weights = 0;
+  for (let slot = start; slot <= end; slot++) {
+    const value = range.at(column, slot);
+    if (Number.isNaN(value)) continue;
+    max = Number.isNaN(max) ? value : Math.max(max, value);
+    const weight = how === "mean_by_ops" ? range.at(OPS_COLUMN, slot) : 1;
+    if (!(weight > 0)) continue;
+    sum += value * weight;
+    weights += weight;
+  }
+  if (how === "max") return max;
+  return weights > 0 ? sum / weights : Number.NaN;
+}

@@ -1,0 +1,128 @@
+// The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows over them (spec 8, D9, D-15).
+import type { Clock } from "#base/clock.ts";
+import { HISTORY_NODES_MAX, HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { ClusterRows } from "./cluster-rows.ts";
+import { RING_COLUMNS } from "./columns.ts";
+import { type Rows, SlotRing } from "./slot-ring.ts";
+import { isClockSet, slotAfter, slotOf } from "./slots.ts";
+
+/** Slots that a poll may be behind before its slot counts as missed. */
+const LATE_SLOTS = 2;
+
+/** A range of rows that can be read: of a node, or of the cluster. */
+export interface RowRange {
+  readonly firstSlot: number;
+  /** Below firstSlot when there is no row. */
+  readonly lastSlot: number;
+  /** A figure by the index of its column; NaN is null. */
+  readonly at: (column: number, slot: number) => number;
+}
+
+interface NodeHour {
+  readonly ring: SlotRing;
+  /** The last poll, good or not. */
+  last: { readonly slot: number; readonly wallMs: number } | undefined;
+  diskBytes: number | undefined;
+  readonly at: (column: number, slot: number) => number;
+}
+
+/** The rings of all nodes. */
+export class RecentHour {
+  readonly #clock: Clock;
+  readonly #nodes = new Map<string, NodeHour>();
+  readonly #cluster = new ClusterRows(() => this.#nodes.values());
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True when a node has answered within the last hour. */
+  has(nodeId: string): boolean {
+    return this.#nodes.has(nodeId);
+  }
+
+  /** Takes the row of a good poll. */
+  record(nodeId: string, wallMs: number, row: ArrayLike<number>, diskBytes: number | undefined): void {
+    const node = this.#node(nodeId);
+    const slot = slotAfter(node.last, wallMs, POLL_INTERVAL_MS);
+    this.#cluster.invalidate(slot, Math.max(slot, node.ring.newestSlot));
+    node.ring.put(slot, row);
+    node.last = { slot, wallMs };
+    node.diskBytes = diskBytes ?? node.diskBytes;
+  }
+
+  /** Takes note of a poll without a good answer. A node that has never answered stays unknown. */
+  recordGap(nodeId: string, wallMs: number): void {
+    const node = this.#nodes.get(nodeId);
+    if (node !== undefined) node.last = { slot: slotAfter(node.last, wallMs, POLL_INTERVAL_MS), wallMs };
+  }
+
+  /** The rows of a node's last hour; undefined for a node that is not known. */
+  range(nodeId: string): RowRange | undefined {
+    const node = this.#nodes.get(nodeId);
+    if (node === undefined) return undefined;
+    const nowSlot = slotOf(this.#clock.wallMs(), POLL_INTERVAL_MS);
+    const lastSlot = Math.max(node.last?.slot ?? node.ring.newestSlot, nowSlot - LATE_SLOTS);
+    return {
+      firstSlot: Math.max(node.ring.firstSlot, lastSlot - HISTORY_SNAPSHOTS_PER_NODE + 1),
+      lastSlot: node.ring.isEmpty ? -1 : lastSlot,
+      at: node.at,
+    };
+  }
+
+  /** The rows of the cluster's last hour, up to the newest slot in which all nodes that are polled have been. */
+  async clusterRange(): Promise<RowRange> {
+    const nowSlot = slotOf(this.#clock.wallMs(), POLL_INTERVAL_MS);
+    let first = Number.POSITIVE_INFINITY;
+    let lastSlot = nowSlot;
+    for (const { ring, last } of this.#nodes.values()) {
+      if (!ring.isEmpty) first = Math.min(first, ring.firstSlot);
+      const newest = last?.slot ?? -1;
+      lastSlot = Math.min(lastSlot, Math.max(newest, nowSlot - LATE_SLOTS));
+    }
+    const firstSlot = Math.max(Math.min(first, nowSlot + 1), lastSlot - HISTORY_SNAPSHOTS_PER_NODE + 1);
+    await this.#cluster.prepare(firstSlot, lastSlot);
+    return { firstSlot, lastSlot, at: (column, slot) => this.#cluster.at(column, slot) };
+  }
+
+  /** Puts rows that were read back; those of a time to come are dropped. */
+  restore(nodeId: string, rows: Rows): void {
+    const nowMs = this.#clock.wallMs();
+    const { ring } = this.#node(nodeId);
+    ring.restore(rows);
+    if (isClockSet(nowMs)) ring.cut(slotOf(nowMs, POLL_INTERVAL_MS) + LATE_SLOTS);
+  }
+
+  /** Forgets nodes without an answer in the last hour. */
+  forgetSilent(): void {
+    const oldest = slotOf(this.#clock.wallMs(), POLL_INTERVAL_MS) - HISTORY_SNAPSHOTS_PER_NODE;
+    for (const [nodeId, { ring }] of this.#nodes) if (ring.newestSlot < oldest) this.#nodes.delete(nodeId);
+  }
+
+  /** The rings by node, to be written down. */
+  *rings(): Generator<readonly [nodeId: string, ring: SlotRing]> {
+    for (const [nodeId, { ring }] of this.#nodes) yield [nodeId, ring];
+  }
+
+  #node(nodeId: string): NodeHour {
+    let node = this.#nodes.get(nodeId);
+    if (node === undefined) {
+      if (this.#nodes.size >= HISTORY_NODES_MAX) this.#forgetOldest();
+      const ring = new SlotRing(RING_COLUMNS.length, HISTORY_SNAPSHOTS_PER_NODE);
+      node = { ring, last: undefined, diskBytes: undefined, at: (column, slot) => ring.at(column, slot) };
+      this.#nodes.set(nodeId, node);
+    }
+    return node;
+  }
+
+  #forgetOldest(): void {
+    let oldest: string | undefined;
+    let oldestSlot = Number.POSITIVE_INFINITY;
+    for (const [id, { ring }] of this.#nodes) {
+      if (ring.newestSlot >= oldestSlot) continue;
+      oldest = id;
+      oldestSlot = ring.newestSlot;
+    }
+    if (oldest !== undefined) this.#nodes.delete(oldest);
+  }
+}

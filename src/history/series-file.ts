@@ -1,0 +1,121 @@
+// One file of kept figures with its journal: when what is written, never twice at once, and nothing when nothing has changed (T18).
+import type { Clock } from "#base/clock.ts";
+import { SERIES_BATCH, SERIES_BATCH_BYTES } from "#base/limits.ts";
+import type { SeriesForm, SeriesRows } from "./series-format.ts";
+import type { SeriesThread } from "./series-thread.ts";
+import type { SlotRing } from "./slot-ring.ts";
+
+/** How a file is kept. */
+export interface SeriesFileOptions {
+  /** Ends in .json; the journal beside it ends in .journal. */
+  readonly path: string;
+  readonly form: SeriesForm;
+  readonly clock: Clock;
+  readonly thread: SeriesThread;
+  /** All series by name, as they are now. */
+  readonly series: () => Iterable<readonly [id: string, ring: SlotRing]>;
+  /** How often the journal is put together into a whole file. */
+  readonly compactionIntervalMs: number;
+  /** Up to so many series and bytes the file is written as a whole every time. */
+  readonly wholeUpTo?: { readonly series: number; readonly bytes: number };
+}
+
+/** Keeps series on disk. */
+export class SeriesFile {
+  readonly #options: SeriesFileOptions;
+  #generation = 0;
+  /** True until a whole file was written, since the journal's end may be torn, and after a write that failed. */
+  #needsWhole = true;
+  #wholeAtMs = 0;
+  #wholeBytes = 0;
+  #hasJournal = false;
+  #writes = 0;
+  #writtenBytes = 0;
+
+  constructor(options: SeriesFileOptions) {
+    this.#options = options;
+  }
+
+  /** Bytes that were written since the start. */
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  /** Reads what is there. Returns what was damaged and is set aside. Throws BAD_ARGUMENT when a newer version wrote it. */
+  async load(take: (rows: SeriesRows) => void): Promise<readonly string[]> {
+    const { path, form, clock, thread } = this.#options;
+    const loaded = await thread.load({ kind: "load", path, form, nowMs: clock.wallMs() }, (series) => {
+      for (const rows of series) take(rows);
+    });
+    this.#generation = loaded.generation;
+    return loaded.damaged;
+  }
+
+  /**
+   * Writes what is new, at the end of the journal or as a whole file; nothing when nothing is new. Resolves when it is on stable
+   * storage. Throws the system's error as text; the next save then writes all.
+   */
+  async save(options: { readonly whole?: boolean } = {}): Promise<void> {
+    const isAsked = options.whole === true;
+    if (!this.#isChanged() && !(isAsked && this.#hasJournal)) return;
+    const isWhole = this.#isWholeDue(isAsked);
+    const { path, form, clock, thread } = this.#options;
+    const generation = isWhole ? this.#generation + 1 : this.#generation;
+    const write = ++this.#writes;
+    // Rows count as saved when they are taken: should it fail, all of them are written again.
+    this.#needsWhole = true;
+    await thread.write({
+      kind: "begin",
+      write,
+      path,
+      form,
+      head: { generation, savedAtUnix: Math.floor(clock.wallMs() / 1_000) },
+      mode: isWhole ? "whole" : "journal",
+    });
+    for (const series of this.#batches(isWhole)) await thread.write({ kind: "rows", write, series });
+    const bytes = await thread.write({ kind: "end", write });
+    this.#needsWhole = false;
+    this.#generation = generation;
+    this.#hasJournal = !isWhole;
+    this.#writtenBytes += bytes;
+    if (isWhole) {
+      this.#wholeAtMs = clock.steadyMs();
+      this.#wholeBytes = bytes;
+    }
+  }
+
+  #isWholeDue(isAsked: boolean): boolean {
+    const { clock, compactionIntervalMs, wholeUpTo, series } = this.#options;
+    if (isAsked || this.#needsWhole) return true;
+    if (clock.steadyMs() - this.#wholeAtMs >= compactionIntervalMs) return true;
+    if (wholeUpTo === undefined || this.#wholeBytes > wholeUpTo.bytes) return false;
+    let count = 0;
+    for (const _ of series()) {
+      count++;
+      if (count > wholeUpTo.series) return false;
+    }
+    return true;
+  }
+
+  #isChanged(): boolean {
+    for (const [, ring] of this.#options.series()) if (ring.hasUnsaved) return true;
+    return false;
+  }
+
+  /** Copies of the rows, a batch at a time; what comes in between belongs to the next save. */
+  *#batches(isWhole: boolean): Generator<SeriesRows[]> {
+    let batch: SeriesRows[] = [];
+    let bytes = 0;
+    for (const [id, ring] of this.#options.series()) {
+      const rows = isWhole ? ring.takeAll() : ring.takeUnsaved();
+      if (rows === undefined) continue;
+      batch.push({ id, ...rows });
+      bytes += rows.values.byteLength;
+      if (batch.length < SERIES_BATCH && bytes < SERIES_BATCH_BYTES) continue;
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    if (batch.length > 0) yield batch;
+  }
+}

@@ -1,0 +1,104 @@
+// The console's side of the thread that reads and writes files of kept figures: one request after another, each with its answer.
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import type { SeriesRows } from "./series-format.ts";
+import { SERIES_SCHEMA } from "./series-format.ts";
+import type { SeriesAnswer, SeriesLoaded, SeriesRequest } from "./series-messages.ts";
+
+type Unnumbered<T> = T extends { request: number } ? Omit<T, "request"> : never;
+
+interface Waiting {
+  readonly resolve: (answer: SeriesAnswer) => void;
+  readonly reject: (error: Error) => void;
+  readonly take: (rows: readonly SeriesRows[]) => void;
+}
+
+/** The thread; started with the first request, and again after it died. */
+export class SeriesThread {
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #requests = 0;
+
+  /** Loads a file and its journal. Throws BAD_ARGUMENT when a newer version wrote them. */
+  async load(
+    request: Unnumbered<Extract<SeriesRequest, { kind: "load" }>>,
+    take: (rows: readonly SeriesRows[]) => void,
+  ): Promise<SeriesLoaded> {
+    const answer = await this.#ask(request, [], take);
+    if (answer.kind === "newer") {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        `${request.path} has schema ${answer.schema}, written by a newer version; this one reads up to ${SERIES_SCHEMA}`,
+      );
+    }
+    if (answer.kind !== "loaded") throw new TypeError(`a load was answered ${answer.kind}`);
+    return answer.loaded;
+  }
+
+  /** A step of a write; returns the bytes that were written. The rows' figures are moved, not copied: they are gone from here. */
+  async write(request: Unnumbered<Exclude<SeriesRequest, { kind: "load" }>>): Promise<number> {
+    const moved = request.kind === "rows" ? request.series.map(({ values }) => values.buffer) : [];
+    const answer = await this.#ask(request, moved, () => undefined);
+    return answer.kind === "done" ? answer.writtenBytes : 0;
+  }
+
+  /** Ends the thread; requests without an answer are rejected. */
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+    this.#died(new Error("the thread has ended"));
+  }
+
+  #ask(
+    request: Unnumbered<SeriesRequest>,
+    moved: ArrayBuffer[],
+    take: (rows: readonly SeriesRows[]) => void,
+  ): Promise<SeriesAnswer> {
+    this.#requests++;
+    const number = this.#requests;
+    const worker = this.#start();
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject, take });
+      // The process does not end while something is being written.
+      worker.ref();
+      worker.postMessage({ ...request, request: number }, moved);
+    });
+  }
+
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    // Beside this file in the sources, and beside the bundle that holds it.
+    const worker = new Worker(new URL(`./series-worker${extname(import.meta.url)}`, import.meta.url), {
+      name: "grove-console-history",
+    });
+    worker.on("message", (answer: SeriesAnswer) => this.#answered(answer));
+    worker.on("error", (error) => this.#died(error));
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#died(new Error("the thread has ended"));
+    });
+    worker.unref();
+    this.#worker = worker;
+    return worker;
+  }
+
+  #answered(answer: SeriesAnswer): void {
+    const waiting = this.#waiting.get(answer.request);
+    if (waiting === undefined) return;
+    if (answer.kind === "loaded_rows") {
+      waiting.take(answer.series);
+      return;
+    }
+    this.#waiting.delete(answer.request);
+    if (this.#waiting.size === 0) this.#worker?.unref();
+    if (answer.kind === "failed") waiting.reject(new Error(answer.failure));
+    else waiting.resolve(answer);
+  }
+
+  #died(error: unknown): void {
+    this.#worker = undefined;
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of left) reject(new Error(`the history's thread died: ${errorText(error)}`));
+  }
+}

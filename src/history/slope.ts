@@ -1,0 +1,54 @@
+// How fast something fills: the median of the slopes between all its points, which no single jump or outlier moves.
+import { FORECAST_MIN_SPAN_MS } from "#base/limits.ts";
+
+/** An amount at a moment of wall time. */
+export interface Point {
+  readonly wallMs: number;
+  readonly amount: number;
+}
+
+const POINTS_MIN = 4;
+/** Slopes between points that are closer say more of noise than of a pace. */
+const PAIR_MIN_MS = 3_600_000;
+/** How far rising pairs must outnumber falling ones, as a share of all: below, it wavers and goes nowhere. */
+const RISING_LEAD_MIN = 0.2;
+
+/**
+ * Growth in amount per millisecond; undefined when the points span less than six hours, and when the amount does not clearly rise.
+ * Points are in order of time; at most so many of them are compared, each with each.
+ */
+export function pace(points: readonly Point[], pointsMax: number): number | undefined {
+  const first = points[0];
+  const last = points.at(-1);
+  if (first === undefined || last === undefined || points.length < POINTS_MIN) return undefined;
+  if (last.wallMs - first.wallMs < FORECAST_MIN_SPAN_MS) return undefined;
+  const slopes = slopesOf(thinned(points, pointsMax));
+  slopes.sort();
+  const median = slopes[Math.floor((slopes.length - 1) / 2)] ?? 0;
+  if (!(median > 0)) return undefined;
+  let lead = 0;
+  for (const slope of slopes) lead += Math.sign(slope);
+  return lead / slopes.length >= RISING_LEAD_MIN ? median : undefined;
+}
+
+function slopesOf(points: readonly Point[]): Float64Array {
+  const slopes = new Float64Array((points.length * (points.length - 1)) / 2);
+  let count = 0;
+  points.forEach((from, index) => {
+    for (let next = index + 1; next < points.length; next++) {
+      const to = points[next] as Point;
+      const timeMs = to.wallMs - from.wallMs;
+      if (timeMs < PAIR_MIN_MS) continue;
+      slopes[count] = (to.amount - from.amount) / timeMs;
+      count++;
+    }
+  });
+  return slopes.subarray(0, count);
+}
+
+/** At most so many of the points, evenly, the first and the last among them. */
+function thinned(points: readonly Point[], pointsMax: number): readonly Point[] {
+  if (points.length <= pointsMax) return points;
+  const stride = (points.length - 1) / (pointsMax - 1);
+  return Array.from({ length: pointsMax }, (_, index) => points[Math.round(index * stride)] as Point);
+}

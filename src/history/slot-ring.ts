@@ -1,0 +1,139 @@
+// A ring of rows, one for each slot of time, as columns of typed arrays: the newest rows stay, slots without a row read as NaN.
+
+/** Rows that are contiguous in time, as they are written to disk and read back. */
+export interface Rows {
+  readonly firstSlot: number;
+  /** Column after column, all of one length. NaN is null. */
+  readonly values: Float32Array<ArrayBuffer>;
+}
+
+/** The newest rows of one series. */
+export class SlotRing {
+  readonly columns: number;
+  readonly capacity: number;
+  readonly #values: Float32Array<ArrayBuffer>;
+  #firstSlot = 0;
+  #newestSlot = -1;
+  #unsavedFrom = Number.POSITIVE_INFINITY;
+
+  constructor(columns: number, capacity: number) {
+    this.columns = columns;
+    this.capacity = capacity;
+    this.#values = new Float32Array(columns * capacity).fill(Number.NaN);
+  }
+
+  get isEmpty(): boolean {
+    return this.#newestSlot < this.#firstSlot;
+  }
+
+  /** The oldest slot that is kept. */
+  get firstSlot(): number {
+    return this.#firstSlot;
+  }
+
+  /** The newest slot that has a row; below firstSlot while there is none. */
+  get newestSlot(): number {
+    return this.#newestSlot;
+  }
+
+  /** True when there are rows that takeUnsaved has not given yet. */
+  get hasUnsaved(): boolean {
+    return this.#unsavedFrom <= this.#newestSlot;
+  }
+
+  /** A figure; NaN where there is none. */
+  at(column: number, slot: number): number {
+    if (slot < this.#firstSlot || slot > this.#newestSlot) return Number.NaN;
+    return this.#values[column * this.capacity + (slot % this.capacity)] ?? Number.NaN;
+  }
+
+  /** True when a slot has any figure; a slot without is a gap. */
+  hasRow(slot: number): boolean {
+    for (let column = 0; column < this.columns; column++) {
+      if (!Number.isNaN(this.at(column, slot))) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Puts a row. Slots between the newest one and it become gaps. A row that is not newer than the newest takes the place of all from
+   * its slot on: the clock went back, and what was written down of a time to come is not true.
+   */
+  put(slot: number, row: ArrayLike<number>): void {
+    this.#moveTo(slot);
+    for (let column = 0; column < this.columns; column++) {
+      this.#values[column * this.capacity + (slot % this.capacity)] = finite(row[column]);
+    }
+    this.#unsavedFrom = Math.min(this.#unsavedFrom, slot);
+  }
+
+  /** Puts rows that were read back; they count as saved. */
+  restore(rows: Rows): void {
+    const length = rows.values.length / this.columns;
+    for (let index = Math.max(0, length - this.capacity); index < length; index++) {
+      const slot = rows.firstSlot + index;
+      this.#moveTo(slot);
+      for (let column = 0; column < this.columns; column++) {
+        this.#values[column * this.capacity + (slot % this.capacity)] = finite(
+          rows.values[column * length + index],
+        );
+      }
+    }
+  }
+
+  /** Forgets the rows from a slot on. */
+  cut(fromSlot: number): void {
+    if (fromSlot > this.#newestSlot) return;
+    const first = Math.max(fromSlot, this.#firstSlot);
+    for (let slot = first; slot <= this.#newestSlot; slot++) this.#clear(slot);
+    this.#newestSlot = first - 1;
+  }
+
+  /** A copy of all rows, which count as saved from now on; undefined when there is none. */
+  takeAll(): Rows | undefined {
+    this.#unsavedFrom = Number.POSITIVE_INFINITY;
+    return this.isEmpty ? undefined : this.#copy(this.#firstSlot);
+  }
+
+  /** A copy of the rows that were not taken before; undefined when there is none. */
+  takeUnsaved(): Rows | undefined {
+    const from = Math.max(this.#unsavedFrom, this.#firstSlot);
+    this.#unsavedFrom = Number.POSITIVE_INFINITY;
+    return from > this.#newestSlot ? undefined : this.#copy(from);
+  }
+
+  #copy(firstSlot: number): Rows {
+    const length = this.#newestSlot - firstSlot + 1;
+    const values = new Float32Array(this.columns * length);
+    const start = firstSlot % this.capacity;
+    const beforeWrap = Math.min(length, this.capacity - start);
+    for (let column = 0; column < this.columns; column++) {
+      const base = column * this.capacity;
+      values.set(this.#values.subarray(base + start, base + start + beforeWrap), column * length);
+      values.set(this.#values.subarray(base, base + length - beforeWrap), column * length + beforeWrap);
+    }
+    return { firstSlot, values };
+  }
+
+  /** Makes a slot the newest one. */
+  #moveTo(slot: number): void {
+    if (slot <= this.#newestSlot) this.cut(slot);
+    if (this.isEmpty) this.#firstSlot = slot;
+    for (let gap = Math.max(this.#newestSlot + 1, slot - this.capacity + 1); gap < slot; gap++) {
+      if (gap >= this.#firstSlot) this.#clear(gap);
+    }
+    this.#newestSlot = slot;
+    this.#firstSlot = Math.max(this.#firstSlot, slot - this.capacity + 1);
+  }
+
+  #clear(slot: number): void {
+    for (let column = 0; column < this.columns; column++) {
+      this.#values[column * this.capacity + (slot % this.capacity)] = Number.NaN;
+    }
+  }
+}
+
+function finite(value: number | undefined): number {
+  const single = Math.fround(value ?? Number.NaN);
+  return Number.isFinite(single) ? single : Number.NaN;
+}

@@ -1,0 +1,107 @@
+// What is kept of one amount beyond the last hour, thinned with age, and when it reaches its limit at the pace of late.
+import { FORECAST_DAYS_MAX, FORECAST_WINDOW_MS } from "#base/limits.ts";
+import { rounded } from "./columns.ts";
+import { type Point, pace } from "./slope.ts";
+import { SlotRing } from "./slot-ring.ts";
+import { slotOf } from "./slots.ts";
+
+/** Columns of a trend: the amount, and the time within the slot at which it was so. */
+export const TREND_COLUMNS: readonly { readonly name: string; readonly decimals: number }[] = [
+  { name: "used_mb", decimals: 3 },
+  { name: "after_seconds", decimals: 0 },
+];
+
+const BYTES_PER_MB = 1_000_000;
+const MS_PER_DAY = 86_400_000;
+/** Coarser points are enough from here on. */
+const COARSE_POINTS_MIN = 48;
+/** A clock that went back by less is waited for; beyond, what was kept of the time to come is given up. */
+const CLOCK_BACK_MS: number = 2 * MS_PER_DAY;
+/** What was heard longer ago is no basis for a forecast. */
+const LATEST_MAX_AGE_MS = 3_600_000;
+/** How soon one that had no pace is looked at again. */
+const NO_PACE_MS = 60_000;
+
+/** One resolution of a trend. */
+export interface Tier {
+  readonly slotMs: number;
+  readonly ring: SlotRing;
+}
+
+/** The amount of one thing that has a limit: bytes of a disk, bytes of a user. */
+export class Trend {
+  /** The finest first. */
+  readonly tiers: readonly Tier[];
+  readonly #comparedPoints: number;
+  #latest: (Point & { readonly limit: number }) | undefined;
+  /** Bytes per millisecond, with the moment up to which points were looked at; undefined before they were. */
+  #pace: { readonly value: number | undefined; readonly atMs: number } | undefined;
+
+  constructor(
+    tiers: readonly { readonly slotMs: number; readonly points: number }[],
+    comparedPoints: number,
+  ) {
+    this.#comparedPoints = comparedPoints;
+    this.tiers = tiers.map(({ slotMs, points }) => ({
+      slotMs,
+      ring: new SlotRing(TREND_COLUMNS.length, points),
+    }));
+  }
+
+  /** When it was heard of last, wall time; 0 before. */
+  get heardAtMs(): number {
+    return this.#latest?.wallMs ?? 0;
+  }
+
+  /** Takes the amount and its limit at a moment; both in bytes. Returns true when that made a new point. */
+  record(wallMs: number, bytes: number, limitBytes: number): boolean {
+    this.#latest = { wallMs, amount: bytes, limit: limitBytes };
+    let isNew = false;
+    for (const { slotMs, ring } of this.tiers) {
+      const slot = slotOf(wallMs, slotMs);
+      const behindMs = (ring.newestSlot - slot) * slotMs;
+      if (!ring.isEmpty && behindMs >= 0 && behindMs < CLOCK_BACK_MS) continue;
+      ring.put(slot, [rounded(bytes / BYTES_PER_MB, 3), Math.floor((wallMs - slot * slotMs) / 1_000)]);
+      isNew = true;
+    }
+    if (isNew) this.#pace = undefined;
+    return isNew;
+  }
+
+  /** Days until the limit is reached; undefined when that is not known, too far away, or when the amount does not rise. */
+  daysLeft(nowMs: number): number | undefined {
+    const latest = this.#latest;
+    if (latest === undefined || nowMs - latest.wallMs > LATEST_MAX_AGE_MS) return undefined;
+    const perMs = this.#paceAt(latest);
+    if (perMs === undefined) return undefined;
+    const days = Math.max(0, latest.limit - latest.amount) / perMs / MS_PER_DAY;
+    return days <= FORECAST_DAYS_MAX ? rounded(days, days < 10 ? 2 : 1) : undefined;
+  }
+
+  /** Worked out again with each new point, and each minute while there is none. */
+  #paceAt(latest: Point): number | undefined {
+    const before = this.#pace;
+    if (before === undefined || (before.value === undefined && latest.wallMs - before.atMs >= NO_PACE_MS)) {
+      this.#pace = { value: pace(this.#points(latest), this.#comparedPoints), atMs: latest.wallMs };
+    }
+    return this.#pace?.value;
+  }
+
+  /** The points of the last week, of the coarsest tier that has enough of them, and the latest amount. */
+  #points(latest: Point): readonly Point[] {
+    let points: Point[] = [];
+    for (const { slotMs, ring } of this.tiers) {
+      const coarser: Point[] = [];
+      const first = Math.max(ring.firstSlot, slotOf(latest.wallMs - FORECAST_WINDOW_MS, slotMs) + 1);
+      for (let slot = first; slot <= ring.newestSlot; slot++) {
+        const amount = ring.at(0, slot) * BYTES_PER_MB;
+        const wallMs = slot * slotMs + ring.at(1, slot) * 1_000;
+        if (Number.isNaN(amount) || Number.isNaN(wallMs) || wallMs >= latest.wallMs) continue;
+        coarser.push({ wallMs, amount });
+      }
+      if (points.length === 0 || coarser.length >= COARSE_POINTS_MIN) points = coarser;
+    }
+    points.push(latest);
+    return points;
+  }
+}

@@ -1,0 +1,140 @@
+// The trends of all disks and users: bounded, looked at once in a while, named for their file (decisions D4, D5).
+import type { Clock } from "#base/clock.ts";
+import {
+  FORECAST_DISK_POINTS,
+  FORECAST_USER_POINTS,
+  HISTORY_NODES_MAX,
+  TREND_FINE_MS,
+  TREND_FINE_POINTS,
+  TREND_MS,
+  TREND_NEW_USERS_AT_ONCE,
+  TREND_POINTS,
+  TREND_USER_POINTS,
+  TREND_USERS_MAX,
+  USERNAME_MAX_LENGTH,
+} from "#base/limits.ts";
+import type { NodeSample, UserUsage } from "./node-sample.ts";
+import type { SeriesRows } from "./series-format.ts";
+import type { SlotRing } from "./slot-ring.ts";
+import { slotOf } from "./slots.ts";
+import { Trend } from "./trend.ts";
+
+const NODE_TIERS = [
+  { slotMs: TREND_FINE_MS, points: TREND_FINE_POINTS },
+  { slotMs: TREND_MS, points: TREND_POINTS },
+];
+const USER_TIERS = [{ slotMs: TREND_MS, points: TREND_USER_POINTS }];
+
+/** What stands before a name in the file, by the place of the tier. */
+const NODE_PREFIXES = ["5m:", "1h:"] as const;
+const USER_PREFIX = "user:";
+
+/** What is kept for forecasts. */
+export class Trends {
+  readonly #clock: Clock;
+  readonly #nodes = new Map<string, Trend>();
+  readonly #users = new Map<string, Trend>();
+  /** Steady time of the last look at a node's users. */
+  readonly #lookedAtMs = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes a node's disk. It is full when only the reserve is left, since no write may use that (spec 4.6.3). */
+  recordDisk(sample: NodeSample): void {
+    const { diskUsedBytes: used, diskFreeBytes: free, reserveBytes } = sample;
+    if (used === null || free === null || !isAmount(used) || !isAmount(free)) return;
+    const node = this.#node(sample.nodeId);
+    const isNew = node?.record(sample.wallMs, used, Math.max(0, used + free - (reserveBytes ?? 0)));
+    // Here, where nodes come one after another, and not where all of them are asked for at once.
+    if (isNew === true) node?.daysLeft(sample.wallMs);
+  }
+
+  /** Takes the users of a node, at most every five minutes. */
+  recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void {
+    const nowMs = this.#clock.steadyMs();
+    const lookedAtMs = this.#lookedAtMs.get(nodeId);
+    if (lookedAtMs !== undefined && nowMs - lookedAtMs < TREND_FINE_MS) return;
+    let newUsers = 0;
+    for (const [username, usedBytes, quotaBytes] of users) {
+      let user = this.#users.get(username);
+      if (user === undefined) {
+        // The others come with the next polls.
+        if (newUsers >= TREND_NEW_USERS_AT_ONCE) return;
+        user = this.#newUser(username);
+        if (user !== undefined) newUsers++;
+      }
+      if (user !== undefined && user.heardAtMs !== wallMs) {
+        user.record(wallMs, Number(usedBytes), Number(quotaBytes));
+      }
+    }
+    this.#lookedAtMs.set(nodeId, nowMs);
+  }
+
+  /** Days until a node's disk is full; undefined when that is not known or not to be expected. */
+  diskFullDays(nodeId: string): number | undefined {
+    return this.#nodes.get(nodeId)?.daysLeft(this.#clock.wallMs());
+  }
+
+  /** Days until a user's quota is full; undefined when that is not known or not to be expected. */
+  userFullDays(username: string): number | undefined {
+    return this.#users.get(username)?.daysLeft(this.#clock.wallMs());
+  }
+
+  /** All rings by the names that they have in the file. */
+  *series(): Generator<readonly [id: string, ring: SlotRing]> {
+    for (const [nodeId, { tiers }] of this.#nodes) {
+      for (const [index, { ring }] of tiers.entries()) yield [`${NODE_PREFIXES[index]}${nodeId}`, ring];
+    }
+    for (const [username, { tiers }] of this.#users) {
+      for (const { ring } of tiers) yield [`${USER_PREFIX}${username}`, ring];
+    }
+  }
+
+  /** Puts rows that were read back; those of an unknown kind are dropped. */
+  restore(rows: SeriesRows): void {
+    for (const [index, prefix] of NODE_PREFIXES.entries()) {
+      if (rows.id.startsWith(prefix))
+        this.#node(rows.id.slice(prefix.length))?.tiers[index]?.ring.restore(rows);
+    }
+    if (!rows.id.startsWith(USER_PREFIX)) return;
+    const username = rows.id.slice(USER_PREFIX.length);
+    (this.#users.get(username) ?? this.#newUser(username))?.tiers[0]?.ring.restore(rows);
+  }
+
+  /** Forgets what has no point left within the time that is kept. */
+  forgetOld(): void {
+    const nowSlot = slotOf(this.#clock.wallMs(), TREND_MS);
+    for (const trends of [this.#nodes, this.#users]) {
+      for (const [name, { tiers }] of trends) {
+        const ring = tiers.at(-1)?.ring;
+        if (ring !== undefined && ring.newestSlot <= nowSlot - ring.capacity) trends.delete(name);
+      }
+    }
+    for (const nodeId of this.#lookedAtMs.keys()) {
+      if (!this.#nodes.has(nodeId)) this.#lookedAtMs.delete(nodeId);
+    }
+  }
+
+  /** Nodes beyond the limit have no forecast until others are forgotten. */
+  #node(nodeId: string): Trend | undefined {
+    let node = this.#nodes.get(nodeId);
+    if (node === undefined && this.#nodes.size < HISTORY_NODES_MAX) {
+      node = new Trend(NODE_TIERS, FORECAST_DISK_POINTS);
+      this.#nodes.set(nodeId, node);
+    }
+    return node;
+  }
+
+  #newUser(username: string): Trend | undefined {
+    if (this.#users.size >= TREND_USERS_MAX || username.length > USERNAME_MAX_LENGTH) return undefined;
+    const user = new Trend(USER_TIERS, FORECAST_USER_POINTS);
+    this.#users.set(username, user);
+    return user;
+  }
+}
+
+function isAmount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0;
+}
