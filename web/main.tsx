@@ -1,5 +1,6 @@
 // Where the pages begin: providers around the frame, and styles.
 import "@mantine/core/styles.css";
+import "virtual:theme.css";
 import "./styles.css";
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
@@ -13,7 +14,7 @@ const place = document.getElementById("root");
 if (place !== null) {
   createRoot(place).render(
     <StrictMode>
-      <MantineProvider theme={theme} defaultColorScheme="auto">
+      <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}>
         <QueryClientProvider client={queryClient}>
           <App />
         </QueryClientProvider>

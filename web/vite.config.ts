@@ -2,13 +2,14 @@
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { themeCss } from "./theme-css.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const API = process.env["GROVE_CONSOLE"] ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   root: here,
-  plugins: [react()],
+  plugins: [react(), themeCss()],
   // A data: URL would need an exception in the Content-Security-Policy.
   build: {
     outDir: "../dist/web",

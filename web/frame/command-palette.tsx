@@ -25,6 +25,7 @@ export function CommandPalette(): ReactNode {
         Go to …
       </Button>
       <Modal
+        lockScroll={false}
         opened={isOpen}
         onClose={close}
         title="Go to"

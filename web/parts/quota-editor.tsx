@@ -22,6 +22,7 @@ export function QuotaEditor({
 }): ReactNode {
   return (
     <Modal
+      lockScroll={false}
       opened={user !== undefined}
       onClose={onClose}
       title={user === undefined ? "" : `Quota of ${user.username}`}
