@@ -7,6 +7,8 @@ import { REQUEST_ID_MAX_LENGTH } from "./limits.ts";
 export const REQUEST_ID_HEADER = "x-request-id";
 
 const scope = new AsyncLocalStorage<string>();
+/** The request of what runs at this moment and ends before anything else does. */
+let runningId: string | undefined;
 const FORM = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._:-]{7,${REQUEST_ID_MAX_LENGTH - 1}}$`);
 /** One draw for each process and a count behind it: ids are for finding, and need not be secret. */
 let prefix: string | undefined;
@@ -14,12 +16,24 @@ let made = 0;
 
 /** Runs something on behalf of a request; what it starts stays within, also after it has returned. */
 export function withRequestId<T>(id: string, run: () => T): T {
-  return scope.run(id, run);
+  if (runningId === undefined) return scope.run(id, run);
+  return withRequestIdAtOnce(id, () => scope.run(id, run));
+}
+
+/** The same for what has ended when it returns: a fraction of the work, and what it starts does not stay within. */
+export function withRequestIdAtOnce<T>(id: string, run: () => T): T {
+  const before = runningId;
+  runningId = id;
+  try {
+    return run();
+  } finally {
+    runningId = before;
+  }
 }
 
 /** The id of the request on whose behalf this runs; undefined for what the process does by itself. */
 export function currentRequestId(): string | undefined {
-  return scope.getStore();
+  return runningId ?? scope.getStore();
 }
 
 /** A new id, unlike all others with near certainty: 13 random characters of this process, and a count. */

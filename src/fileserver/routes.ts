@@ -58,10 +58,12 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       encoded(await namespace.createFile(currentCaller(context), request)),
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
-    getAttr: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)),
-    listDir: (request, context) =>
-      namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
-    changeDir: (request, context) => namespace.changeDir(currentCaller(context), request),
+    getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
+    listDir: {
+      instant: (request, context) =>
+        namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
+    },
+    changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
     readFile: (request, context) => content.readFile(currentCaller(context), request),
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {

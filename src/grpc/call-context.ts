@@ -33,6 +33,8 @@ export interface CalledMethod {
   /** The request path: /service/name. */
   readonly path: string;
   readonly kind: DescMethod["methodKind"];
+  /** True when its handler has answered when it returns. */
+  readonly isInstant: boolean;
 }
 
 /** Everything that a handler and an interceptor know of a call. */

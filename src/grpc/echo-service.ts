@@ -1,8 +1,8 @@
 // The service that the room's tests speak: it answers, streams, waits and fails as its requests ask.
 import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import type { EchoRequest, EchoService } from "./gen/echo_pb.ts";
-import type { CallContext, ServiceHandlers } from "./handler.ts";
+import type { EchoRequest, EchoRequestSchema, EchoResponseSchema, EchoService } from "./gen/echo_pb.ts";
+import type { CallContext, ServiceHandlers, UnaryHandler } from "./handler.ts";
 import { slicedClientStream, slicedServerStream } from "./sliced.ts";
 import { type Code, StatusError } from "./status.ts";
 
@@ -34,7 +34,9 @@ const obey = async (request: EchoRequest, context: CallContext): Promise<void> =
 };
 
 /** Makes the handlers; nothing is shared between two of them. */
-export const echoHandlers = (): ServiceHandlers<typeof EchoService> => ({
+export const echoHandlers = (): ServiceHandlers<typeof EchoService> & {
+  unary: UnaryHandler<typeof EchoRequestSchema, typeof EchoResponseSchema>;
+} => ({
   async unary(request, context) {
     await obey(request, context);
     return answer(request, context);

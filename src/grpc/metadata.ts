@@ -50,37 +50,46 @@ export type MetadataInit = Readonly<Record<string, string | Uint8Array | readonl
 
 /** An ordered multimap of metadata. Names are lower-cased; a bad name or value throws TypeError and never quotes the value. */
 export class Metadata {
-  readonly #values = new Map<string, string[]>();
+  /** Name, value, name, value, …: there are few, so that looking through them costs less than a map does. */
+  #flat: readonly string[] = [];
+  /** True while they are headers as they came, which may belong to others and have the protocol's own among them. */
+  #isRaw = false;
 
   constructor(init?: MetadataInit | Metadata) {
+    if (init === undefined) return;
     if (init instanceof Metadata) {
-      for (const [name, values] of init.#values) this.#values.set(name, values.slice());
-    } else if (init !== undefined) {
-      for (const [name, value] of Object.entries(init)) {
-        if (typeof value === "string" || value instanceof Uint8Array) this.append(name, value);
-        else for (const one of value) this.append(name, one);
-      }
+      this.#flat = init.#isRaw ? init.#flat : init.#flat.slice();
+      this.#isRaw = init.#isRaw;
+      return;
+    }
+    for (const name of Object.keys(init)) {
+      const value = init[name] as MetadataInit[string];
+      if (typeof value === "string" || value instanceof Uint8Array) this.append(name, value);
+      else for (const one of value) this.append(name, one);
     }
   }
 
   /** Metadata out of HTTP/2 headers as they came (name, value, name, value, …), without what the protocol owns. */
   static fromRaw(raw: readonly string[]): Metadata {
     const metadata = new Metadata();
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i] as string;
-      if (!isReserved(name)) metadata.#push(name, raw[i + 1] as string);
-    }
+    metadata.#flat = raw;
+    metadata.#isRaw = true;
     return metadata;
   }
 
   /** True when nothing is in it. */
   get isEmpty(): boolean {
-    return this.#values.size === 0;
+    return this.#own().length === 0;
   }
 
   /** The first text value, or undefined. */
   get(name: string): string | undefined {
-    return this.#values.get(name.toLowerCase())?.[0];
+    const lower = name.toLowerCase();
+    const flat = this.#flat;
+    for (let i = 0; i + 1 < flat.length; i += 2) {
+      if (flat[i] === lower) return this.#isRaw && isReserved(lower) ? undefined : flat[i + 1];
+    }
+    return undefined;
   }
 
   /** The first value of a -bin name, decoded; undefined when absent or not base64 (both paddings are read). */
@@ -91,39 +100,55 @@ export class Metadata {
 
   /** Every value of a name as it is on the wire (base64 for -bin names), in order. */
   getAll(name: string): readonly string[] {
-    return this.#values.get(name.toLowerCase()) ?? [];
+    const lower = name.toLowerCase();
+    const values: string[] = [];
+    for (const [one, value] of this.entries()) if (one === lower) values.push(value);
+    return values;
   }
 
   /** Replaces all values of a name. */
   set(name: string, value: string | Uint8Array): void {
     const checked = checkedName(name);
-    this.#values.set(checked, [wireValue(checked, value)]);
+    const wire = wireValue(checked, value);
+    this.delete(checked);
+    this.#own().push(checked, wire);
   }
 
   /** Adds a value beside those a name has. */
   append(name: string, value: string | Uint8Array): void {
     const checked = checkedName(name);
-    this.#push(checked, wireValue(checked, value));
+    this.#own().push(checked, wireValue(checked, value));
   }
 
   /** Removes a name with all its values. */
   delete(name: string): void {
-    this.#values.delete(name.toLowerCase());
+    const lower = name.toLowerCase();
+    const own = this.#own();
+    for (let i = own.length - 2; i >= 0; i -= 2) if (own[i] === lower) own.splice(i, 2);
   }
 
   /** Names and values as they are on the wire, a pair for each value. */
   *entries(): IterableIterator<[string, string]> {
-    for (const [name, values] of this.#values) for (const value of values) yield [name, value];
+    const own = this.#own();
+    for (let i = 0; i + 1 < own.length; i += 2) yield [own[i] as string, own[i + 1] as string];
   }
 
   /** Adds everything to a flat header list, as node:http2 takes it. */
   appendTo(raw: string[]): void {
-    for (const [name, values] of this.#values) for (const value of values) raw.push(name, value);
+    for (const text of this.#own()) raw.push(text);
   }
 
-  #push(name: string, value: string): void {
-    const values = this.#values.get(name);
-    if (values === undefined) this.#values.set(name, [value]);
-    else values.push(value);
+  /** The list as this one's own, without what the protocol owns. */
+  #own(): string[] {
+    if (this.#isRaw) {
+      const own: string[] = [];
+      const raw = this.#flat;
+      for (let i = 0; i + 1 < raw.length; i += 2) {
+        if (!isReserved(raw[i] as string)) own.push(raw[i] as string, raw[i + 1] as string);
+      }
+      this.#flat = own;
+      this.#isRaw = false;
+    }
+    return this.#flat as string[];
   }
 }

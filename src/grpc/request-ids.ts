@@ -5,6 +5,7 @@ import {
   makeRequestId,
   REQUEST_ID_HEADER,
   withRequestId,
+  withRequestIdAtOnce,
 } from "#base/request-scope.ts";
 import type { CallContext } from "./call-context.ts";
 import type { ClientInterceptor } from "./channel-core.ts";
@@ -17,7 +18,8 @@ import type { ServerInterceptor } from "./handler.ts";
 export const requestIds: ServerInterceptor = (context, next) => {
   const sent = context.metadata.get(REQUEST_ID_HEADER);
   const id = sent !== undefined && isRequestId(sent) ? sent : makeRequestId();
-  return withRequestId(id, () => {
+  const within = context.method.isInstant ? withRequestIdAtOnce : withRequestId;
+  return within(id, () => {
     try {
       const outcome = next();
       return outcome instanceof Promise

@@ -13,6 +13,11 @@ export interface AnySlicedHandler {
   readonly handler: AnyHandler;
 }
 
+/** A handler that waits for nothing, with its types forgotten. */
+export interface AnyInstantHandler {
+  readonly instant: AnyHandler;
+}
+
 /** A method that the server answers. */
 export interface ServedMethod {
   readonly called: CalledMethod;
@@ -27,15 +32,22 @@ export interface ServedMethod {
 /** Puts a method and its handler together. Throws TypeError when a sliced handler names no bytes field. */
 export const serve = (
   method: DescMethod,
-  handler: AnyHandler | AnySlicedHandler | undefined,
+  handler: AnyHandler | AnyInstantHandler | AnySlicedHandler | undefined,
   service: string,
 ): ServedMethod => {
-  const sliced = typeof handler === "object" ? handler : undefined;
+  const sliced = typeof handler === "object" && "sliced" in handler ? handler : undefined;
+  const instant = typeof handler === "object" && "instant" in handler ? handler.instant : undefined;
   return {
-    called: { service, name: method.name, path: `/${service}/${method.name}`, kind: method.methodKind },
+    called: {
+      service,
+      name: method.name,
+      path: `/${service}/${method.name}`,
+      kind: method.methodKind,
+      isInstant: instant !== undefined,
+    },
     input: method.input,
     output: method.output,
-    handler: typeof handler === "object" ? handler.handler : handler,
+    handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant),
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
     slicedResponses:

@@ -238,8 +238,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#isRunning = true;
     const { interceptors } = this.#deps;
     try {
-      const outcome =
-        interceptors.length === 0 ? this.#invoke(input) : this.#intercept(interceptors, 0, input);
+      const outcome = interceptors.length === 0 ? this.#invoke(input) : this.#intercept(0, input);
       if (outcome instanceof Promise) {
         outcome.then(
           () => this.#succeed(),
@@ -253,30 +252,29 @@ export class ServerCall implements CallContext, ServerStreamListener {
     }
   }
 
-  #intercept(interceptors: readonly ServerInterceptor[], at: number, input: unknown): MaybePromise<void> {
-    const interceptor = interceptors[at];
-    if (interceptor !== undefined) {
-      return this.#translated(() => interceptor(this, () => this.#intercept(interceptors, at + 1, input)));
+  /** Runs the interceptors from one on, then the handler; what fails does so with the status that the call would end in. */
+  #intercept(at: number, input: unknown): MaybePromise<void> {
+    const interceptor = this.#deps.interceptors[at];
+    try {
+      const outcome =
+        interceptor === undefined
+          ? this.#invokeLive(input)
+          : interceptor(this, () => this.#intercept(at + 1, input));
+      return outcome instanceof Promise ? outcome.catch((error: unknown) => this.#translate(error)) : outcome;
+    } catch (error) {
+      return this.#translate(error);
     }
-    // A handler may return as if nothing had happened although the call was ended meanwhile.
-    return this.#translated(() => {
-      const outcome = this.#invoke(input);
-      if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
-      return this.#throwIfCancelled();
-    });
   }
 
-  /** Runs something so that it fails with the status that the call would end in. */
-  #translated(run: () => MaybePromise<void>): MaybePromise<void> {
-    const translate = (error: unknown): never => {
-      throw this.#cancelled ?? this.#deps.toStatus(error, this);
-    };
-    try {
-      const outcome = run();
-      return outcome instanceof Promise ? outcome.catch(translate) : outcome;
-    } catch (error) {
-      return translate(error);
-    }
+  /** A handler may return as if nothing had happened although the call was ended meanwhile. */
+  #invokeLive(input: unknown): MaybePromise<void> {
+    const outcome = this.#invoke(input);
+    if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
+    return this.#throwIfCancelled();
+  }
+
+  #translate(error: unknown): never {
+    throw this.#cancelled ?? this.#deps.toStatus(error, this);
   }
 
   #invoke(input: unknown): MaybePromise<void> {

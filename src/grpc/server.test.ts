@@ -190,6 +190,7 @@ test("the context says which method was called, by whom, and for how long", TIME
     name: "Unary",
     path: "/grove.test.v1.EchoService/Unary",
     kind: "unary",
+    isInstant: false,
   });
   assert.equal(first?.peer.address, "127.0.0.1");
   assert.notEqual(first?.peer.port, port);

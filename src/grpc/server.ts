@@ -27,7 +27,7 @@ import {
   SWEEP_MS,
 } from "./limits.ts";
 import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
-import { type AnyHandler, type AnySlicedHandler, type ServedMethod, serve } from "./served-method.ts";
+import { type ServedMethod, serve } from "./served-method.ts";
 import { ServerCall, type ServerCallDeps } from "./server-call.ts";
 import { Code, StatusError, statusHeaders } from "./status.ts";
 import { ignoreError, listenAsServer } from "./stream-events.ts";
@@ -111,9 +111,7 @@ export class GrpcServer {
     name: string = service.typeName,
   ): void {
     for (const method of service.methods) {
-      const handler = (handlers as Record<string, AnyHandler | AnySlicedHandler | undefined>)[
-        method.localName
-      ];
+      const handler = (handlers as Record<string, Parameters<typeof serve>[1]>)[method.localName];
       const served = serve(method, handler, name);
       if (this.#methods.has(served.called.path))
         throw new TypeError(`${served.called.path} is served already`);
