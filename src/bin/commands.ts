@@ -180,7 +180,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       },
       {
         name: "admin",
-        summary: "Run the console: the cluster on one page, for visitors and operators",
+        summary: "Run the console: the state of the cluster in a browser",
         server: true,
         load: () => import("#console/command.ts"),
       },

@@ -40,7 +40,7 @@ function helpOf(parser: Command): string {
 }
 
 /** Servers have more settings than a screen has lines. */
-const LONG_HELP: readonly string[] = ["fileserver", "metaserver"];
+const LONG_HELP: readonly string[] = ["fileserver", "metaserver", "admin"];
 
 for (const { name, load } of COMMANDS) {
   test(`grove ${name} --help says in one voice what it does, shows an example, and fits on a screen`, async () => {

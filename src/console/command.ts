@@ -34,7 +34,7 @@ interface AdminFlags {
   readonly tlsKey?: string;
   readonly tlsCa?: string;
   readonly passwordFile?: string;
-  readonly trustedProxy: readonly string[];
+  readonly trustedProxy?: readonly string[];
   readonly insecureHttp: boolean;
   readonly allowQueryToken: boolean;
   readonly rateVisitor: number;
@@ -67,7 +67,7 @@ SIGUSR2 switches the log between debug and the level it was started with.`;
 /** The parser of `grove admin`. */
 export function command(): Command {
   return new Command("admin")
-    .summary("Run the console: the cluster on one page, for visitors and operators")
+    .summary("Run the console: the state of the cluster in a browser")
     .description(
       "Run the console: the state of the cluster, its history, alerts, users and quotas, in a browser and as an API.",
     )
@@ -93,7 +93,6 @@ export function command(): Command {
       "--trusted-proxy <address>",
       "address or network whose X-Forwarded-For and X-Forwarded-Proto count; may be repeated",
       collectPlaces,
-      [],
     )
     .option("--insecure-http", "let operators sign in over plain HTTP from other machines", false)
     .addOption(
@@ -159,7 +158,7 @@ async function start(
     directory,
     password,
     loginFailures: flags.loginFailures,
-    trustedProxies: flags.trustedProxy,
+    trustedProxies: flags.trustedProxy ?? [],
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,
     ...(metricsToken === undefined ? {} : { metricsToken }),
@@ -268,7 +267,7 @@ function parseListen(text: string): HostPort {
   }
 }
 
-function collectPlaces(text: string, before: readonly string[]): string[] {
+function collectPlaces(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(",").map((place) => place.trim())];
 }
 

@@ -6,8 +6,8 @@ import { writeFileAtomic } from "#os/atomic-file.ts";
 export interface ClusterDocument {
   /** host:port. */
   readonly metaserver: string;
-  /** Null until there is a console. */
-  readonly console: string | null;
+  /** URL of the console, to put /api behind. */
+  readonly console: string;
   readonly admin_password: string;
   /** Bearer token for what /metrics tells of users (T8). */
   readonly metrics_token: string;

@@ -15,7 +15,7 @@ interface UpFlags {
   readonly reserve?: bigint;
 }
 
-/** Six processes have 8 s each to stop. */
+/** Seven processes have 8 s each to stop. */
 const STOP_GRACE_MS = 60_000;
 
 const EXAMPLES = `
@@ -32,7 +32,7 @@ export function command(): Command {
   return new Command("up")
     .summary("Run a whole cluster on this machine, with demo users to sign in as")
     .description(
-      "Run a whole cluster on this machine: an identity provider with demo users, a MetaServer and FileServers.",
+      "Run a whole cluster on this machine: an identity provider with demo users, a MetaServer, FileServers and the console.",
     )
     .option("--data <folder>", "where everything is kept; made when missing", "grove-data")
     .option(

@@ -74,7 +74,7 @@ test("passwords and keys are made once and kept in a file of mode 0600", TIMEOUT
 test("the lines to type next can be pasted as they stand, also for a folder with blanks", () => {
   const document = {
     metaserver: "127.0.0.1:50050",
-    console: null,
+    console: "http://127.0.0.1:8080",
     admin_password: "admin's",
     metrics_token: "token",
     nodes: [],

@@ -1,10 +1,19 @@
 // Finds ports for the demonstration: those it had last time while they are free, else the default ones or the next.
-import { DEMO_IDP_PORT, FILESERVER_PORT, METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import {
+  CONSOLE_PORT,
+  DEMO_IDP_PORT,
+  FILESERVER_PORT,
+  METASERVER_PORT,
+  METRICS_PORT_OFFSET,
+} from "#base/limits.ts";
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 
 /** Chooses all ports of a run; clients keep addresses, so that a restart changes none without need. */
-export async function choosePorts(nodeCount: number, last: DemoPorts | undefined): Promise<DemoPorts> {
+export async function choosePorts(
+  nodeCount: number,
+  last: DemoPorts | undefined,
+): Promise<DemoPorts & { readonly console: number }> {
   const taken = new Set<number>();
   const keep = async (port: number | undefined, offsets: readonly number[]): Promise<number | undefined> => {
     if (port === undefined) return undefined;
@@ -18,6 +27,7 @@ export async function choosePorts(nodeCount: number, last: DemoPorts | undefined
   const kept = {
     idp: await keep(last?.idp, [0]),
     metaserver: await keep(last?.metaserver, [0]),
+    console: await keep(last?.console, [0]),
     nodes: [] as (number | undefined)[],
   };
   for (let index = 0; index < nodeCount; index++) {
@@ -30,8 +40,9 @@ export async function choosePorts(nodeCount: number, last: DemoPorts | undefined
   };
   const idp = kept.idp ?? (await find(DEMO_IDP_PORT));
   const metaserver = kept.metaserver ?? (await find(METASERVER_PORT));
+  const console = kept.console ?? (await find(CONSOLE_PORT));
   const missing = kept.nodes.filter((port) => port === undefined).length;
   const pairs = await findFreePortPairs(FILESERVER_PORT, missing, { taken });
   const nodes = kept.nodes.map((port) => port ?? pairs.shift()?.grpc ?? FILESERVER_PORT);
-  return { idp, metaserver, nodes };
+  return { idp, metaserver, console, nodes };
 }

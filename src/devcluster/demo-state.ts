@@ -10,6 +10,8 @@ import { type DemoUser, makeProviderKeys, type ProviderKeys } from "./provider-s
 export interface DemoPorts {
   readonly idp: number;
   readonly metaserver: number;
+  /** Undefined in what an earlier Grove kept. */
+  readonly console?: number | undefined;
   /** gRPC ports of the FileServers, in order. */
   readonly nodes: readonly number[];
 }
@@ -36,7 +38,7 @@ const stateSchema: z.ZodType<DemoState> = z.object({
   metricsToken: z.string().min(8),
   users: z.array(z.object({ email: z.email(), name: z.string(), password: z.string().min(8) })).min(1),
   keys: z.object({ signingKey: z.record(z.string(), z.unknown()), cookieKey: z.string().min(32) }),
-  ports: z.object({ idp: PORT, metaserver: PORT, nodes: z.array(PORT) }).optional(),
+  ports: z.object({ idp: PORT, metaserver: PORT, console: PORT.optional(), nodes: z.array(PORT) }).optional(),
 });
 
 /** Reads the state of a folder, or makes a new one. Throws BAD_ARGUMENT when the file is not as it should be. */

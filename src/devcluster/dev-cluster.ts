@@ -16,6 +16,7 @@ import { choosePorts } from "./demo-ports.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
 import { waitForLastRun } from "./last-run.ts";
 import {
+  consoleUrl,
   DEMO_CLIENT_ID,
   type DemoPlan,
   type DemoTls,
@@ -150,7 +151,7 @@ export class DevCluster {
     const pids = Object.fromEntries(this.#processes.map(({ plan: { name }, pid }) => [name, pid]));
     return {
       metaserver: `127.0.0.1:${plan.ports.metaserver}`,
-      console: null,
+      console: consoleUrl(plan),
       admin_password: plan.state.adminPassword,
       metrics_token: plan.state.metricsToken,
       nodes: nodeIds(plan).map((id, index) => {
@@ -219,6 +220,7 @@ async function prepareTls(folder: string, ids: readonly string[]): Promise<DemoT
 function addressOf(plan: DemoPlan, name: string): string {
   if (name === "idp") return `${issuerOf(plan.ports.idp)}  (identity provider)`;
   if (name === "metaserver") return `127.0.0.1:${plan.ports.metaserver}`;
+  if (name === "console") return `${consoleUrl(plan)}  (for operators and whoever wants to look)`;
   const port = plan.ports.nodes[nodeIds(plan).indexOf(name)] ?? 0;
   return `127.0.0.1:${port}  metrics http://127.0.0.1:${port - METRICS_PORT_OFFSET}/metrics`;
 }

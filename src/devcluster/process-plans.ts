@@ -34,7 +34,7 @@ export interface DemoPlan {
   /** Path of the program's entry file, which Node is given. */
   readonly entry: string;
   readonly state: DemoState;
-  readonly ports: DemoPorts;
+  readonly ports: DemoPorts & { readonly console: number };
   readonly reserveBytes: bigint;
   readonly tls: DemoTls | undefined;
   readonly mock: boolean;
@@ -50,10 +50,13 @@ export function nodeIds(plan: DemoPlan): string[] {
 /** Path of the settings that the identity provider reads. */
 export const providerSettingsPath = (folder: string): string => join(folder, "idp", "settings.json");
 
+/** Where the console is. */
+export const consoleUrl = (plan: DemoPlan): string => `http://127.0.0.1:${plan.ports.console}`;
+
 /** The processes in the order in which they start. */
 export function processPlans(plan: DemoPlan): ProcessPlan[] {
   const nodes = nodeIds(plan).map((id, index) => nodePlan(plan, id, plan.ports.nodes[index] ?? 0));
-  return [...(plan.mock ? [] : [providerPlan(plan)]), metaserverPlan(plan), ...nodes];
+  return [...(plan.mock ? [] : [providerPlan(plan)]), metaserverPlan(plan), ...nodes, consolePlan(plan)];
 }
 
 /** What cluster.json says of the identity provider. */
@@ -130,6 +133,29 @@ function nodePlan(plan: DemoPlan, id: string, port: number): ProcessPlan {
     isServing: async () =>
       (await isServing(address, FileServer.typeName, plan.tls?.caPem)) &&
       (await answersOk(`http://127.0.0.1:${port - METRICS_PORT_OFFSET}/health`)),
+  };
+}
+
+function consolePlan(plan: DemoPlan): ProcessPlan {
+  return {
+    ...common(plan, "console"),
+    args: [
+      ...firstArgs(),
+      plan.entry,
+      "admin",
+      ...flags({
+        listen: `127.0.0.1:${plan.ports.console}`,
+        data: join(plan.folder, "console"),
+        meta: `sqlite:${join(plan.folder, "metaserver", "metadata.db")}`,
+      }),
+      ...(plan.tls === undefined ? [] : flags({ "tls-ca": plan.tls.caPath })),
+    ],
+    env: {
+      ...inherited(plan),
+      ADMIN_PASSWORD_HASH: adminPasswordHash(plan.state),
+      SVC_METRICS_TOKEN: plan.state.metricsToken,
+    },
+    isServing: () => answersOk(`${consoleUrl(plan)}/health`),
   };
 }
 

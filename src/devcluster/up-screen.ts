@@ -63,6 +63,9 @@ export function summaryLines(summary: Summary): string[] {
     "",
     ...(document.mock ? mockLines() : userLines(document, width)),
     "",
+    `${bold("The console:")} ${document.console}`,
+    dim(`  operators sign in with the administrator's password: ${document.admin_password}`),
+    "",
     bold("Next, in another terminal:"),
     `  ${login}${document.mock ? " --mock alice@example.com" : ""}`,
     `  ${program} put -r ${sample}`,
@@ -77,7 +80,6 @@ function userLines(document: ClusterDocument, width: number): string[] {
   return [
     bold("Users and their passwords"),
     ...document.users.map(({ email, password }) => `  ${email.padEnd(width)}   ${password}`),
-    dim(`  administrator's password: ${document.admin_password}`),
   ];
 }
 
@@ -85,7 +87,7 @@ function mockLines(): string[] {
   return [
     styleText(["bold", "yellow"], "  ! Mock mode: no TLS, and a mock token makes anybody anybody."),
     dim("  a mock token is mock-jwt. followed by an e-mail address: mock-jwt.alice@example.com"),
-    dim("  nobody is asked for the passwords in cluster.json, but for the administrator's"),
+    dim("  nobody is asked for the passwords in cluster.json, but for the operator's"),
   ];
 }
 

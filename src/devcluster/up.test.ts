@@ -130,6 +130,18 @@ test(
       assert.ok((await readdir(data)).length > 0);
       await assert.rejects(isServing(grpc, FileServer.typeName, undefined), "plain speech to a TLS port");
     }
+    // The console has the store of this MetaServer, and its password is the one that is shown.
+    assert.equal((await fetch(`${document.console}/health`)).status, 200);
+    const login = await fetch(`${document.console}/api/auth/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ password: document.admin_password }),
+    });
+    assert.equal(login.status, 200);
+    assert.match(
+      login.headers.get("set-cookie") ?? "",
+      /^svc_admin_token=[0-9a-f]{64}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
     const discovery = (await (
       await fetch(`${document.idp?.issuer}/.well-known/openid-configuration`)
     ).json()) as Record<string, unknown>;
@@ -168,7 +180,7 @@ test(
     assert.equal(exitCode, 0);
     assert.match(
       up.shown(),
-      /stopping node-2\n.*stopping node-1\n.*stopping metaserver\n.*stopping idp\nstopped/,
+      /stopping console\n.*stopping node-2\n.*stopping node-1\n.*stopping metaserver\n.*stopping idp\nstopped/,
     );
     assert.equal([...pidsOf(document), ...pidsOf(again)].some(isAlive), false);
     assert.equal(await readCluster(folder), undefined);
