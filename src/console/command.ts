@@ -1,5 +1,4 @@
 // `grove admin`: reads flags and environment, starts the console, and stops it on a signal.
-import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Command, InvalidArgumentError, Option } from "commander";
@@ -16,7 +15,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
 import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
-import { openDirectory } from "#directory/open-directory.ts";
+import { openDirectoryReader } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
@@ -142,12 +141,18 @@ async function start(
     env: { ADMIN_PASSWORD_HASH: env["ADMIN_PASSWORD_HASH"], ADMIN_PASSWORD: env["ADMIN_PASSWORD"] },
     file: flags.passwordFile,
   });
-  const url = await existingStore(flags);
+  const url = await storeUrl(flags);
+  if (url === undefined) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "give -meta (or -meta_file): the same metadata store that the MetaServer has",
+    );
+  }
   const dataFolder = resolve(flags.data);
   const tls = await readTls();
   const nodeAuthority = flags.tlsCa === undefined ? undefined : await readPem(flags.tlsCa);
   makePrivateFolder(dataFolder);
-  const directory = await openDirectory(url, { clock: systemClock, makesTables: false });
+  const directory = await openDirectoryReader(url, { clock: systemClock });
   const { failed } = directory;
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
   const { rateVisitor, rateOperator } = flags;
@@ -189,27 +194,6 @@ async function start(
       await console.stop();
     },
   };
-}
-
-/** The store's URL; a database that is not there yet would be an empty cluster, which nobody means. */
-async function existingStore(flags: AdminFlags): Promise<string> {
-  const url = await storeUrl(flags);
-  if (url === undefined) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      "give -meta (or -meta_file): the same metadata store that the MetaServer has",
-    );
-  }
-  const path = /^sqlite:(.+)$/s.exec(url)?.[1];
-  if (path !== undefined) {
-    await access(path).catch(() => {
-      throw new GroveError(
-        "BAD_ARGUMENT",
-        `there is no metadata store at ${path}: start the MetaServer first, or correct -meta`,
-      );
-    });
-  }
-  return url;
 }
 
 function tlsReader(

@@ -7,7 +7,7 @@ import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
-import type { Directory } from "#directory/directory.ts";
+import type { DirectoryReader } from "#directory/directory.ts";
 import { makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
 import { ConsoleMetrics } from "./console-metrics.ts";
@@ -28,7 +28,7 @@ export interface ConsoleOptions {
   /** Folder of its own files, which exists and is private. */
   readonly dataFolder: string;
   /** The shared metadata store; the console only reads it, and closes it at its end. */
-  readonly directory: Directory;
+  readonly directory: DirectoryReader;
   readonly password: OperatorPassword;
   /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
   readonly loginFailures?: number;

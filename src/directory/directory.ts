@@ -228,3 +228,9 @@ export interface Directory {
   /** Ends the connection; later calls reject. */
   close(): Promise<void>;
 }
+
+/** The store for whoever only looks, such as the console. */
+export type DirectoryReader = Pick<
+  Directory,
+  "failed" | "watch" | "clusterId" | "findRoot" | "listRoots" | "nodes" | "close"
+>;

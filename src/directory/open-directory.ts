@@ -4,9 +4,9 @@ import { dirname, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory, DirectoryReader } from "./directory.ts";
 import { isPostgresUrl } from "./postgres-url.ts";
-import { openSqliteDirectory } from "./sqlite-directory.ts";
+import { openSqliteDirectory, openSqliteReader } from "./sqlite-directory.ts";
 
 /** What a store is opened with. */
 export interface OpenDirectoryDeps {
@@ -28,11 +28,7 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
     const { openPostgresDirectory } = await import("./postgres-directory.ts");
     return openPostgresDirectory({ ...deps, url });
   }
-  const path = /^sqlite:(.+)$/s.exec(url)?.[1];
-  if (path === undefined) {
-    throw new GroveError("BAD_ARGUMENT", "the metadata store is given as sqlite:PATH or postgres://…");
-  }
-  const absolute = resolve(path);
+  const absolute = pathOf(url);
   makePrivateFolder(dirname(absolute));
   const directory = await openSqliteDirectory({ path: absolute, clock: deps.clock });
   try {
@@ -42,4 +38,22 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
     throw error;
   }
   return directory;
+}
+
+/**
+ * Opens a store for whoever only looks, beside the MetaServer that writes it: nothing is made or changed. Throws BAD_ARGUMENT and
+ * STORE_UNAVAILABLE as `openDirectory` does, the latter also for a file that is not there yet.
+ */
+export async function openDirectoryReader(
+  url: string,
+  deps: Pick<OpenDirectoryDeps, "clock">,
+): Promise<DirectoryReader> {
+  if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
+  return openSqliteReader({ path: pathOf(url), clock: deps.clock });
+}
+
+function pathOf(url: string): string {
+  const path = /^sqlite:(.+)$/s.exec(url)?.[1];
+  if (path !== undefined) return resolve(path);
+  throw new GroveError("BAD_ARGUMENT", "the metadata store is given as sqlite:PATH or postgres://…");
 }

@@ -14,10 +14,11 @@ export class SqlSession {
   readonly #statements = new Map<string, StatementSync>();
 
   /** FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the operating system. */
-  constructor(path: string, synchronous: "FULL" | "NORMAL") {
-    this.database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  constructor(path: string, mode: "FULL" | "NORMAL" | "read-only") {
+    const readOnly = mode === "read-only";
+    this.database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });
     this.database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON;
+      `${readOnly ? "" : `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${mode};`} PRAGMA foreign_keys = ON;
        PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0`,
     );
   }

@@ -1,16 +1,16 @@
 // Runs the store's contract on SQLite, and shows what is particular to a file.
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
-import { openDirectory } from "./open-directory.ts";
-import { registration } from "./store-under-test.fixture.ts";
+import { openDirectory, openDirectoryReader } from "./open-directory.ts";
+import { beat, registration } from "./store-under-test.fixture.ts";
 
 async function temporaryFolder(cleanUp: (end: () => Promise<void>) => void): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "directory-"));
@@ -121,4 +121,36 @@ test("only the URLs that are built in are taken, and none is quoted back (D19)",
       (error) => isGroveError(error, "BAD_ARGUMENT") && !error.message.includes("secret"),
     );
   }
+});
+
+test("a reader sees what the MetaServer writes, also after the store was lost and made again, and changes nothing (D19)", async (t) => {
+  const clock = new ManualClock();
+  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const url = `sqlite:${path}`;
+  await assert.rejects(openDirectoryReader(url, { clock }), (error) =>
+    isGroveError(error, "STORE_UNAVAILABLE"),
+  );
+  await assert.rejects(stat(path), { code: "ENOENT" });
+  let directory = await openDirectory(url, { clock });
+  t.after(() => directory.close());
+  const reader = await openDirectoryReader(url, { clock });
+  t.after(() => reader.close());
+  assert.deepEqual(await reader.nodes(), []);
+  const { epoch } = await directory.register(registration("a"));
+  assert.deepEqual(await reader.nodes(), await directory.nodes());
+  const { owner } = await directory.locateRoot("alice@example.com");
+  assert.deepEqual(await reader.listRoots(), await directory.listRoots());
+  assert.deepEqual(await reader.findRoot(owner), await directory.findRoot(owner));
+  clock.advance(30_000);
+  assert.equal((await reader.nodes())[0]?.live, false);
+  await directory.heartbeat(beat("a", epoch));
+  assert.equal((await reader.nodes())[0]?.live, true);
+
+  await directory.close();
+  assert.equal((await reader.nodes())[0]?.fsId, "a");
+  for (const name of await readdir(dirname(path))) await rm(join(dirname(path), name));
+  await assert.rejects(reader.nodes(), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
+  directory = await openDirectory(url, { clock });
+  await directory.register(registration("b"));
+  assert.equal((await reader.nodes())[0]?.fsId, "b");
 });

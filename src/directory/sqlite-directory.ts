@@ -5,6 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_QUEUE_MAX } from "#base/limits.ts";
 import type {
   Directory,
+  DirectoryReader,
   GrantChange,
   Heartbeat,
   HeartbeatOutcome,
@@ -29,6 +30,16 @@ export interface SqliteDirectoryDeps {
   readonly clock: Clock;
 }
 
+/**
+ * Opens a store that another process writes, for reading alone (D19). Throws STORE_UNAVAILABLE when there is none yet, or when it is of
+ * an older Grove, BAD_ARGUMENT for a file of a newer one or of another program.
+ */
+export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<DirectoryReader> {
+  const directory = new SqliteDirectory(deps, true);
+  await directory.opened;
+  return directory;
+}
+
 type Values<Command extends StoreCommand> =
   Parameters<SqliteStore[Command]> extends [Now, ...infer Rest] ? Rest : [];
 
@@ -44,7 +55,7 @@ const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlit
  * a newer Grove or of another program, STORE_UNAVAILABLE when it cannot be opened.
  */
 export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
-  const directory = new SqliteDirectory(deps);
+  const directory = new SqliteDirectory(deps, false);
   await directory.opened;
   return directory;
 }
@@ -59,13 +70,13 @@ class SqliteDirectory implements Directory {
   #lastId = 0;
   #ended: Error | undefined;
 
-  constructor(deps: SqliteDirectoryDeps) {
+  constructor(deps: SqliteDirectoryDeps, readOnly: boolean) {
     this.#clock = deps.clock;
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
     this.#fail = failed.resolve;
     this.opened = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
-    const workerData: WorkerStart = { path: deps.path, now: this.#now() };
+    const workerData: WorkerStart = { path: deps.path, now: this.#now(), readOnly };
     this.#worker = new Worker(new URL(WORKER, import.meta.url), { workerData });
     this.#worker.on("message", (reply: WorkerReply) => this.#settle(reply));
     this.#worker.on("error", (cause) => this.#end(unavailable("the metadata store's worker failed", cause)));

@@ -63,21 +63,40 @@ const MIGRATIONS: readonly string[] = [
 /** The schema version that this program writes. */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
+/** Refuses a file that whoever only reads cannot read. Throws BAD_ARGUMENT, or STORE_UNAVAILABLE for one that the MetaServer has yet to bring up to date. */
+export function requireKnownSchema(database: DatabaseSync): void {
+  const version = pragma(database, "user_version");
+  if (version === SCHEMA_VERSION && pragma(database, "application_id") === APPLICATION_ID) return;
+  if (version > SCHEMA_VERSION) throw tooNew(version);
+  const isOurs = pragma(database, "application_id") === APPLICATION_ID;
+  throw isOurs
+    ? new GroveError(
+        "STORE_UNAVAILABLE",
+        "the metadata store is of an older Grove: start the MetaServer first, which brings it up to date",
+      )
+    : new GroveError("BAD_ARGUMENT", "this file is not a metadata store of Grove");
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+}
+
+function tooNew(version: number): GroveError {
+  return new GroveError(
+    "BAD_ARGUMENT",
+    `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
+  );
+}
+
 /** Makes or migrates the tables. Throws BAD_ARGUMENT for a file of a newer version or of another program. */
 export function migrate(database: DatabaseSync): void {
-  const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
-  const version = pragma("user_version");
-  const applicationId = pragma("application_id");
+  const version = pragma(database, "user_version");
+  const applicationId = pragma(database, "application_id");
   const isEmpty = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (applicationId !== APPLICATION_ID && !(isEmpty && applicationId === 0)) {
     throw new GroveError("BAD_ARGUMENT", "this file is not a metadata store of Grove");
   }
-  if (version > SCHEMA_VERSION) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
-    );
-  }
+  if (version > SCHEMA_VERSION) throw tooNew(version);
   for (let next = version; next < SCHEMA_VERSION; next++) {
     database.exec("BEGIN IMMEDIATE");
     try {

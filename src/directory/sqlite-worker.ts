@@ -2,12 +2,15 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
+import { SqliteReader } from "./sqlite-reader.ts";
 import { type Now, SqliteStore } from "./sqlite-store.ts";
 
 /** What the worker is started with. */
 export interface WorkerStart {
   readonly path: string;
   readonly now: Now;
+  /** Another process writes. */
+  readonly readOnly: boolean;
 }
 
 /** Names of the store's commands. */
@@ -39,20 +42,20 @@ const FINAL_ERRORS: ReadonlySet<number> = new Set([10, 11, 26]);
 /** After a failed flush nothing is tried again: what the kernel dropped would look saved the next time. */
 let failure: WireError | undefined;
 
-function toReply(id: number, error: unknown): WorkerReply {
+function toReply(id: number, error: unknown, isReader: boolean): WorkerReply {
   if (error instanceof GroveError) {
     const { code, message, metadata } = error;
     return { id, error: { code, message, metadata }, isFinal: false };
   }
   const sqliteCode = (error as { errcode?: number }).errcode;
-  const isFinal = sqliteCode !== undefined && FINAL_ERRORS.has(sqliteCode & 0xff);
+  const isFinal = !isReader && sqliteCode !== undefined && FINAL_ERRORS.has(sqliteCode & 0xff);
   const message = `the metadata store failed: ${errorText(error)}`;
   const wire: WireError = { code: "STORE_UNAVAILABLE", message, metadata: {} };
   if (isFinal) failure = wire;
   return { id, error: wire, isFinal };
 }
 
-function answer(store: SqliteStore, request: WorkerRequest): WorkerReply {
+function answer(store: SqliteStore | SqliteReader, request: WorkerRequest): WorkerReply {
   const { id, command, now, values } = request;
   if (failure !== undefined && command !== "close") return { id, error: failure, isFinal: true };
   try {
@@ -60,20 +63,20 @@ function answer(store: SqliteStore, request: WorkerRequest): WorkerReply {
       store.close();
       return { id, value: undefined };
     }
-    const run = store[command] as (now: Now, ...values: readonly unknown[]) => unknown;
+    const run = (store as SqliteStore)[command] as (now: Now, ...values: readonly unknown[]) => unknown;
     return { id, value: run.call(store, now, ...values) };
   } catch (error) {
-    return toReply(id, error);
+    return toReply(id, error, store instanceof SqliteReader);
   }
 }
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  const { path, now } = workerData as WorkerStart;
-  let store: SqliteStore;
+  const { path, now, readOnly } = workerData as WorkerStart;
+  let store: SqliteStore | SqliteReader;
   try {
-    store = new SqliteStore(path, now);
+    store = readOnly ? new SqliteReader(path) : new SqliteStore(path, now);
   } catch (error) {
-    port.postMessage(toReply(0, error));
+    port.postMessage(toReply(0, error, readOnly));
     port.close();
     return;
   }
