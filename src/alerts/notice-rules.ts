@@ -30,7 +30,7 @@ const MEASURED: NoticeRule = {
   clear: lasting(60),
 };
 /** Something that happens and does not last: over when it has not happened again for ten minutes. */
-const HAPPENING: NoticeRule = { raise: { warning: AT_ONCE, critical: AT_ONCE }, clear: lasting(600) };
+export const HAPPENING: NoticeRule = { raise: { warning: AT_ONCE, critical: AT_ONCE }, clear: lasting(600) };
 
 /** The rules. The first six rows are D11's table; the others follow from what they are about. */
 export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {

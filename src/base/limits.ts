@@ -450,7 +450,7 @@ export const SILENCE_MATCHERS_MAX = 16;
 /** Characters of a matcher's value. */
 export const SILENCE_VALUE_MAX_LENGTH = 256;
 /** Steps that a pattern of a silence may compile to; matching costs at most that times the length of the text. */
-export const PATTERN_STEPS_MAX = 2_000;
+export const PATTERN_STEPS_MAX = 500;
 /** Maintenance windows open at once, one per action. */
 export const MAINTENANCE_WINDOWS_MAX = 1_000;
 /** A window goes on for this long after its nodes answer again (decision D7). */

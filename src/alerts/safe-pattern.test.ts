@@ -1,0 +1,97 @@
+// Patterns of silences: the same answers as JavaScript's own expressions, and no text that takes long.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
+import { compilePattern, type SafePattern } from "./safe-pattern.ts";
+
+const compiled = (source: string): SafePattern => {
+  const pattern = compilePattern(source);
+  if (typeof pattern !== "function") throw new Error(`${source}: ${pattern.problem}`);
+  return pattern;
+};
+const problemOf = (source: string): string | undefined => {
+  const pattern = compilePattern(source);
+  return typeof pattern === "function" ? undefined : pattern.problem;
+};
+
+const letter = fc.constantFrom("a", "b", "c", "-", "1", "é", "😀");
+const leaf = fc.oneof(letter, fc.constantFrom(".", "[ab]", "[^a]", "[a-c1]", "\\d", "\\w", "\\.", "[\\d-]"));
+const pattern = fc.letrec<{ node: string }>((tie) => ({
+  node: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    leaf,
+    fc.tuple(tie("node"), tie("node")).map(([left, right]) => `${left}${right}`),
+    fc.tuple(tie("node"), tie("node")).map(([left, right]) => `(?:${left}|${right})`),
+    fc
+      .tuple(tie("node"), fc.constantFrom("*", "+", "?", "{2}", "{1,3}", "{0,}", "*?"))
+      .map(([inner, repeat]) => `(${inner})${repeat}`),
+  ),
+})).node;
+
+test("a pattern of the subset answers as JavaScript's own expression does, on the whole text", () => {
+  fc.assert(
+    fc.property(pattern, fc.array(letter, { maxLength: 8 }), (source, letters) => {
+      fc.pre(source.length <= SILENCE_VALUE_MAX_LENGTH && problemOf(source) === undefined);
+      const text = letters.join("");
+      assert.equal(
+        compiled(source)(text),
+        new RegExp(`^(?:${source})$`, "u").test(text),
+        `${source} on ${text}`,
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a pattern matches the whole text, with or without anchors of its own", () => {
+  for (const source of ["node-[12]", "^node-[12]$"]) {
+    assert.equal(compiled(source)("node-1"), true);
+    assert.equal(compiled(source)("node-12"), false);
+    assert.equal(compiled(source)("a-node-1"), false);
+  }
+  assert.equal(compiled("a\\$")("a$"), true);
+  assert.equal(compiled("")(""), true);
+  assert.equal(compiled("")("a"), false);
+  assert.equal(compiled("[]a]+")("a]"), true);
+});
+
+test("expressions on which backtracking takes years are answered at once", () => {
+  const text = `${"a".repeat(2_000)}!`;
+  for (const source of ["(a+)+", "(a|a)*", "(a|aa)+", "(.*)*(.*)*(.*)*x", "((a*)*)*b", "(a?){60}a{60}"]) {
+    assert.equal(compiled(source)(text), false, source);
+  }
+  assert.equal(compiled(`${".*".repeat(120)}!`)(text), true);
+});
+
+test("what is not of the subset is refused with a reason", () => {
+  for (const source of [
+    "(?=a)",
+    "(?i)a",
+    "(?<n>a)",
+    "(a)\\1",
+    "\\bword",
+    "\\p{L}",
+    "*a",
+    "a**",
+    "a{2}{3}",
+    "a{3,2}",
+    "a{101}",
+    "a{x}",
+    "a{",
+    "(a",
+    "a)",
+    "[a",
+    "[z-a]",
+    "[\\D]",
+    "a\\",
+    "a^b",
+    "a$b",
+    "]",
+  ]) {
+    assert.notEqual(problemOf(source), undefined, source);
+  }
+  assert.match(problemOf("((a{100}){100}){100}") ?? "", /too much/);
+  assert.equal(problemOf("a".repeat(SILENCE_VALUE_MAX_LENGTH)), undefined);
+  assert.match(problemOf("a".repeat(SILENCE_VALUE_MAX_LENGTH + 1)) ?? "", /at most/);
+});
