@@ -24,6 +24,7 @@ import {
   newcomer,
   noticeAlertOf,
   noticesOf,
+  type Subject,
   subjectOf,
   type TrackedAlert,
   worseOf,
@@ -94,7 +95,8 @@ export class NoticeDesk {
     for (const occurrence of occurrences) {
       happened.add(occurrence.key);
       // What is muted when it happens is never told: it is over before the mute is.
-      if (occurrence.level === "info" || this.#isMuted(occurrence, occurrence.level)) continue;
+      if (occurrence.level === "info" || this.#outerMute(occurrence, occurrence.level) !== undefined)
+        continue;
       this.#read(occurrence, occurrence, at, true);
     }
     for (const tracked of this.#tracked.values()) {
@@ -168,25 +170,22 @@ export class NoticeDesk {
     for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
       const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
       const watch = { ...CALM, level: told.level };
-      const tracked = { key, type, isHappening, subject: subjectOf(subject), watch, flaps, startsAtMs, isAcked };
+      const tracked = {
+        key,
+        type,
+        isHappening,
+        subject: subjectOf(subject),
+        watch,
+        flaps,
+        startsAtMs,
+        isAcked,
+      };
       this.#tracked.set(key, { ...tracked, endsAtMs: at.wallMs, told: { ...told } });
     }
     for (const { labels, lastSentWallMs } of kept.groups) {
       const agoMs = Math.max(0, at.wallMs - lastSentWallMs);
       this.#groups.set(nameOf(labels), { labels, dueMs: undefined, lastSentMs: at.steadyMs - agoMs });
     }
-  }
-
-  /** Takes a message that an earlier run had written down when it ended: its news are told. */
-  restoreNotice(notice: Notice, at: Moment): void {
-    const alerts: KeptAlert[] = [];
-    for (const { key, status, reason, severity, worst, endsAtMs: _, ...rest } of notice.alerts) {
-      this.#tracked.delete(key);
-      if (status === "resolved") continue;
-      const told = { level: severity, worst, atWallMs: at.wallMs, isFlapping: reason === "flapping" };
-      alerts.push({ key, ...rest, told, isAcked: false });
-    }
-    this.restore({ alerts, groups: [{ labels: notice.group, lastSentWallMs: at.wallMs }] }, at);
   }
 
   #read(fact: Condition | Occurrence, reading: Reading, at: Moment, isHappening = false): void {
@@ -303,12 +302,8 @@ export class NoticeDesk {
     return this.#outerMute({ ...tracked.subject, type: tracked.type }, tracked.watch.level);
   }
 
-  #isMuted(fact: Pick<Condition, "type" | "nodeId" | "username">, level: NoticeLevel): boolean {
-    return this.#outerMute(fact, level) !== undefined;
-  }
-
   #outerMute(
-    { type, nodeId, username }: Pick<Condition, "type" | "nodeId" | "username">,
+    { type, nodeId, username }: Pick<TrackedAlert, "type"> & Subject,
     level: NoticeLevel,
   ): "silence" | "node_offline" | "maintenance" | undefined {
     if (type !== "node_offline" && nodeId !== undefined && this.#down.has(nodeId)) return "node_offline";

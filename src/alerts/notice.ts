@@ -12,7 +12,6 @@ const REASONS = ["raised", "worse", "flapping", "over", "repeat", "standing"] as
 const noticeAlert = z.object({
   key: z.string(),
   type: z.enum(ALERT_TYPES),
-  isHappening: z.boolean(),
   status: z.enum(["firing", "resolved"]),
   reason: z.enum(REASONS),
   severity: z.enum(["warning", "critical"]),

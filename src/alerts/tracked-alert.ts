@@ -15,7 +15,11 @@ const told = z.object({ level: LEVEL, worst: LEVEL, atWallMs: z.number(), isFlap
 export type Told = z.infer<typeof told>;
 
 /** What an alert is about, as its last bad reading gave it. */
-export type Subject = Partial<Pick<Condition, "nodeId" | "nodeName" | "username" | "value" | "threshold" | "detail">;
+export type Subject = {
+  readonly [Name in "nodeId" | "nodeName" | "username" | "value" | "threshold" | "detail"]?:
+    | Condition[Name]
+    | undefined;
+};
 
 /** Everything about one key. */
 export interface TrackedAlert {
@@ -84,12 +88,12 @@ export function worseOf(a: NoticeLevel, b: NoticeLevel | undefined): "warning" |
 
 /** An alert as a message carries it. */
 export function noticeAlertOf(tracked: TrackedAlert, reason: NoticeAlert["reason"]): NoticeAlert {
-  const { key, type, isHappening, subject, watch, startsAtMs } = tracked;
+  const { key, type, subject, watch, startsAtMs } = tracked;
   const severity = watch.level === "none" ? (tracked.told?.level ?? "warning") : watch.level;
   const worst = worseOf(severity, tracked.told?.worst);
   const isOver = reason === "over";
   return {
-    ...{ key, type, isHappening, status: isOver ? "resolved" : "firing", reason, severity, worst },
+    ...{ key, type, status: isOver ? "resolved" : "firing", reason, severity, worst },
     ...subjectOf(subject),
     startsAtMs,
     ...(isOver ? { endsAtMs: tracked.endsAtMs } : {}),

@@ -1,0 +1,167 @@
+// Brings what waits to one receiver, in order: three tries, then a rest that grows, for a day at most (decision D11).
+import type { Clock } from "#base/clock.ts";
+import { NOTICE_LIFETIME_MS, NOTICE_REST_MS, NOTICE_RETRY_MS, NOTICE_TRY_TIMEOUT_MS } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import type { NoticeReceiver } from "#webapi/notice.ts";
+import type { NoticeQueue, QueuedNotice } from "./notice-queue.ts";
+import type { NoticeSender, TryResult } from "./notice-sender.ts";
+
+/** How a message ended. */
+export interface FinishedNotice {
+  readonly queued: QueuedNotice;
+  readonly state: "delivered" | "refused" | "expired";
+  readonly tries: number;
+}
+
+/** What the delivery to one receiver works with. */
+export interface NoticeDeliveryDeps {
+  readonly receiver: { readonly name: string; readonly kind: "webhook" | "email" };
+  readonly sender: NoticeSender;
+  readonly queue: NoticeQueue;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onFinished: (finished: FinishedNotice) => void;
+}
+
+/** The delivery to one receiver. Others do not wait for it. */
+export class NoticeDelivery {
+  readonly #deps: NoticeDeliveryDeps;
+  readonly #stop = new AbortController();
+  /** Messages up to this number are known to be told, so that they may leave. */
+  #upToSeq = 0;
+  #running: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+  #restMs: number = NOTICE_REST_MS.first;
+  /** Tries that the oldest message has had. */
+  #tries = { seq: 0, count: 0 };
+  #lastError: string | undefined;
+  #lastDeliveryWallMs: number | undefined;
+
+  constructor(deps: NoticeDeliveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lets messages up to a number go. */
+  release(upToSeq: number): void {
+    this.#upToSeq = Math.max(this.#upToSeq, upToSeq);
+    if (this.#running !== undefined || this.#stop.signal.aborted) return;
+    if (this.#next() === undefined) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Tries that a message has had so far. */
+  triesOf(seq: number): number {
+    return this.#tries.seq === seq ? this.#tries.count : 0;
+  }
+
+  /** How the receiver does. */
+  view(): NoticeReceiver {
+    const { name, kind } = this.#deps.receiver;
+    const waiting = this.#deps.queue.waiting().filter(({ receiver }) => receiver === name).length;
+    const seconds = (ms: number): number => Math.trunc(ms / 1_000);
+    return {
+      name,
+      kind,
+      state:
+        this.#lastError !== undefined ? "failing" : this.#lastDeliveryWallMs === undefined ? "untried" : "ok",
+      ...(this.#lastDeliveryWallMs === undefined
+        ? {}
+        : { last_delivery_at: seconds(this.#lastDeliveryWallMs) }),
+      ...(this.#lastError === undefined ? {} : { last_error: this.#lastError }),
+      waiting,
+    };
+  }
+
+  /** Breaks off a try under way and makes no more; what waits stays. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#wake?.();
+    await this.#running;
+  }
+
+  #next(): QueuedNotice | undefined {
+    return this.#deps.queue.next(this.#deps.receiver.name, this.#upToSeq);
+  }
+
+  async #run(): Promise<void> {
+    for (let queued = this.#next(); queued !== undefined && !this.#isStopped(); queued = this.#next()) {
+      if (this.#deps.clock.wallMs() - queued.createdWallMs > NOTICE_LIFETIME_MS) {
+        await this.#finish(queued, "expired");
+        continue;
+      }
+      const result = await this.#threeTries(queued);
+      if (this.#isStopped()) return;
+      if (result.kind === "failed") {
+        this.#fail(result.why);
+        await this.#pause(this.#restMs);
+        this.#restMs = Math.min(2 * this.#restMs, NOTICE_REST_MS.longest);
+      } else if (result.kind === "refused") {
+        this.#fail(result.why);
+        await this.#finish(queued, "refused");
+      } else {
+        this.#lastError = undefined;
+        this.#restMs = NOTICE_REST_MS.first;
+        this.#lastDeliveryWallMs = this.#deps.clock.wallMs();
+        await this.#finish(queued, "delivered");
+      }
+    }
+  }
+
+  async #threeTries(queued: QueuedNotice): Promise<TryResult> {
+    for (const [at, pauseMs] of [...NOTICE_RETRY_MS, undefined].entries()) {
+      const result = await this.#tryOnce(queued);
+      if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped()) return result;
+      this.#deps.log.warn("notice_try_failed", {
+        receiver: this.#deps.receiver.name,
+        notice: queued.seq,
+        attempt: at + 1,
+        why: result.why,
+      });
+      await this.#pause(pauseMs);
+      if (this.#isStopped()) return result;
+    }
+    throw new TypeError("no try is without an end");
+  }
+
+  async #tryOnce(queued: QueuedNotice): Promise<TryResult> {
+    const { seq } = queued;
+    this.#tries = { seq, count: this.triesOf(seq) + 1 };
+    const timeout = new AbortController();
+    const cancel = this.#deps.clock.after(NOTICE_TRY_TIMEOUT_MS, () => timeout.abort());
+    try {
+      return await this.#deps.sender.send(queued, AbortSignal.any([timeout.signal, this.#stop.signal]));
+    } finally {
+      cancel();
+    }
+  }
+
+  async #finish(queued: QueuedNotice, state: FinishedNotice["state"]): Promise<void> {
+    // One that gave way while it was under way is counted as that.
+    if (!(await this.#deps.queue.remove(queued.seq))) return;
+    this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq) });
+    if (state === "delivered") return;
+    this.#deps.log.error(`notice_${state}`, { receiver: queued.receiver, notice: queued.seq });
+  }
+
+  #fail(why: string): void {
+    this.#lastError = why;
+    this.#deps.log.error("notice_receiver_failed", { receiver: this.#deps.receiver.name, why });
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.after(ms, resolve);
+    this.#wake = () => {
+      cancel();
+      resolve();
+    };
+    if (this.#isStopped()) this.#wake();
+    return promise;
+  }
+
+  #isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+}

@@ -1,0 +1,147 @@
+// Messages that wait for their receivers: one file each, in order, so that no crash loses one (decision D11).
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { NOTICE_QUEUE_MAX } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { makePrivateFolder } from "#os/private-folder.ts";
+import { type Notice, noticeShape } from "./notice.ts";
+
+/** One message for one receiver. */
+export interface QueuedNotice {
+  /** Counts up by one with every message of this console. */
+  readonly seq: number;
+  readonly receiver: string;
+  /** An address that takes the place of the receiver's own: a user who is told of a full quota. */
+  readonly to?: string | undefined;
+  readonly createdWallMs: number;
+  readonly notice: Notice;
+}
+
+const FILE_SHAPE = z.object({
+  schema: z.literal(1),
+  seq: z.int(),
+  receiver: z.string(),
+  to: z.string().optional(),
+  createdWallMs: z.number(),
+  notice: noticeShape,
+});
+
+const FILE_NAME = /^(\d{16})\.json$/;
+
+/** What the queue is opened with. */
+export interface NoticeQueueDeps {
+  readonly folder: string;
+  readonly log: Logger;
+  /** For tests. */
+  readonly capacity?: number;
+}
+
+/** All messages that wait. What cannot be written to disk waits in memory: a full disk is itself worth telling. */
+export class NoticeQueue {
+  readonly #deps: NoticeQueueDeps;
+  readonly #waiting: Map<number, QueuedNotice>;
+  #lastSeq: number;
+
+  private constructor(deps: NoticeQueueDeps, waiting: Map<number, QueuedNotice>) {
+    this.#deps = deps;
+    this.#waiting = waiting;
+    this.#lastSeq = Math.max(0, ...waiting.keys());
+  }
+
+  /** Reads what waits. A file that is damaged, which no crash leaves behind, is logged and removed. */
+  static async open(deps: NoticeQueueDeps): Promise<NoticeQueue> {
+    makePrivateFolder(deps.folder);
+    const waiting = new Map<number, QueuedNotice>();
+    for (const name of (await readdir(deps.folder)).toSorted()) {
+      const path = join(deps.folder, name);
+      if (!FILE_NAME.test(name)) {
+        // Half of a message that nobody has been promised.
+        if (name.startsWith(".") && name.endsWith(".tmp")) await rm(path, { force: true });
+        continue;
+      }
+      const read = await readQueued(path);
+      if (read === undefined) {
+        deps.log.error("notice_unreadable", { file: path });
+        await rm(path, { force: true });
+      } else {
+        waiting.set(read.seq, read);
+      }
+    }
+    return new NoticeQueue(deps, waiting);
+  }
+
+  /** Number of the newest message that ever was in here, as far as the queue knows. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Goes on counting behind a number that was in use before. */
+  countFrom(seq: number): void {
+    this.#lastSeq = Math.max(this.#lastSeq, seq);
+  }
+
+  /** All that waits, the oldest first. */
+  waiting(): QueuedNotice[] {
+    return [...this.#waiting.values()];
+  }
+
+  /** The oldest message for a receiver up to a number. */
+  next(receiver: string, upToSeq: number): QueuedNotice | undefined {
+    for (const queued of this.#waiting.values()) {
+      if (queued.seq > upToSeq) return undefined;
+      if (queued.receiver === receiver) return queued;
+    }
+    return undefined;
+  }
+
+  /** Adds messages in order; resolves when they are on stable storage. Answers those that had to give way, the oldest. */
+  async add(
+    messages: readonly Omit<QueuedNotice, "seq">[],
+  ): Promise<{ readonly dropped: readonly QueuedNotice[] }> {
+    const dropped: QueuedNotice[] = [];
+    for (const message of messages) {
+      const queued = { ...message, seq: ++this.#lastSeq };
+      this.#waiting.set(queued.seq, queued);
+      const path = this.#path(queued.seq);
+      try {
+        await writeFileAtomic(path, `${JSON.stringify({ schema: 1, ...queued })}\n`);
+      } catch (error) {
+        this.#deps.log.error("notice_not_kept", { error: errorText(error) });
+      }
+      const oldest = this.#waiting.values().next();
+      if (this.#waiting.size > (this.#deps.capacity ?? NOTICE_QUEUE_MAX) && oldest.done !== true) {
+        dropped.push(oldest.value);
+        await this.remove(oldest.value.seq);
+      }
+    }
+    return { dropped };
+  }
+
+  /**
+   * Takes a message out for good; false when it had given way already. After a crash just then it is there again: each is delivered at
+   * least once.
+   */
+  async remove(seq: number): Promise<boolean> {
+    const wasThere = this.#waiting.delete(seq);
+    await rm(this.#path(seq), { force: true }).catch((error: unknown) => {
+      this.#deps.log.error("notice_not_removed", { error: errorText(error) });
+    });
+    return wasThere;
+  }
+
+  #path(seq: number): string {
+    return join(this.#deps.folder, `${seq.toString().padStart(16, "0")}.json`);
+  }
+}
+
+async function readQueued(path: string): Promise<QueuedNotice | undefined> {
+  try {
+    const { schema: _, ...queued } = FILE_SHAPE.parse(JSON.parse(await readFile(path, "utf8")));
+    return queued as QueuedNotice;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,18 @@
+// What every way of delivering a message looks like from outside, and what may come of a try.
+
+import type { QueuedNotice } from "./notice-queue.ts";
+
+/**
+ * What has come of one try: "refused" means that this very message will never be taken, "failed" that the receiver took nothing now. The
+ * text is for operators and holds no secret.
+ */
+export type TryResult =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "refused"; readonly why: string }
+  | { readonly kind: "failed"; readonly why: string };
+
+/** Delivers messages to one receiver. */
+export interface NoticeSender {
+  /** Tries once. Never rejects; ends soon after the signal. */
+  send(queued: QueuedNotice, signal: AbortSignal): Promise<TryResult>;
+}
