@@ -247,7 +247,8 @@ export class NoticeDesk {
     group.dueMs = undefined;
     group.lastSentMs = at.steadyMs;
     const told = news.map(({ tracked, what }) => this.#tell(tracked, what, at));
-    const standing = members.filter((each) => !news.some(({ tracked }) => tracked === each));
+    const fresh = new Set(news.map(({ tracked }) => tracked));
+    const standing = members.filter((each) => !fresh.has(each));
     return noticesOf(group.labels, told, this.#listed(standing, "standing"));
   }
 

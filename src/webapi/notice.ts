@@ -1,4 +1,4 @@
-// Silences, acknowledgements and what has been told: the routes /api/silences, /api/alerts/ack and /api/notices (decision D11).
+// Silences, acknowledgements and what has been told: the routes /api/silences and /api/notices (decision D11).
 import { z } from "zod";
 import { ALERT_TYPES } from "./alert.ts";
 
@@ -24,7 +24,7 @@ export const silenceRequest = z
     starts_at: z.int().min(0).optional(),
     ends_at: z.int().min(0),
     created_by: z.string().min(1).max(128).optional(),
-    comment: z.string().min(1).max(1024),
+    comment: z.string().max(1024).default(""),
   })
   .strict();
 
@@ -53,9 +53,6 @@ export type Silence = z.infer<typeof silence>;
 
 /** GET /api/silences: those that have not ended first, the newest of each first. */
 export const silenceList = z.object({ silences: z.array(silence) });
-
-/** What POST /api/alerts/ack answers. */
-export const alertsAcked = z.object({ acked: z.array(z.string()), already_acked: z.array(z.string()) });
 
 /** Why an alert that stands is not told. */
 export const MUTE_REASONS = ["starting", "silence", "node_offline", "maintenance", "flapping"] as const;

@@ -1,0 +1,427 @@
+// What is told and when: groups, repeats, what mutes, restarts, and walks of a value over which no notice may flap (decision D11).
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FLAP_RAISES_MAX, NOTICE_ALERTS_MAX, NOTICE_KEYS_MAX } from "#base/limits.ts";
+import type { Condition } from "./condition.ts";
+import { DeskRun, diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
+import { NoticeDesk } from "./notice-desk.ts";
+import { NOTICE_RULES } from "./notice-rules.ts";
+import { afterChange, afterReading, afterTime, CALM, isWorse, STEADY } from "./notice-state.ts";
+import { keptDesk } from "./tracked-alert.ts";
+
+const QUIET_START = 60;
+/** A run that is past its start-up hold, with every disk at 50 %. */
+function started(options: ConstructorParameters<typeof DeskRun>[0] = {}): DeskRun {
+  const run = new DeskRun(options);
+  run.run(QUIET_START, () => [diskCondition("n1", 50)]);
+  return run;
+}
+
+test("news wait 30 s for others of their group and go out as one message (D11)", () => {
+  const run = started();
+  run.run(40, (second) => [diskCondition("n1", 90), diskCondition("n2", second >= 70 ? 99 : 50)]);
+  assert.deepEqual(run.told(), [
+    "95 raised storage_warning:n1 warning",
+    "95 raised storage_warning:n2 critical",
+  ]);
+  assert.equal(run.notices.length, 1);
+  assert.deepEqual(run.notices[0]?.notice.group, { alertname: "storage_warning" });
+});
+
+test("what comes and goes within the wait of its group is not told at all", () => {
+  const run = started();
+  run.run(300, (second) => [
+    {
+      key: "quota_exceeded:a@b.c",
+      type: "quota_exceeded",
+      level: second < 80 ? "warning" : "clear",
+      value: second < 80 ? 96 : 90,
+      username: "a@b.c",
+    },
+  ]);
+  assert.deepEqual(run.told(), []);
+});
+
+test("nothing is told in the first 30 s, and what stands then is told after them (D11)", () => {
+  const run = new DeskRun({ groupMs: 0 });
+  run.run(29, () => [diskCondition("n1", 99)]);
+  assert.deepEqual(run.told(), []);
+  assert.equal(run.desk.alerts(run.now).length, 0);
+  run.run(10, () => [diskCondition("n1", 99)]);
+  assert.deepEqual(run.told(), ["30 raised storage_warning:n1 critical"]);
+});
+
+test("what becomes worse is told, what becomes less bad is not, and its end is told once with its time", () => {
+  const run = started();
+  const value = (second: number): number => (second < 200 ? 90 : second < 400 ? 97 : second < 600 ? 85 : 70);
+  run.run(800, (second) => [diskCondition("n1", value(second))]);
+  assert.deepEqual(run.told(), [
+    "95 raised storage_warning:n1 warning",
+    "235 worse storage_warning:n1 critical",
+    "690 over storage_warning:n1 critical",
+  ]);
+  const over = run.notices.at(-1)?.notice;
+  assert.equal(over?.status, "resolved");
+  const [alert] = over?.alerts ?? [];
+  assert.equal(alert?.startsAtMs, 1_790_000_060_000);
+  assert.equal(alert?.endsAtMs, 1_790_000_660_000);
+});
+
+test("what lasts is told again every 4 hours, but not once an operator has acknowledged it (D11)", () => {
+  const run = started();
+  const full = (): Condition[] => [diskCondition("n1", 90), diskCondition("n2", 90)];
+  run.run(4 * 3_600 + 100, full);
+  assert.equal(run.desk.acked("storage_warning:n1"), true);
+  assert.equal(run.desk.acked("storage_warning:n1"), false);
+  assert.equal(run.desk.acked("storage_warning:n9"), false);
+  run.run(4 * 3_600, full);
+  assert.deepEqual(run.told(), [
+    "95 raised storage_warning:n1 warning",
+    "95 raised storage_warning:n2 warning",
+    "14495 repeat storage_warning:n1 warning",
+    "14495 repeat storage_warning:n2 warning",
+    "28895 repeat storage_warning:n2 warning",
+  ]);
+  // Worse is news again, and so is its end.
+  run.run(100, () => [diskCondition("n1", 99), diskCondition("n2", 90)]);
+  run.run(200, () => [diskCondition("n1", 10), diskCondition("n2", 90)]);
+  assert.deepEqual(
+    run
+      .told()
+      .slice(5)
+      .map((line) => line.split(" ").slice(1).join(" ")),
+    ["worse storage_warning:n1 critical", "over storage_warning:n1 critical"],
+  );
+});
+
+test("a node that is down mutes the rest of its alerts, and of no other node (D11)", () => {
+  const run = started();
+  run.run(600, () => [
+    nodeCondition("node_offline", "n1", "critical"),
+    diskCondition("n1", 99),
+    nodeCondition("node_offline", "n2", "clear"),
+    diskCondition("n2", 99),
+  ]);
+  assert.deepEqual(run.told(), [
+    "95 raised storage_warning:n2 critical",
+    "120 raised node_offline:n1 critical",
+  ]);
+  assert.deepEqual(
+    run.desk.alerts(run.now).map(({ tracked, mutedBy }) => [tracked.key, mutedBy]),
+    [
+      ["node_offline:n1", undefined],
+      ["storage_warning:n1", "node_offline"],
+      ["storage_warning:n2", undefined],
+    ],
+  );
+  run.run(100, () => [
+    nodeCondition("node_offline", "n1", "clear"),
+    diskCondition("n1", 99),
+    diskCondition("n2", 99),
+  ]);
+  assert.deepEqual(run.told().slice(2), [
+    "695 over node_offline:n1 critical",
+    "695 raised storage_warning:n1 critical",
+  ]);
+});
+
+test("no data is no news: neither a raise nor an end comes of it (F-07)", () => {
+  const run = started();
+  run.run(200, () => [diskCondition("n1", 90)]);
+  run.run(3_000, () => [{ ...diskCondition("n1", 0), level: "unknown" }]);
+  run.run(60, () => []);
+  assert.deepEqual(run.told(), ["95 raised storage_warning:n1 warning"]);
+});
+
+test("a silence mutes what it matches and no more; what was told before is told to be over (D11)", () => {
+  let isOn = false;
+  const run = started({
+    isSilenced: ({ node_id, type }) => isOn && node_id === "n1" && type === "storage_warning",
+  });
+  const disks = (first: number, second: number) => (): Condition[] => [
+    diskCondition("n1", first),
+    diskCondition("n2", second),
+  ];
+  run.run(100, disks(90, 50));
+  isOn = true;
+  run.run(100, disks(99, 90));
+  run.run(200, disks(10, 90));
+  run.run(100, disks(99, 90));
+  assert.deepEqual(run.told(), [
+    "95 raised storage_warning:n1 warning",
+    "195 raised storage_warning:n2 warning",
+    "350 over storage_warning:n1 warning",
+  ]);
+  isOn = false;
+  run.run(100, disks(99, 90));
+  assert.deepEqual(run.told().slice(3), ["590 raised storage_warning:n1 critical"]);
+});
+
+test("a restart and an absence under maintenance are never told; an absence that outlasts it is (D7, D11)", () => {
+  let isOn = true;
+  const run = started({ isMaintained: (type) => isOn && ["service_restart", "node_offline"].includes(type) });
+  const restart = {
+    key: "service_restart:n1",
+    type: "service_restart",
+    level: "warning",
+    nodeId: "n1",
+  } as const;
+  run.run(120, () => [nodeCondition("node_offline", "n1", "critical")]);
+  run.run(
+    60,
+    () => [nodeCondition("node_offline", "n1", "clear")],
+    (second) => (second === 200 ? [restart] : []),
+  );
+  isOn = false;
+  run.run(900, () => [nodeCondition("node_offline", "n1", "clear")]);
+  assert.deepEqual(run.told(), []);
+  run.run(
+    900,
+    () => [nodeCondition("node_offline", "n1", "clear")],
+    (second) => (second === 1_200 ? [restart] : []),
+  );
+  assert.deepEqual(run.told(), [
+    "1230 raised service_restart:n1 warning",
+    "1835 over service_restart:n1 warning",
+  ]);
+  isOn = true;
+  run.run(100, () => [nodeCondition("node_offline", "n1", "critical")]);
+  isOn = false;
+  run.run(100, () => [nodeCondition("node_offline", "n1", "critical")]);
+  assert.deepEqual(run.told().slice(2), ["2170 raised node_offline:n1 critical"]);
+});
+
+test("a key that is raised a fourth time within 30 min is told as flapping, then not at all for 30 stable min (D11)", () => {
+  const run = started({ groupMs: 0 });
+  // 100 s above and 100 s far below: raised every 200 s.
+  run.run(1_800, (second) => [diskCondition("n1", second % 200 < 100 ? 90 : 10)]);
+  run.run(3_600, () => [diskCondition("n1", 10)]);
+  const reasons = run.told().map((line) => line.split(" ")[1]);
+  assert.deepEqual(reasons, ["raised", "over", "raised", "over", "raised", "over", "flapping", "over"]);
+  const lastEnd = Number(run.told().at(-1)?.split(" ")[0]);
+  // The last time above ends at 1860 s, which counts from 1920 s on.
+  assert.equal(lastEnd, 1_920 + 1_800);
+});
+
+test("a large outage goes out as several messages of at most 50 alerts, none of them left out", () => {
+  const run = started();
+  run.run(60, () => Array.from({ length: 120 }, (_, at) => diskCondition(`n${at}`, 90)));
+  assert.deepEqual(
+    run.notices.map(({ notice }) => [notice.alerts.length, notice.truncated, notice.status]),
+    [
+      [NOTICE_ALERTS_MAX, 0, "firing"],
+      [NOTICE_ALERTS_MAX, 0, "firing"],
+      [20, 0, "firing"],
+    ],
+  );
+  run.run(60, () => [diskCondition("n500", 99)]);
+  const last = run.notices.at(-1)?.notice;
+  assert.deepEqual([last?.alerts.length, last?.truncated], [50, 71]);
+  assert.equal(last?.alerts[0]?.key, "storage_warning:n500");
+});
+
+test("groups by node, by user, or all in one (D11)", () => {
+  for (const [groupBy, count] of [
+    [["node_id"], 2],
+    [["alertname", "node_id"], 4],
+    [[], 1],
+  ] as const) {
+    const run = started({ groupBy: [...groupBy] });
+    run.run(60, () =>
+      ["n1", "n2"].flatMap((id) => [diskCondition(id, 90), nodeCondition("corruption", id, "critical", 3)]),
+    );
+    assert.equal(run.notices.length, count);
+  }
+});
+
+test("a restart forgets nothing that was told, and tells nothing twice (D11)", () => {
+  const before = started();
+  before.run(200, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
+  before.desk.acked("storage_warning:n1");
+  const kept = keptDesk.parse(JSON.parse(JSON.stringify(before.desk.kept(before.now))));
+  const after = new DeskRun();
+  after.desk.restore(kept, { wallMs: before.now.wallMs, steadyMs: after.now.steadyMs });
+  after.run(3_600, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
+  assert.deepEqual(after.told(), []);
+  assert.deepEqual(
+    after.desk.alerts(after.now).map(({ tracked }) => tracked.isAcked),
+    [true, false],
+  );
+  after.run(4 * 3_600, () => [diskCondition("n1", 90), diskCondition("n2", 97)]);
+  assert.equal(after.told().length, 1);
+  assert.match(after.told()[0] ?? "", /repeat storage_warning:n2/);
+  after.run(100, () => [diskCondition("n1", 10), diskCondition("n2", 10)]);
+  assert.deepEqual(
+    after
+      .told()
+      .slice(1)
+      .map((line) => line.split(" ")[1]),
+    ["over", "over"],
+  );
+});
+
+test("a key whose subject is gone is over", () => {
+  const run = started();
+  run.run(100, () => [nodeCondition("node_offline", "n1", "critical")]);
+  run.desk.forget("node_offline:n1", run.now);
+  run.run(60, () => [diskCondition("n1", 99)]);
+  assert.deepEqual(
+    run.told().map((line) => line.split(" ").slice(1, 3).join(" ")),
+    ["raised node_offline:n1", "over node_offline:n1", "raised storage_warning:n1"],
+  );
+});
+
+test("memory is bounded: calm keys are forgotten, and more bad ones than fit are counted", () => {
+  const desk = new NoticeDesk({
+    groupBy: ["alertname"],
+    groupMs: 0,
+    repeatMs: 1e9,
+    startedSteadyMs: 0,
+    isSilenced: () => false,
+    isMaintained: () => false,
+  });
+  const at = { wallMs: 1_790_000_000_000, steadyMs: 60_000 };
+  const users = (count: number, level: "warning" | "clear"): Condition[] =>
+    Array.from({ length: count }, (_, n) => ({
+      key: `quota_exceeded:${n}`,
+      type: "quota_exceeded",
+      level,
+      username: `${n}`,
+    }));
+  desk.observe(users(NOTICE_KEYS_MAX + 5, "warning"), [], at);
+  assert.equal(desk.unwatched, 5);
+  assert.equal(desk.alerts(at).length, NOTICE_KEYS_MAX);
+  desk.tick(at);
+  desk.observe(users(NOTICE_KEYS_MAX, "clear"), [], { ...at, steadyMs: 65_000 });
+  desk.tick({ ...at, steadyMs: 65_000 });
+  desk.tick({ ...at, steadyMs: 65_000 + 31 * 60_000 });
+  desk.observe(users(NOTICE_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_000_000 });
+  assert.equal(desk.unwatched, 0);
+});
+
+/** A walk of a value: steps of at most stepMax, kept between low and high; one value for each 5 s. */
+function walk(low: number, high: number, stepMax: number, count: number): fc.Arbitrary<number[]> {
+  return fc
+    .tuple(
+      fc.double({ min: low, max: high, noNaN: true }),
+      fc.array(fc.double({ min: -stepMax, max: stepMax, noNaN: true }), {
+        minLength: count,
+        maxLength: count,
+      }),
+    )
+    .map(([start, steps]) => {
+      let value = start;
+      return steps.map((step) => {
+        value = Math.min(high, Math.max(low, value + step));
+        return value;
+      });
+    });
+}
+
+const graded = (type: "storage_warning" | "temp_warning" | "error_spike", value: number): Condition => {
+  const [warning, critical] = { storage_warning: [80, 95], temp_warning: [65, 85], error_spike: [5, 20] }[
+    type
+  ] as [number, number];
+  const level =
+    value > critical ? "critical" : value > warning ? "warning" : value === warning ? "hold" : "clear";
+  return nodeCondition(type, "n1", level, value);
+};
+
+for (const [type, low, high] of [
+  ["storage_warning", 78, 95],
+  ["temp_warning", 62, 85],
+  ["error_spike", 4, 20],
+] as const) {
+  test(`over ten minutes of a value that wanders across its threshold ${type} is told once at most (D11, show 1)`, () => {
+    fc.assert(
+      fc.property(walk(low, high, 3, 120), (values) => {
+        const run = started();
+        run.run(600, (second) => [graded(type, values[(second - QUIET_START) / 5] ?? low)]);
+        run.run(60, () => [graded(type, values.at(-1) ?? low)]);
+        const told = run.told();
+        assert.ok(told.length <= 1, told.join("\n"));
+        assert.ok(told.every((line) => line.includes("raised")));
+      }),
+      { numRuns: 60 },
+    );
+  });
+}
+
+/** What a single key's notices must be, second by second, from the rules alone: an independent way to the same answer. */
+function modelNotices(conditions: readonly (Condition | undefined)[], seconds: number): string[] {
+  const told: string[] = [];
+  let [watch, flaps] = [CALM, STEADY];
+  let known: { level: string; isFlapping: boolean } | undefined;
+  let newsSince: number | undefined;
+  for (let second = 0; second < seconds; second++) {
+    const steadyMs = second * 1_000;
+    const condition = second % 5 === 0 ? conditions[second / 5] : undefined;
+    if (condition !== undefined && condition.level !== "hold" && condition.level !== "unknown") {
+      const { level, value } = condition;
+      const before = watch.level;
+      watch = afterReading(watch, { level, value }, NOTICE_RULES[condition.type], {
+        steadyMs,
+        mayRaise: second >= 30,
+      });
+      if (watch.level !== before) flaps = afterChange(flaps, isWorse(before, watch.level), steadyMs);
+    }
+    flaps = afterTime(flaps, steadyMs);
+    const isHeld = flaps.unstableMs !== undefined;
+    if (known !== undefined && !isHeld) known.isFlapping = false;
+    const news = isHeld
+      ? known?.isFlapping === true
+        ? undefined
+        : "flapping"
+      : watch.level === "none"
+        ? known && "over"
+        : known === undefined
+          ? "raised"
+          : known.level === "warning" && watch.level === "critical"
+            ? "worse"
+            : undefined;
+    if (second < 30 || news === undefined) newsSince = undefined;
+    else if ((newsSince ??= second) + 30 <= second) {
+      told.push(`${second} ${news}`);
+      newsSince = undefined;
+      if (news === "over") known = undefined;
+      else {
+        const isCritical = watch.level === "critical" || known?.level === "critical";
+        known = { level: isCritical ? "critical" : "warning", isFlapping: news === "flapping" };
+      }
+    }
+  }
+  return told;
+}
+
+test("any walk over hours gives the notices of the model: in turns, and never more than three raises in 30 min", () => {
+  const scene = fc.record({
+    values: fc.oneof(walk(60, 100, 12, 1_000), walk(70, 90, 30, 1_000)),
+    gaps: fc.array(fc.nat(999), { maxLength: 60 }),
+  });
+  fc.assert(
+    fc.property(scene, ({ values, gaps }) => {
+      const conditions = values.map((value, at) =>
+        gaps.includes(at) ? undefined : graded("storage_warning", value),
+      );
+      const run = new DeskRun();
+      run.run(5_000, (second) => [conditions[second / 5] ?? []].flat());
+      const told = run.told().map((line) => line.split(" ").slice(0, 2).join(" "));
+      assert.deepEqual(told, modelNotices(conditions, 5_000));
+      let isOpen = false;
+      const raises: number[] = [];
+      for (const line of told) {
+        const [second = "", reason = ""] = line.split(" ");
+        if (reason === "raised") assert.equal(isOpen, false, "raised twice");
+        if (reason === "over" || reason === "worse") assert.equal(isOpen, true, `${reason} without a raise`);
+        if (reason === "raised" || reason === "worse") raises.push(Number(second));
+        isOpen = reason !== "over";
+      }
+      for (const first of raises) {
+        const within = raises.filter((second) => second >= first && second < first + 1_800 - 35);
+        assert.ok(within.length <= FLAP_RAISES_MAX, `${within.length} raises in 30 min`);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
