@@ -175,6 +175,7 @@ export class NoticeDesk {
         type,
         isHappening,
         subject: subjectOf(subject),
+        groupName: undefined,
         watch,
         flaps,
         startsAtMs,
@@ -198,7 +199,10 @@ export class NoticeDesk {
     }
     const tracked = known ?? newcomer(fact, isHappening);
     if (known === undefined) this.#tracked.set(fact.key, tracked);
-    if (isBad) tracked.subject = subjectOf(fact);
+    if (isBad) {
+      tracked.subject = subjectOf(fact);
+      tracked.groupName = undefined;
+    }
     this.#step(tracked, reading, at);
   }
 
@@ -314,7 +318,8 @@ export class NoticeDesk {
   }
 
   #groupName(tracked: TrackedAlert): string {
-    return nameOf(this.#groupLabels(tracked));
+    tracked.groupName ??= nameOf(this.#groupLabels(tracked));
+    return tracked.groupName;
   }
 
   #groupLabels({ type, subject }: TrackedAlert): Record<string, string> {

@@ -59,7 +59,7 @@ export class Notifier {
   readonly #counts: z.infer<typeof COUNTS>;
   readonly #stopTicks: () => void;
   #occurrences: Occurrence[] = [];
-  #done: { readonly message: NoticeMessage; readonly seq: number }[] = [];
+  #done: NoticeMessage[] = [];
   #isDirty = false;
   /** Messages and states go to disk one after another, in the order in which they were made. */
   #lastStep: Promise<void> = Promise.resolve();
@@ -186,7 +186,7 @@ export class Notifier {
         acked: tracked.isAcked,
       })),
       waiting: this.#queue.waiting().map((queued) => messageOf(queued, "waiting", tries(queued.seq))),
-      done: this.#done.map(({ message }) => message).toReversed(),
+      done: this.#done.toReversed(),
       counts: { ...this.#counts, unwatched: this.#desk.unwatched },
       maintenance: this.#windows.kept().map(({ id, nodeIds, untilWallMs, reason }) => ({
         id,
@@ -248,7 +248,7 @@ export class Notifier {
     this.#isDirty = true;
     const finishedAt = Math.trunc(this.#deps.clock.wallMs() / 1_000);
     const message = { ...messageOf(queued, state, tries), finished_at: finishedAt };
-    this.#done = [...this.#done.slice(1 - NOTICES_TOLD_LISTED), { message, seq: queued.seq }];
+    this.#done = [...this.#done.slice(1 - NOTICES_TOLD_LISTED), message];
     if (state === "dropped") {
       this.#deps.log.error("notice_dropped", { receiver: queued.receiver, notice: queued.seq });
     }

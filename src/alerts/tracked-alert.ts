@@ -28,6 +28,8 @@ export interface TrackedAlert {
   /** It came as an occurrence: the rounds without one are its good readings. */
   readonly isHappening: boolean;
   subject: Subject;
+  /** Of its group, as long as the subject stays the same. */
+  groupName: string | undefined;
   watch: Watch;
   flaps: Flaps;
   startsAtMs: number;
@@ -66,7 +68,16 @@ export type KeptAlert = KeptDesk["alerts"][number];
 /** A key that is seen for the first time. */
 export function newcomer({ key, type }: Condition | Occurrence, isHappening: boolean): TrackedAlert {
   const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 };
-  return { key, type, isHappening, subject: {}, watch: CALM, flaps: STEADY, ...nothing };
+  return {
+    key,
+    type,
+    isHappening,
+    subject: {},
+    groupName: undefined,
+    watch: CALM,
+    flaps: STEADY,
+    ...nothing,
+  };
 }
 
 /** What a condition says about its subject, without what it leaves out. */

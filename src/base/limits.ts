@@ -420,7 +420,7 @@ export const NOTICE_GROUP_MS = 30_000;
 /** Notices: what lasts is told again after this time (decision D11). */
 export const NOTICE_REPEAT_MS: number = 4 * 3_600_000;
 /** Notices: keys that are watched at once; further ones are counted and not told until others have calmed down. */
-export const NOTICE_KEYS_MAX = 20_000;
+export const NOTICE_KEYS_MAX = 5_000;
 /** Notices: alerts in one message; what is new beyond them goes out in further messages. */
 export const NOTICE_ALERTS_MAX = 50;
 /** Notices: messages that wait on disk; the oldest give way, and are counted (decision D11). */
