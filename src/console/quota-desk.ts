@@ -30,6 +30,8 @@ export interface QuotaDeskDeps {
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
   readonly flushAudit: () => Promise<void>;
+  /** How long a node may take; tests shorten it. */
+  readonly timeoutMs?: number;
 }
 
 /** A change that an operator wants. */
@@ -147,7 +149,7 @@ export class QuotaDesk {
       username,
       quotaBytes,
       passwordHash: operator.passwordHash,
-      timeoutMs: QUOTA_CHANGE_TIMEOUT_MS,
+      timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
     });
     if (success) return;
     if (error === NO_SUCH_USER_TEXT) {
