@@ -7,7 +7,6 @@ import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { POLL_INTERVAL_MS, U64_MAX } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
-import type { ServiceHandlers } from "#grpc/handler.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
@@ -22,7 +21,8 @@ import { QuotaDesk } from "./quota-desk.ts";
 import { UserList } from "./user-list.ts";
 import { userRoutes } from "./user-routes.ts";
 
-type SetQuota = NonNullable<Partial<ServiceHandlers<typeof FileServer>>["setQuota"]>;
+type Said = { readonly success: boolean; readonly error: string };
+type SetQuota = (request: { readonly quotaBytes: bigint }) => Said | Promise<Said>;
 
 const acts: AuditAct[] = [];
 const asked: { username: string; quotaBytes: bigint; hash: string | undefined }[] = [];
@@ -40,7 +40,7 @@ before(async () => {
     setQuota: (request, context) => {
       const hash = context.metadata.get("x-admin-password-hash");
       asked.push({ username: request.username, quotaBytes: request.quotaBytes, hash });
-      return answer(request, context);
+      return answer(request);
     },
   });
   address = `127.0.0.1:${(await node.listen({ host: "127.0.0.1", port: 0 })).port}`;
@@ -283,21 +283,21 @@ test("the answer waits for the audit line to be on the disk", async () => {
 });
 
 test("changes of one user's quota are made in the order in which they came", async () => {
-  let release: (() => void) | undefined;
-  answer = ({ quotaBytes }) =>
-    quotaBytes === 1n
-      ? new Promise((resolve) => {
-          release = () => resolve({ success: true, error: "" });
-        })
-      : { success: true, error: "" };
+  const isAsked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<Said>();
+  answer = ({ quotaBytes }) => {
+    if (quotaBytes !== 1n) return { success: true, error: "" };
+    isAsked.resolve();
+    return held.promise;
+  };
   const first = put({ quota_bytes: 1 });
-  while (release === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+  await isAsked.promise;
   const second = put({ quota_bytes: 2 });
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(asked.length, 1);
   // Others do not wait.
   assert.equal((await put({ quota_bytes: 3 }, "eve@x")).status, 200);
-  release();
+  held.resolve({ success: true, error: "" });
   assert.deepEqual([(await first).status, (await second).status], [200, 200]);
   const list = (await app.askAsOperator("/api/users?q=bob")).json as { users: Record<string, unknown>[] };
   assert.equal(list.users[0]?.["quota_limit"], 2);
