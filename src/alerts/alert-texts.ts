@@ -241,10 +241,9 @@ function loginText({ node, value, detail }: TextFacts): AlertText {
 
 function percent(value: number | undefined): string {
   if (value === undefined) return "an unknown share";
-  // Never a limit that looks kept: 95.004 % is above 95 %.
+  // One decimal, but never a limit that looks kept: 95.01 % is above 95 %.
   const rounded = Math.round(value * 10) / 10;
-  const text = Number.isInteger(rounded) && rounded !== value ? value.toFixed(2) : `${rounded}`;
-  return `${text} %`;
+  return `${Number.isInteger(rounded) ? Math.round(value * 100) / 100 : rounded} %`;
 }
 
 function degrees(value: number | undefined): string {

@@ -1,0 +1,143 @@
+// Shows what alerts say: numbers with units and limits for operators, and for visitors nothing that depends on users (D11, D-09).
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ALERT_TYPES, alertRecord, SEVERITIES } from "#webapi/alert.ts";
+import type { Alert } from "./alert.ts";
+import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+
+const BARE: Alert = {
+  id: "01K5YDWV000000000000000000",
+  revision: 1,
+  key: "k",
+  type: "storage_warning",
+  severity: "warning",
+  raisedAtMs: 1_790_000_000_000,
+  raisedCount: 1,
+  isRecovery: false,
+};
+
+test("sentences name the node, the number, its unit and its limit", () => {
+  const said = (alert: Partial<Alert>): string =>
+    recordOf({ ...BARE, nodeId: "n1", nodeName: "fs-pi4", ...alert }).message;
+  assert.equal(
+    said({
+      value: 91.24,
+      threshold: 80,
+      detail: { free_bytes: 1_209_462_790_553, total_bytes: 13_194_139_533_312, full_in_days: 12 },
+    }),
+    "The disk of fs-pi4 is 91.2 % full, above its limit of 80 %; 1.1 TiB of 12 TiB are free. At this pace it is full in 12 days.",
+  );
+  assert.equal(
+    said({
+      type: "quota_exceeded",
+      username: "bob@example.com",
+      value: 97,
+      detail: { used_bytes: 16_664_473_108, quota_bytes: 17_179_869_184, trash_bytes: 4_402_341_478 },
+    }),
+    "bob@example.com used 97 % of 16 GiB (15.5 GiB, of which 4.1 GiB are trash).",
+  );
+  assert.equal(
+    said({ type: "error_spike", value: 12, threshold: 5, detail: { errors: 36, operations: 300 } }),
+    "12 % of the operations of fs-pi4 in the last minute failed (36 of 300); the limit is 5 %.",
+  );
+  assert.equal(
+    said({ type: "node_offline", severity: "critical", detail: { last_seen: 1_790_000_000, users: 3 } }),
+    "fs-pi4 has not answered for more than 30 s; its last answer came at 2026-09-21 14:13:20 UTC. 3 users cannot reach their files.",
+  );
+  assert.equal(
+    said({ value: 80.01, threshold: 80 }).includes("is 80.01 % full"),
+    true,
+    "a limit that is passed does not look kept",
+  );
+});
+
+test("visitors learn of a silent node, not how many users it has; the same sentence without it", () => {
+  const record = publicRecordOf({
+    ...BARE,
+    type: "node_offline",
+    nodeId: "n1",
+    nodeName: "fs-pi4",
+    detail: { last_seen: 0, users: 3 },
+  });
+  assert.equal(
+    record?.message,
+    "fs-pi4 has not answered for more than 30 s; it never has since the console started.",
+  );
+});
+
+test("visitors see exactly these types, and never one with a user (spec 5.8.4, D22)", () => {
+  assert.deepEqual(
+    ALERT_TYPES.filter((type) => isPublic({ ...BARE, type })),
+    [
+      "node_offline",
+      "node_online",
+      "storage_warning",
+      "temp_warning",
+      "error_spike",
+      "service_restart",
+      "cert_expiring",
+      "clock_skew",
+      "storage_failed",
+    ],
+  );
+  for (const type of ALERT_TYPES) {
+    assert.equal(publicRecordOf({ ...BARE, type, username: "bob@example.com" }), undefined);
+  }
+});
+
+/** Values that no user, address or operator may be found by in a visitor's answer. */
+const CANARY = "canary@example.com";
+const anyAlert: fc.Arbitrary<Alert> = fc
+  .record({
+    type: fc.constantFrom(...ALERT_TYPES),
+    severity: fc.constantFrom(...SEVERITIES),
+    isRecovery: fc.boolean(),
+    value: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }), { nil: undefined }),
+    threshold: fc.option(fc.integer(), { nil: undefined }),
+    isResolved: fc.boolean(),
+  })
+  .map(({ type, severity, isRecovery, value, threshold, isResolved }) => ({
+    ...BARE,
+    type,
+    severity,
+    isRecovery,
+    nodeId: "n1",
+    nodeName: "fs-1",
+    ...(value === undefined ? {} : { value }),
+    ...(threshold === undefined ? {} : { threshold }),
+    ...(isResolved ? { resolved: { by: "operator" as const, atMs: BARE.raisedAtMs } } : {}),
+  }));
+
+test("every alert has a text, its record is what the schema says, and visitors' records do not change with what they may not know (D-09)", () => {
+  fc.assert(
+    fc.property(anyAlert, (alert) => {
+      const told: Alert = {
+        ...alert,
+        acked: { by: CANARY, atMs: BARE.raisedAtMs },
+        detail: Object.fromEntries(
+          [
+            "users",
+            "used_bytes",
+            "quota_bytes",
+            "trash_bytes",
+            "ip_seen",
+            "ip_bound",
+            "address",
+            "fields",
+            "reason",
+            "file",
+          ].map((name) => [name, name.endsWith("bytes") ? 4_242_424_242 : CANARY]),
+        ),
+      };
+      for (const record of [recordOf(alert), recordOf(told)]) {
+        alertRecord.parse(record);
+        assert.ok(record.title !== "" && record.message.length > 10);
+        assert.doesNotMatch(`${record.title}${record.message}`, /undefined|NaN|null|\[object/);
+      }
+      assert.deepEqual(publicRecordOf(told), publicRecordOf(alert));
+      assert.equal(JSON.stringify(publicRecordOf(told) ?? {}).includes(CANARY), false);
+    }),
+    { numRuns: 2_000 },
+  );
+});
