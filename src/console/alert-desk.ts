@@ -192,10 +192,15 @@ export class AlertDesk {
     return { acked, resolved };
   }
 
+  /** Resolves when everything that was found so far is on stable storage and told. */
+  saved(): Promise<void> {
+    return this.#store.take([]);
+  }
+
   /** Ends evaluation and saves everything. */
   async close(): Promise<void> {
     for (const end of this.#ends) end();
-    await this.#store.take([]);
+    await this.saved();
     await this.#store.close();
   }
 

@@ -124,7 +124,7 @@ export const alertsResolved = z.object({
 /** POST /api/alerts/resolve-all; without a body it means all. */
 export const resolveAll = z
   .strictObject({ severity: z.enum(SEVERITIES).optional(), node_id: z.string().max(64).optional() })
-  .optional();
+  .nullish();
 
 /** What /api/alerts/resolve-all answers: how many were resolved. */
 export const allResolved = z.object({ resolved: z.int() });
