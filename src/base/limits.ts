@@ -623,3 +623,5 @@ export const FORECAST_USER_POINTS = 32;
 export const FORECAST_DAYS_MAX = 3_650;
 /** Exports of history under way at once; more are answered RATE_LIMITED. */
 export const HISTORY_EXPORTS_MAX = 8;
+/** Bytes of the head of a node's answer. */
+export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;

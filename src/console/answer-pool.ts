@@ -1,0 +1,65 @@
+// Room for the answers of nodes that are under way, so that however many of them lie at once, memory stays flat (F-05, F-08).
+import { POLL_ANSWER_FREE_BYTES, POLL_POOL_BYTES } from "#base/limits.ts";
+
+/** An answer under way. */
+export interface HeldAnswer {
+  /** Asks for room for more bytes; false when the answer has had to give way. */
+  grow(bytes: number): boolean;
+  /** Gives the room back. */
+  release(): void;
+}
+
+interface Holder {
+  bytes: number;
+  isEnded: boolean;
+  readonly giveWay: () => void;
+}
+
+/** The room that all answers share. Small ones need none of it; when it is full, the largest gives way. */
+export class AnswerPool {
+  readonly #freeBytes: number;
+  readonly #maxBytes: number;
+  readonly #holders = new Set<Holder>();
+  #heldBytes = 0;
+
+  constructor(limits: { freeBytes?: number; maxBytes?: number } = {}) {
+    this.#freeBytes = limits.freeBytes ?? POLL_ANSWER_FREE_BYTES;
+    this.#maxBytes = limits.maxBytes ?? POLL_POOL_BYTES;
+  }
+
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Begins an answer; `giveWay` is called at most once, when it must end for the others' sake. */
+  hold(giveWay: () => void): HeldAnswer {
+    const holder: Holder = { bytes: -this.#freeBytes, isEnded: false, giveWay };
+    return {
+      grow: (bytes) => this.#grow(holder, bytes),
+      release: () => this.#end(holder),
+    };
+  }
+
+  #grow(holder: Holder, bytes: number): boolean {
+    if (holder.isEnded) return false;
+    const before = Math.max(0, holder.bytes);
+    holder.bytes += bytes;
+    const more = Math.max(0, holder.bytes) - before;
+    if (more === 0) return true;
+    this.#holders.add(holder);
+    this.#heldBytes += more;
+    while (this.#heldBytes > this.#maxBytes) {
+      const largest = [...this.#holders].reduce((a, b) => (b.bytes > a.bytes ? b : a), holder);
+      this.#end(largest);
+      largest.giveWay();
+    }
+    return !holder.isEnded;
+  }
+
+  #end(holder: Holder): void {
+    if (holder.isEnded) return;
+    holder.isEnded = true;
+    if (this.#holders.delete(holder)) this.#heldBytes -= holder.bytes;
+  }
+}

@@ -1,0 +1,61 @@
+// Joins what the console knows the cluster by: addresses from the store, polls of the nodes, and the book that both write in.
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import type { Directory } from "#directory/directory.ts";
+import { ClusterBook, type NodeNotes } from "./cluster-book.ts";
+import { NodeAddresses } from "./node-addresses.ts";
+import { type Lookup, NodeNames } from "./node-names.ts";
+import { NodeNetworks } from "./node-networks.ts";
+import { Poller } from "./poller.ts";
+
+/** What watching needs. */
+export interface ClusterWatchDeps {
+  readonly directory: Pick<Directory, "nodes">;
+  /** SVC_METRICS_TOKEN (T8). */
+  readonly metricsToken: string | undefined;
+  /** `-allow_nodes` (F-04). */
+  readonly allowNodes: readonly string[];
+  /** Maintenance and locks, asked after each poll of a node. */
+  readonly notesOn?: (nodeId: string) => NodeNotes;
+  /** Default: the system's. */
+  readonly lookup?: Lookup;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A cluster that is being watched. */
+export interface ClusterWatch {
+  readonly book: ClusterBook;
+  readonly poller: Poller;
+  readonly addresses: NodeAddresses;
+  close(): void;
+}
+
+/** Reads the store once, and goes on watching whether or not that worked. Throws BAD_ARGUMENT for what -allow_nodes cannot be. */
+export async function watchCluster(deps: ClusterWatchDeps): Promise<ClusterWatch> {
+  const { clock, log } = deps;
+  const networks = new NodeNetworks(deps.allowNodes);
+  const book = new ClusterBook({ clock, ...(deps.notesOn === undefined ? {} : { notesOn: deps.notesOn }) });
+  const addresses = new NodeAddresses({
+    directory: deps.directory,
+    names: new NodeNames({ clock, networks, ...(deps.lookup === undefined ? {} : { lookup: deps.lookup }) }),
+    clock,
+    log,
+    onList(nodes) {
+      book.list(nodes);
+      poller.setNodes(nodes.map((node) => node.id));
+    },
+  });
+  const poller = new Poller({ book, addresses, metricsToken: deps.metricsToken, clock, log });
+  await addresses.read();
+  return {
+    book,
+    poller,
+    addresses,
+    close() {
+      addresses.close();
+      poller.close();
+      book.close();
+    },
+  };
+}

@@ -1,0 +1,113 @@
+// Reads from the metadata store which nodes there are and where, every 10 s (spec 4.4, decision D19).
+import type { Clock } from "#base/clock.ts";
+import { ADDRESS_REREAD_INTERVAL_MS, METRICS_PORT_OFFSET, NODES_MAX } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
+import type { Directory, NodeRecord } from "#directory/directory.ts";
+import type { ListedNode } from "./cluster-book.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeTarget } from "./node-http.ts";
+import type { NodeNames } from "./node-names.ts";
+
+/** What the addresses are read with. */
+export interface NodeAddressesDeps {
+  readonly directory: Pick<Directory, "nodes">;
+  readonly names: NodeNames;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with all nodes that the store lists, whenever it was read. */
+  readonly onList: (nodes: readonly ListedNode[]) => void;
+}
+
+/** Where the nodes are, as the store says. */
+export class NodeAddresses {
+  readonly #deps: NodeAddressesDeps;
+  /** Host and metrics port by node, or why the node has none. */
+  readonly #places = new Map<string, { readonly host: string; readonly port: number } | string>();
+  readonly #cancel: () => void;
+  #isReading = false;
+  #isClosed = false;
+  #hasFailed = false;
+
+  constructor(deps: NodeAddressesDeps) {
+    this.#deps = deps;
+    this.#cancel = deps.clock.every(ADDRESS_REREAD_INTERVAL_MS, () => void this.read());
+  }
+
+  /** Reads the store now, unless that is under way. A store that does not answer changes nothing. */
+  async read(): Promise<void> {
+    if (this.#isReading || this.#isClosed) return;
+    this.#isReading = true;
+    try {
+      this.#take(await this.#deps.directory.nodes());
+      if (this.#hasFailed) this.#deps.log.info("metadata_store_back");
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#deps.log.warn("metadata_store_unreadable", { error: errorText(error) });
+      this.#hasFailed = true;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** Where to ask a node for its metrics, now. Throws NoAnswer when there is no such place, or it may not be a node's (F-04). */
+  target(nodeId: string): NodeTarget {
+    const place = this.#places.get(nodeId);
+    if (place === undefined) throw new NoAnswer("the metadata store does not list this node");
+    if (typeof place === "string") throw new NoAnswer(place);
+    return { ip: this.#deps.names.addressOf(place.host), port: place.port, host: place.host };
+  }
+
+  /** Reads no more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  #take(records: readonly NodeRecord[]): void {
+    if (this.#isClosed) return;
+    this.#places.clear();
+    const listed: ListedNode[] = [];
+    const hosts = new Set<string>();
+    for (const record of records.slice(0, NODES_MAX)) {
+      const node = this.#place(record);
+      if (node === undefined) continue;
+      listed.push(node);
+      const place = this.#places.get(node.id);
+      if (typeof place === "object") hosts.add(place.host);
+    }
+    this.#deps.names.keepOnly(hosts);
+    // A name that is new is looked up before its node is polled for the first time.
+    for (const { id } of listed) this.#prepare(id);
+    this.#deps.onList(listed);
+  }
+
+  #place({ fsId, name, address, softwareVersion }: NodeRecord): ListedNode | undefined {
+    try {
+      checkedNodeId(fsId);
+    } catch {
+      this.#deps.log.warn("node_id_invalid", {
+        text: "the metadata store lists a node with an id that is none",
+      });
+      return undefined;
+    }
+    let metricsUrl = "";
+    try {
+      const { host, port } = parseHostPort(checkedFileServerAddress(address));
+      const place = { host, port: port - METRICS_PORT_OFFSET };
+      this.#places.set(fsId, place);
+      metricsUrl = `http://${formatHostPort(place)}`;
+    } catch (error) {
+      this.#places.set(fsId, `its address in the metadata store is none: ${errorText(error)}`);
+    }
+    return { id: fsId, name, address, metricsUrl, softwareVersion };
+  }
+
+  #prepare(nodeId: string): void {
+    try {
+      this.target(nodeId);
+    } catch {
+      // The poll tells why.
+    }
+  }
+}

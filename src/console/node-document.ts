@@ -1,0 +1,172 @@
+// One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (F-05).
+import { isUtf8 } from "node:buffer";
+import { parse64 } from "#base/json64.ts";
+import { CONSOLE_USERS_MAX, CONSOLE_USERS_PER_NODE_FREE } from "#base/limits.ts";
+import type { NodeReading } from "./cluster-state.ts";
+import { readSingleFields, type SingleFields } from "./document-fields.ts";
+import { NoAnswer } from "./no-answer.ts";
+import { type ReadMap, type Turn, USER_MAP_NAMES, type UserMapName, UserPart } from "./user-part.ts";
+
+/** What has no maps of users where nodes write them is parsed in one go up to this size: some milliseconds, whatever is in it. */
+const PARSED_AT_ONCE_MAX_BYTES = 131_072;
+const CLOSING_BRACE = 0x7d;
+/** Where each map begins in the bytes; our nodes write no blanks. */
+const MARKS: Readonly<Record<UserMapName, Buffer>> = {
+  per_user_storage: Buffer.from(',"per_user_storage":{'),
+  per_user_quota: Buffer.from(',"per_user_quota":{'),
+  per_user_detail: Buffer.from(',"per_user_detail":{'),
+};
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** How many users all nodes together may tell of, so that liars cannot fill the memory. */
+export class UserAllowance {
+  readonly #max: number;
+  readonly #claims = new Map<string, number>();
+  #total = 0;
+
+  constructor(max: number = CONSOLE_USERS_MAX) {
+    this.#max = max;
+  }
+
+  /** Takes room for the users of a node in place of what it had; false when there is not enough, and then it has none. */
+  claim(nodeId: string, users: number): boolean {
+    const before = this.#claims.get(nodeId) ?? 0;
+    const fits = users <= CONSOLE_USERS_PER_NODE_FREE || this.#total - before + users <= this.#max;
+    const granted = fits ? users : 0;
+    this.#claims.set(nodeId, granted);
+    this.#total += granted - before;
+    return fits;
+  }
+
+  /** Gives back what a node had. */
+  release(nodeId: string): void {
+    this.#total -= this.#claims.get(nodeId) ?? 0;
+    this.#claims.delete(nodeId);
+  }
+}
+
+/** One node's documents, from poll to poll. Reads one at a time. */
+export class NodeDocument {
+  readonly #nodeId: string;
+  readonly #allowance: UserAllowance;
+  readonly #turn: Turn;
+  readonly #parts: { readonly [N in UserMapName]: UserPart<N> } = {
+    per_user_storage: new UserPart("per_user_storage"),
+    per_user_quota: new UserPart("per_user_quota"),
+    per_user_detail: new UserPart("per_user_detail"),
+  };
+
+  constructor(nodeId: string, allowance: UserAllowance, turn: Turn = nextTurn) {
+    this.#nodeId = nodeId;
+    this.#allowance = allowance;
+    this.#turn = turn;
+  }
+
+  /** Reads a document. Rejects with NoAnswer when it is none: no UTF-8, no JSON, no object, not one valid metric, too many users. */
+  async read(body: Buffer): Promise<NodeReading> {
+    if (!isUtf8(body)) throw new NoAnswer("the document is not valid UTF-8");
+    const { fields, maps } = (await this.#readByParts(body)) ?? this.#readWhole(body);
+    if (!fields.isMetrics) throw new NoAnswer("the document holds no metrics");
+    return this.#reading(fields, maps);
+  }
+
+  /**
+   * Reads the single fields, and each map of users on its own. That the bytes are cut in the right places shows in the parts: one that
+   * was cut inside a text or an object is no JSON. Resolves to undefined when they cannot be cut so.
+   */
+  async #readByParts(body: Buffer): Promise<Content | undefined> {
+    const end = body.lastIndexOf(CLOSING_BRACE);
+    const cuts = USER_MAP_NAMES.map((name) => ({ name, at: body.indexOf(MARKS[name]) }))
+      .filter((cut) => cut.at >= 0)
+      .sort((a, b) => a.at - b.at);
+    const headEnd = cuts[0]?.at ?? end;
+    if (end < 0 || headEnd > PARSED_AT_ONCE_MAX_BYTES || body.toString("utf8", end + 1).trim() !== "")
+      return undefined;
+    try {
+      const document: Record<string, unknown> = { ...parseObject(`${body.toString("utf8", 0, headEnd)}}`) };
+      const maps: Partial<Maps> = {};
+      for (const [index, { name, at }] of cuts.entries()) {
+        const behind = await this.#takePart(name, body.subarray(at, cuts[index + 1]?.at ?? end), maps);
+        Object.assign(document, behind);
+      }
+      for (const name of USER_MAP_NAMES) this.#takeParsed(name, document, maps);
+      return { fields: readSingleFields(document), maps };
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  async #takePart(name: UserMapName, bytes: Buffer, maps: Partial<Maps>): Promise<Document> {
+    const { read, behind } = await this.#parts[name].take(bytes, this.#turn, knownNames(maps));
+    Object.assign(maps, { [name]: read });
+    return behind;
+  }
+
+  #readWhole(body: Buffer): Content {
+    if (body.length > PARSED_AT_ONCE_MAX_BYTES) throw new NoAnswer("the document cannot be read in pieces");
+    const document = parseObject(body.toString("utf8"));
+    const maps: Partial<Maps> = {};
+    for (const name of USER_MAP_NAMES) this.#takeParsed(name, document, maps);
+    return { fields: readSingleFields(document), maps };
+  }
+
+  #takeParsed(name: UserMapName, document: Document, maps: Partial<Maps>): void {
+    if (!Object.hasOwn(document, name)) return;
+    Object.assign(maps, { [name]: this.#parts[name].takeParsed(document[name], knownNames(maps)) });
+  }
+
+  #reading({ values, invalid }: SingleFields, maps: Partial<Maps>): NodeReading {
+    const isWithheld = USER_MAP_NAMES.every((name) => maps[name] === undefined);
+    const users = Math.max(...USER_MAP_NAMES.map((name) => maps[name]?.users.size ?? 0));
+    const fits = this.#allowance.claim(this.#nodeId, users);
+    const parts = this.#parts;
+    const [storage, quota, detail] = [
+      fits ? maps.per_user_storage : undefined,
+      fits ? maps.per_user_quota : undefined,
+      fits ? maps.per_user_detail : undefined,
+    ];
+    return {
+      ...values,
+      usersWithheld: isWithheld,
+      perUserStorage: (storage ?? parts.per_user_storage.clear()).users,
+      perUserQuota: (quota ?? parts.per_user_quota.clear()).users,
+      perUserDetail: (detail ?? parts.per_user_detail.clear()).users,
+      invalidFields: [
+        ...invalid,
+        ...USER_MAP_NAMES.filter((name) => !fits || maps[name]?.isValid === false || isMissing(name, maps)),
+      ],
+    };
+  }
+}
+
+type Maps = { [N in UserMapName]: ReadMap<N> };
+
+interface Content {
+  readonly fields: SingleFields;
+  readonly maps: Partial<Maps>;
+}
+
+/** The two maps of spec 2.7 come together or, where a token guards them, not at all (T8); the third is an addition. */
+function isMissing(name: UserMapName, maps: Partial<Maps>): boolean {
+  if (maps[name] !== undefined || name === "per_user_detail") return false;
+  return USER_MAP_NAMES.some((other) => maps[other] !== undefined);
+}
+
+/** A name that another map has was checked there. */
+function knownNames(maps: Partial<Maps>): (name: string) => boolean {
+  return (name) => maps.per_user_storage?.users.has(name) === true;
+}
+
+function parseObject(text: string): Document {
+  const parsed = parse64(text);
+  if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) {
+    throw new SyntaxError("not an object");
+  }
+  return parsed as Document;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

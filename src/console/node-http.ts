@@ -1,0 +1,185 @@
+// One GET to a node's metrics listener: plain HTTP to an address that was checked before, bounded in bytes and time, no redirects (F-04).
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import type { Clock } from "#base/clock.ts";
+import { CONSOLE_NODES_MAX, NODE_ANSWER_HEAD_MAX_BYTES } from "#base/limits.ts";
+import { formatHostPort } from "#base/node-id.ts";
+import type { AnswerPool, HeldAnswer } from "./answer-pool.ts";
+import { NoAnswer } from "./no-answer.ts";
+
+/** Where a node's metrics listener is. */
+export interface NodeTarget {
+  /** An IP address; nothing is looked up any more. */
+  readonly ip: string;
+  /** The metrics port. */
+  readonly port: number;
+  /** The host as the node advertises it, for the Host header. */
+  readonly host: string;
+}
+
+/** What is asked. */
+export interface NodeRequest {
+  /** Path with query, from "/" on. */
+  readonly path: string;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** What a client is made from. */
+export interface NodeHttpDeps {
+  readonly clock: Clock;
+  readonly pool: AnswerPool;
+  /** SVC_METRICS_TOKEN: sent with every request (T8). Undefined: none is sent. */
+  readonly token: string | undefined;
+}
+
+/** Connections that were not used for so long are closed. */
+const IDLE_TIMEOUT_MS = 30_000;
+/** Answers of the kind 1xx before the one that counts. */
+const ANNOUNCEMENTS_MAX = 8;
+/** An answer may come in so many pieces, and in one more for each so many bytes: every piece costs time and memory of its own. */
+const PIECES_FREE = 1_000;
+const PIECE_BYTES_MEAN = 256;
+const PIECE_COST_BYTES = 128;
+/** What an answer must be to be read on. */
+const JSON_TYPE = /^application\/json(?:\s*;|$)/i;
+
+/** Asks nodes. Keeps a connection to each while they do. */
+export class NodeHttp {
+  readonly #deps: NodeHttpDeps;
+  readonly #agent = new Agent({
+    keepAlive: true,
+    maxTotalSockets: CONSOLE_NODES_MAX,
+    maxFreeSockets: 1,
+    timeout: IDLE_TIMEOUT_MS,
+  });
+
+  constructor(deps: NodeHttpDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The body of a 200 in JSON. Rejects with NoAnswer for any other status, also a redirect, for another or a compressed form, more bytes
+   * than asked for, and when the time is over, however many bytes have come by then.
+   */
+  async get(target: NodeTarget, ask: NodeRequest): Promise<Buffer> {
+    const endMs = this.#deps.clock.steadyMs() + ask.timeoutMs;
+    try {
+      return await this.#getOnce(target, ask, endMs);
+    } catch (error) {
+      // A node may close a connection that it kept in the moment in which it is used again.
+      if (error instanceof StaleConnection) return this.#getOnce(target, ask, endMs);
+      throw error;
+    }
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #getOnce(target: NodeTarget, ask: NodeRequest, endMs: number): Promise<Buffer> {
+    const { clock, pool, token } = this.#deps;
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({
+        agent: this.#agent,
+        host: target.ip,
+        port: target.port,
+        path: ask.path,
+        maxHeaderSize: NODE_ANSWER_HEAD_MAX_BYTES,
+        headers: {
+          host: formatHostPort({ host: target.host, port: target.port }),
+          accept: "application/json",
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
+      });
+      const held = pool.hold(() => end(new NoAnswer("the answer was the largest of too many large ones")));
+      const cancelTimer = clock.after(Math.max(0, endMs - clock.steadyMs()), () =>
+        end(new NoAnswer(`no full answer within ${ask.timeoutMs / 1_000} s`)),
+      );
+      let isEnded = false;
+      const end = (outcome: Buffer | NoAnswer): void => {
+        if (isEnded) return;
+        isEnded = true;
+        cancelTimer();
+        held.release();
+        if (Buffer.isBuffer(outcome)) return resolve(outcome);
+        reject(outcome);
+        request.destroy();
+      };
+      request.on("error", (error) => end(connectionError(error, request)));
+      request.on("close", () => {
+        if (!isEnded) end(new NoAnswer("the connection was closed"));
+      });
+      let announcements = 0;
+      request.on("information", () => {
+        announcements++;
+        if (announcements > ANNOUNCEMENTS_MAX) end(new NoAnswer("the node announces answers without end"));
+      });
+      request.on("response", (response) => readBody(response, ask.maxBytes, held, end));
+      request.end();
+    });
+  }
+}
+
+/** The connection was kept from an earlier request and turned out to be closed: nothing was answered on it. */
+class StaleConnection extends NoAnswer {}
+
+function connectionError(error: NodeJS.ErrnoException, request: ClientRequest): NoAnswer {
+  const isReset = error.code === "ECONNRESET" || error.code === "EPIPE";
+  if (request.reusedSocket && isReset) return new StaleConnection("the connection was closed");
+  // The code alone: a parser's message quotes what the node sent.
+  return new NoAnswer(
+    CONNECTION_ERRORS[error.code ?? ""] ?? `the connection failed (${error.code ?? "unknown"})`,
+  );
+}
+
+const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused: nothing listens on the metrics port",
+  ECONNRESET: "the connection was closed",
+  EHOSTUNREACH: "the host cannot be reached",
+  ENETUNREACH: "the network cannot be reached",
+  ETIMEDOUT: "the host did not answer",
+  HPE_HEADER_OVERFLOW: "the head of the answer is too large",
+};
+
+function readBody(
+  response: IncomingMessage,
+  maxBytes: number,
+  held: HeldAnswer,
+  end: (outcome: Buffer | NoAnswer) => void,
+): void {
+  const problem = headProblem(response, maxBytes);
+  if (problem !== undefined) return end(new NoAnswer(problem));
+  const pieces: Buffer[] = [];
+  let length = 0;
+  response.on("data", (piece: Buffer) => {
+    length += piece.length;
+    if (length > maxBytes) return end(new NoAnswer(`the answer has more than ${maxBytes} bytes`));
+    if (pieces.length > PIECES_FREE + length / PIECE_BYTES_MEAN)
+      return end(new NoAnswer("the answer is in crumbs"));
+    // What had to give way has been ended.
+    if (held.grow(piece.length + PIECE_COST_BYTES)) pieces.push(keepable(piece));
+  });
+  response.on("end", () => {
+    if (response.complete)
+      end(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces));
+    else end(new NoAnswer("the answer broke off"));
+  });
+  response.on("error", () => end(new NoAnswer("the answer broke off")));
+}
+
+/** A piece that does not hold much more memory than it has bytes: it may be a few bytes of what was read in one go. */
+function keepable(piece: Buffer): Buffer {
+  return piece.length * 4 < piece.buffer.byteLength ? Buffer.from(piece) : piece;
+}
+
+function headProblem(response: IncomingMessage, maxBytes: number): string | undefined {
+  const { statusCode, headers } = response;
+  if (statusCode !== 200) return `the answer has status ${statusCode}`;
+  if (!JSON_TYPE.test(headers["content-type"] ?? "")) return "the answer is not in JSON";
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity")
+    return "the answer is compressed, which nobody asked for";
+  if (Number(headers["content-length"] ?? 0) > maxBytes) return `the answer has more than ${maxBytes} bytes`;
+  return undefined;
+}

@@ -1,0 +1,112 @@
+// Leads a node's host to one IP address: looked up once, checked, and then used as it is, so that no later look-up leads elsewhere (F-04).
+import { lookup as systemLookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { Clock } from "#base/clock.ts";
+import { CONSOLE_NODES_MAX, NODE_LOOKUPS_AT_ONCE, NODE_NAME_LIFETIME_MS } from "#base/limits.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeNetworks } from "./node-networks.ts";
+
+/** Looks a name up; rejects with the system's error. */
+export type Lookup = (name: string) => Promise<readonly string[]>;
+
+interface Name {
+  /** What it led to last; undefined before the first look-up and when it leads nowhere. */
+  ip: string | undefined;
+  problem: string | undefined;
+  readAtMs: number | undefined;
+  isWaiting: boolean;
+}
+
+/** The names of nodes. */
+export class NodeNames {
+  readonly #clock: Clock;
+  readonly #networks: NodeNetworks;
+  readonly #lookup: Lookup;
+  readonly #names = new Map<string, Name>();
+  readonly #waiting: string[] = [];
+  #running = 0;
+
+  constructor(deps: { clock: Clock; networks: NodeNetworks; lookup?: Lookup }) {
+    this.#clock = deps.clock;
+    this.#networks = deps.networks;
+    this.#lookup = deps.lookup ?? lookupAll;
+  }
+
+  /**
+   * The address of a host as it is known now; a name that is new or was looked up 30 s ago is looked up meanwhile, for the next time.
+   * Throws NoAnswer when it leads to no address that may be a node's, or is not known yet.
+   */
+  addressOf(host: string): string {
+    if (isIP(host) !== 0) {
+      const problem = this.#networks.problemOf(host);
+      if (problem !== undefined) throw new NoAnswer(problem);
+      return host;
+    }
+    const name = this.#nameOf(host);
+    if (name.ip !== undefined) return name.ip;
+    throw new NoAnswer(name.problem ?? "its name is being looked up");
+  }
+
+  /** Forgets all names but these. */
+  keepOnly(hosts: ReadonlySet<string>): void {
+    for (const host of this.#names.keys()) if (!hosts.has(host)) this.#names.delete(host);
+  }
+
+  #nameOf(host: string): Name {
+    let name = this.#names.get(host);
+    if (name === undefined) {
+      name = { ip: undefined, problem: undefined, readAtMs: undefined, isWaiting: false };
+      if (this.#names.size < CONSOLE_NODES_MAX) this.#names.set(host, name);
+    }
+    const isFresh =
+      name.readAtMs !== undefined && this.#clock.steadyMs() - name.readAtMs < NODE_NAME_LIFETIME_MS;
+    if (!isFresh && !name.isWaiting && this.#names.has(host)) {
+      name.isWaiting = true;
+      this.#waiting.push(host);
+      this.#next();
+    }
+    return name;
+  }
+
+  /** A look-up that hangs holds a thread of the process until the system gives up, so there are never more than a few. */
+  #next(): void {
+    while (this.#running < NODE_LOOKUPS_AT_ONCE) {
+      const host = this.#waiting.shift();
+      if (host === undefined) return;
+      const name = this.#names.get(host);
+      if (name === undefined) continue;
+      this.#running++;
+      void this.#read(host, name).finally(() => {
+        this.#running--;
+        this.#next();
+      });
+    }
+  }
+
+  async #read(host: string, name: Name): Promise<void> {
+    try {
+      const ips = await this.#lookup(host);
+      name.ip = ips.find((ip) => this.#networks.problemOf(ip) === undefined);
+      name.problem = name.ip !== undefined ? undefined : this.#problemOf(ips[0]);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? "unknown";
+      // While the system's resolver is away, names lead where they led.
+      if (code === "ENOTFOUND" || name.ip === undefined) {
+        name.ip = undefined;
+        name.problem = `its name leads to no address (${code})`;
+      }
+    }
+    name.isWaiting = false;
+    name.readAtMs = this.#clock.steadyMs();
+  }
+
+  #problemOf(ip: string | undefined): string {
+    if (ip === undefined) return "its name leads to no address";
+    return `its name leads astray: ${this.#networks.problemOf(ip) ?? ip}`;
+  }
+}
+
+async function lookupAll(name: string): Promise<readonly string[]> {
+  const found = await systemLookup(name, { all: true });
+  return found.map((entry) => entry.address);
+}

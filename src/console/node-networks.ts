@@ -1,0 +1,110 @@
+// Which addresses may be a node's: the console connects to what the metadata store says, and must not be led anywhere else (F-04).
+import { BlockList, isIP } from "node:net";
+import { GroveError } from "#base/errors.ts";
+import { ALLOWED_NETWORKS_MAX } from "#base/limits.ts";
+
+/** A block of addresses: what CIDR writes as address/length. */
+type Network = readonly [address: string, length: number];
+
+/** Where no node lives, whatever an operator allows: other machines' services answer there, or nobody, or everybody. */
+const NEVER: Readonly<Record<string, readonly Network[]>> = {
+  "an address of a metadata service": [
+    ["169.254.169.254", 32],
+    ["100.100.100.200", 32],
+    ["168.63.129.16", 32],
+    ["192.0.0.192", 32],
+    ["fd00:ec2::254", 128],
+    ["fd20:ce::254", 128],
+  ],
+  "a link-local address": [
+    ["169.254.0.0", 16],
+    ["fe80::", 10],
+    ["fec0::", 10],
+  ],
+  "a multicast address": [
+    ["224.0.0.0", 4],
+    ["ff00::", 8],
+  ],
+  "a reserved address": [
+    ["0.0.0.0", 8],
+    ["192.0.0.0", 24],
+    ["240.0.0.0", 4],
+    ["::", 128],
+  ],
+  "an address that stands for another": [
+    ["64:ff9b::", 96],
+    ["64:ff9b:1::", 48],
+    ["2001::", 32],
+    ["2002::", 16],
+  ],
+};
+const LOOPBACK: readonly Network[] = [
+  ["127.0.0.0", 8],
+  ["::1", 128],
+];
+
+/** The addresses that may be a node's. */
+export class NodeNetworks {
+  readonly #never = Object.entries(NEVER).map(([what, networks]) => ({ what, list: blockList(networks) }));
+  readonly #loopback = blockList(LOOPBACK);
+  readonly #allowed: BlockList | undefined;
+  readonly #allowedLoopback: BlockList;
+
+  /**
+   * Takes blocks such as `10.0.0.0/8`, `fd12::/16` or a single address, at most 64; none allow every address that may be one at all.
+   * The machine's own loopback is allowed only by a block that lies in it. Throws BAD_ARGUMENT for what is no block.
+   */
+  constructor(allowed: readonly string[] = []) {
+    if (allowed.length > ALLOWED_NETWORKS_MAX) {
+      throw new GroveError("BAD_ARGUMENT", `-allow_nodes takes at most ${ALLOWED_NETWORKS_MAX} blocks`);
+    }
+    const networks = allowed.map(parseNetwork);
+    const isOwn = ([address, length]: Network): boolean =>
+      isIP(address) === 4
+        ? length >= 8 && has(this.#loopback, address)
+        : length === 128 && has(this.#loopback, address);
+    this.#allowedLoopback = blockList(networks.filter(isOwn));
+    this.#allowed =
+      networks.length === 0 ? undefined : blockList(networks.filter((network) => !isOwn(network)));
+  }
+
+  /** Says in words why an IP address is no node's; undefined when it may be one. */
+  problemOf(ip: string): string | undefined {
+    if (isIP(ip) === 0 || ip.includes("%")) return "it is no IP address";
+    for (const { what, list } of this.#never) if (has(list, ip)) return `${ip} is ${what}`;
+    if (has(this.#loopback, ip)) {
+      if (has(this.#allowedLoopback, ip)) return undefined;
+      return `${ip} is this machine's own loopback; -allow_nodes 127.0.0.0/8 allows nodes there`;
+    }
+    if (this.#allowed === undefined || has(this.#allowed, ip)) return undefined;
+    return `${ip} is in no block that -allow_nodes names`;
+  }
+}
+
+function has(list: BlockList, ip: string): boolean {
+  // IPv4 addresses in their IPv6 form are found among the rules for IPv4.
+  return list.check(ip, isIP(ip) === 6 ? "ipv6" : "ipv4");
+}
+
+function blockList(networks: readonly Network[]): BlockList {
+  const list = new BlockList();
+  for (const [address, length] of networks) {
+    list.addSubnet(address, length, isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+function parseNetwork(text: string): Network {
+  const [address = "", length, ...more] = text.trim().split("/");
+  const family = isIP(address);
+  const longest = family === 6 ? 128 : 32;
+  const bits = length === undefined ? longest : Number(length);
+  const isLength = length === undefined || /^\d{1,3}$/.test(length);
+  if (family === 0 || address.includes("%") || more.length > 0 || !isLength || bits > longest) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "-allow_nodes takes blocks of addresses such as 10.0.0.0/8, with commas between",
+    );
+  }
+  return [address, bits];
+}

@@ -1,0 +1,184 @@
+// Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, F-08).
+import type { Clock } from "#base/clock.ts";
+import {
+  POLL_ANSWER_MAX_BYTES,
+  POLL_EVENTS_MAX_BYTES,
+  POLL_EVENTS_TIMEOUT_MS,
+  POLL_INTERVAL_MS,
+  POLL_JITTER_MS,
+  POLL_TIMEOUT_MS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { AnswerPool } from "./answer-pool.ts";
+import type { ClusterBook } from "./cluster-book.ts";
+import type { SecurityEvent } from "./cluster-state.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeAddresses } from "./node-addresses.ts";
+import { NodeDocument, UserAllowance } from "./node-document.ts";
+import { NodeHttp, type NodeTarget } from "./node-http.ts";
+import { SecurityEventFeed } from "./security-event-feed.ts";
+
+/** What polls are made with. */
+export interface PollerDeps {
+  readonly book: ClusterBook;
+  readonly addresses: Pick<NodeAddresses, "target">;
+  /** SVC_METRICS_TOKEN: the nodes tell of their users only with it (T8). */
+  readonly metricsToken: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What the polls came to since the start. */
+export interface PollCounts {
+  readonly answered: number;
+  readonly failed: number;
+  /** Polls that did not begin, because the one before had not ended or the console stood still. */
+  readonly missed: number;
+}
+
+interface PolledNode {
+  readonly id: string;
+  readonly document: NodeDocument;
+  readonly feed: SecurityEventFeed;
+  /** Steady time of the next poll without its jitter. */
+  dueMs: number;
+  isUnderWay: boolean;
+  cancel: () => void;
+}
+
+/** The golden ratio's fraction: whatever number of nodes it is taken for in turn, their polls lie evenly apart. */
+const EVENLY = 0.618_033_988_749_895;
+
+/** Polls all nodes that the book is told of. */
+export class Poller {
+  readonly #deps: PollerDeps;
+  readonly #http: NodeHttp;
+  readonly #allowance = new UserAllowance();
+  readonly #nodes = new Map<string, PolledNode>();
+  readonly #endChanges: () => void;
+  readonly #counts = { answered: 0, failed: 0, missed: 0 };
+  #added = 0;
+  #isClosed = false;
+
+  constructor(deps: PollerDeps) {
+    this.#deps = deps;
+    this.#http = new NodeHttp({ clock: deps.clock, pool: new AnswerPool(), token: deps.metricsToken });
+    this.#endChanges = deps.book.onChange((id) => {
+      if (deps.book.node(id) === undefined) this.#allowance.release(id);
+    });
+  }
+
+  /** What polls came to. */
+  get counts(): PollCounts {
+    return { ...this.#counts };
+  }
+
+  /** Ids of the nodes whose poll has begun and not ended. */
+  underWay(): readonly string[] {
+    return [...this.#nodes.values()].filter((node) => node.isUnderWay).map((node) => node.id);
+  }
+
+  /** For others who ask nodes, by the same rules. */
+  get http(): Pick<NodeHttp, "get"> {
+    return this.#http;
+  }
+
+  /** Polls these nodes from now on, and no others. */
+  setNodes(ids: readonly string[]): void {
+    if (this.#isClosed) return;
+    const gone = new Set(this.#nodes.keys());
+    for (const id of ids) {
+      if (!gone.delete(id)) this.#add(id);
+    }
+    for (const id of gone) {
+      this.#nodes.get(id)?.cancel();
+      this.#nodes.delete(id);
+    }
+  }
+
+  /** Polls no more and closes every connection. */
+  close(): void {
+    this.#isClosed = true;
+    this.#endChanges();
+    for (const node of this.#nodes.values()) node.cancel();
+    this.#nodes.clear();
+    this.#http.close();
+  }
+
+  #add(id: string): void {
+    const phase = (this.#added++ * EVENLY) % 1;
+    const node: PolledNode = {
+      id,
+      document: new NodeDocument(id, this.#allowance),
+      feed: new SecurityEventFeed(),
+      dueMs: this.#deps.clock.steadyMs() + phase * POLL_INTERVAL_MS,
+      isUnderWay: false,
+      cancel: () => undefined,
+    };
+    this.#nodes.set(id, node);
+    this.#await(node);
+  }
+
+  #await(node: PolledNode): void {
+    const { clock } = this.#deps;
+    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + Math.random() * POLL_JITTER_MS;
+    node.cancel = clock.after(waitMs, () => {
+      const lateMs = clock.steadyMs() - node.dueMs;
+      // What was slept through is not made up for.
+      const skipped = Math.floor(Math.max(0, lateMs) / POLL_INTERVAL_MS);
+      node.dueMs += (skipped + 1) * POLL_INTERVAL_MS;
+      this.#counts.missed += skipped;
+      this.#await(node);
+      if (node.isUnderWay) this.#counts.missed++;
+      else void this.#poll(node);
+    });
+  }
+
+  async #poll(node: PolledNode): Promise<void> {
+    const { book, log } = this.#deps;
+    node.isUnderWay = true;
+    try {
+      const target = this.#deps.addresses.target(node.id);
+      const body = await this.#http.get(target, {
+        path: "/metrics",
+        timeoutMs: POLL_TIMEOUT_MS,
+        maxBytes: POLL_ANSWER_MAX_BYTES,
+      });
+      const reading = await node.document.read(body);
+      const events = await this.#events(node, target);
+      this.#counts.answered++;
+      if (this.#isPolled(node)) book.answered(node.id, reading, events);
+    } catch (error) {
+      this.#counts.failed++;
+      const isKnown = error instanceof NoAnswer || error instanceof SyntaxError;
+      if (!isKnown) log.error("poll_failed", { node: node.id, error: errorText(error) });
+      if (this.#isPolled(node)) book.failed(node.id, reasonOf(error));
+    } finally {
+      node.isUnderWay = false;
+    }
+  }
+
+  /** The node's new security events. It answered for its metrics, so that it does not answer here costs nothing but them. */
+  async #events(node: PolledNode, target: NodeTarget): Promise<readonly SecurityEvent[]> {
+    try {
+      const body = await this.#http.get(target, {
+        path: "/security-events",
+        timeoutMs: POLL_EVENTS_TIMEOUT_MS,
+        maxBytes: POLL_EVENTS_MAX_BYTES,
+      });
+      return node.feed.take(body);
+    } catch {
+      return [];
+    }
+  }
+
+  #isPolled(node: PolledNode): boolean {
+    return !this.#isClosed && this.#nodes.get(node.id) === node;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof NoAnswer) return error.message;
+  // The parser's own message would quote the document.
+  return error instanceof SyntaxError ? "the answer is no JSON object" : "the answer could not be read";
+}

@@ -1,0 +1,294 @@
+// One map of users in a node's document: read again only when its bytes have changed, and in pieces where it is large (D12, F-05).
+import { hash } from "node:crypto";
+import { parse64 } from "#base/json64.ts";
+import { METRICS_USERS_LISTED_MAX, POLL_PIECE_BYTES } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { UserDetail } from "./cluster-state.ts";
+import { count, flag, smallCount } from "./document-fields.ts";
+import { NoAnswer } from "./no-answer.ts";
+
+/** The maps of users by their names in the document. */
+export interface UserMapValues {
+  readonly per_user_storage: bigint;
+  readonly per_user_quota: bigint;
+  readonly per_user_detail: UserDetail;
+}
+
+/** Name of a map of users. */
+export type UserMapName = keyof UserMapValues;
+
+/** The maps' names in the order in which nodes write them. */
+export const USER_MAP_NAMES: readonly UserMapName[] = [
+  "per_user_storage",
+  "per_user_quota",
+  "per_user_detail",
+];
+
+type Readers = {
+  readonly [N in UserMapName]: (
+    value: unknown,
+    before: UserMapValues[N] | undefined,
+  ) => UserMapValues[N] | undefined;
+};
+
+/** How a value of each map is read; undefined for what it cannot be. */
+const READERS: Readers = { per_user_storage: count, per_user_quota: count, per_user_detail: validDetail };
+
+/** What is taken of a value that is not valid. */
+const REMAINS: Readers = {
+  per_user_storage: () => undefined,
+  per_user_quota: () => undefined,
+  per_user_detail: detailOf,
+};
+
+/** A map of users as the node said it last. */
+export interface ReadMap<N extends UserMapName> {
+  readonly users: ReadonlyMap<string, UserMapValues[N]>;
+  /** False when something in it was no username or no valid value; such entries are left out. */
+  readonly isValid: boolean;
+}
+
+/** Lets the event loop turn. */
+export type Turn = () => Promise<void>;
+
+/** One map of one node, from poll to poll. */
+export class UserPart<N extends UserMapName> {
+  readonly #name: N;
+  #read: ReadMap<N> = { users: new Map(), isValid: true };
+  #digest = "";
+  /** Fields that stood behind the map in its bytes. */
+  #behind: Readonly<Record<string, unknown>> = {};
+
+  constructor(name: N) {
+    this.#name = name;
+  }
+
+  /**
+   * Takes the bytes of the map, which begin with a comma and its name: `,"per_user_quota":{…}`, and may go on with other fields. Returns it
+   * and those fields. Throws SyntaxError for what is no JSON, and NoAnswer for a large one that cannot be read in pieces.
+   */
+  async take(
+    bytes: Buffer,
+    turn: Turn,
+    isKnownName: (name: string) => boolean,
+  ): Promise<{ read: ReadMap<N>; behind: Readonly<Record<string, unknown>> }> {
+    const digest = await digestOf(bytes, turn);
+    if (digest !== this.#digest) {
+      const gathered = new Gathering(this.#name, this.#read.users, isKnownName);
+      if (bytes.length <= POLL_PIECE_BYTES) {
+        const { [this.#name]: map, ...behind } = parse(`{${bytes.toString("utf8", 1)}}`, parsePlain);
+        gathered.addAll(map, () => parse(`{${bytes.toString("utf8", 1)}}`, parse64)[this.#name]);
+        this.#behind = behind;
+      } else this.#behind = await readInPieces(bytes, this.#name, gathered, turn);
+      this.#read = gathered.result(this.#read);
+      this.#digest = digest;
+    }
+    return { read: this.#read, behind: this.#behind };
+  }
+
+  /** Takes a map that was parsed with the rest of a document. */
+  takeParsed(map: unknown, isKnownName: (name: string) => boolean): ReadMap<N> {
+    const gathered = new Gathering(this.#name, this.#read.users, isKnownName);
+    gathered.addAll(map, () => map);
+    this.#read = gathered.result(this.#read);
+    this.#digest = "";
+    return this.#read;
+  }
+
+  /** Forgets what the node said. */
+  clear(): ReadMap<N> {
+    if (this.#read.users.size > 0 || !this.#read.isValid) this.#read = { users: new Map(), isValid: true };
+    this.#digest = "";
+    return this.#read;
+  }
+}
+
+/** Entries that are read one by one; what is as it was before keeps its object. */
+class Gathering<N extends UserMapName> {
+  readonly #name: N;
+  readonly #before: ReadonlyMap<string, UserMapValues[N]>;
+  readonly #isKnownName: (name: string) => boolean;
+  readonly #users = new Map<string, UserMapValues[N]>();
+  #isValid = true;
+  #hasChanged = false;
+
+  constructor(
+    name: N,
+    before: ReadonlyMap<string, UserMapValues[N]>,
+    isKnownName: (name: string) => boolean,
+  ) {
+    this.#name = name;
+    this.#before = before;
+    this.#isKnownName = isKnownName;
+  }
+
+  /** Adds a piece of the map. `exact` parses it again for whoever writes integers that a number would round (T17). */
+  addAll(piece: unknown, exact: () => unknown): void {
+    if (piece === null || typeof piece !== "object" || Array.isArray(piece)) {
+      this.#isValid = false;
+      return;
+    }
+    let exactPiece: Readonly<Record<string, unknown>> | undefined;
+    for (const [username, value] of Object.entries(piece)) {
+      const before = this.#before.get(username);
+      if (before === undefined && !this.#isKnownName(username) && !isUsername(username)) {
+        this.#isValid = false;
+        continue;
+      }
+      let known = READERS[this.#name](value, before);
+      if (known === undefined) {
+        exactPiece ??= exact() as Readonly<Record<string, unknown>>;
+        known = this.#readAgain(exactPiece[username], before);
+      }
+      if (known === undefined) continue;
+      if (known !== before) this.#hasChanged = true;
+      this.#users.set(username, known);
+    }
+    if (this.#users.size > METRICS_USERS_LISTED_MAX) throw new NoAnswer("the document lists too many users");
+  }
+
+  #readAgain(value: unknown, before: UserMapValues[N] | undefined): UserMapValues[N] | undefined {
+    const known = READERS[this.#name](value, before);
+    if (known !== undefined) return known;
+    this.#isValid = false;
+    return REMAINS[this.#name](value, before);
+  }
+
+  /** The whole; the one before when nothing has changed. */
+  result(before: ReadMap<N>): ReadMap<N> {
+    const isSame =
+      !this.#hasChanged && this.#users.size === this.#before.size && this.#isValid === before.isValid;
+    return isSame ? before : { users: this.#users, isValid: this.#isValid };
+  }
+}
+
+function validDetail(value: unknown, before: UserDetail | undefined): UserDetail | undefined {
+  const detail = detailOf(value, before);
+  if (detail === undefined || detail === before) return detail;
+  const raw = value as Readonly<Record<string, unknown>>;
+  for (const [key, name] of DETAIL_NAMES) {
+    if (detail[key] === null && raw[name] !== null && raw[name] !== undefined) return undefined;
+  }
+  return detail;
+}
+
+const DETAIL_NAMES: readonly (readonly [keyof UserDetail, string])[] = [
+  ["liveBytes", "live_bytes"],
+  ["trashBytes", "trash_bytes"],
+  ["stagingBytes", "staging_bytes"],
+  ["fileCount", "file_count"],
+  ["lastActiveUnix", "last_active_unix"],
+  ["quotaExplicit", "quota_explicit"],
+];
+
+function detailOf(value: unknown, before: UserDetail | undefined): UserDetail | undefined {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
+  const raw = value as Readonly<Record<string, unknown>>;
+  const detail: UserDetail = {
+    liveBytes: count(raw["live_bytes"]) ?? null,
+    trashBytes: count(raw["trash_bytes"]) ?? null,
+    stagingBytes: count(raw["staging_bytes"]) ?? null,
+    fileCount: smallCount(raw["file_count"]) ?? null,
+    lastActiveUnix: smallCount(raw["last_active_unix"]) ?? null,
+    quotaExplicit: flag(raw["quota_explicit"]) ?? null,
+  };
+  return before !== undefined && isSameDetail(before, detail) ? before : detail;
+}
+
+function isSameDetail(a: UserDetail, b: UserDetail): boolean {
+  return (
+    a.lastActiveUnix === b.lastActiveUnix &&
+    a.liveBytes === b.liveBytes &&
+    a.trashBytes === b.trashBytes &&
+    a.stagingBytes === b.stagingBytes &&
+    a.fileCount === b.fileCount &&
+    a.quotaExplicit === b.quotaExplicit
+  );
+}
+
+function isUsername(name: string): boolean {
+  try {
+    return canonicalUsername(name) === name;
+  } catch {
+    return false;
+  }
+}
+
+/** Parses an object. Throws SyntaxError, also for JSON that is none. */
+function parse(text: string, parser: (text: string) => unknown): Readonly<Record<string, unknown>> {
+  const parsed = parser(text);
+  if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) {
+    throw new SyntaxError("not an object");
+  }
+  return parsed as Readonly<Record<string, unknown>>;
+}
+
+/** JSON.parse without its any. */
+const parsePlain = (text: string): unknown => JSON.parse(text);
+
+/** Bytes that are hashed between two turns of the event loop: a millisecond or two. */
+const HASHED_PER_TURN_BYTES = 2_097_152;
+
+async function digestOf(bytes: Buffer, turn: Turn): Promise<string> {
+  if (bytes.length <= HASHED_PER_TURN_BYTES) return hash("sha256", bytes, "base64");
+  let chain = "";
+  for (let at = 0; at < bytes.length; at += HASHED_PER_TURN_BYTES) {
+    chain = hash("sha256", chain + hash("sha256", bytes.subarray(at, at + HASHED_PER_TURN_BYTES), "base64"));
+    await turn();
+  }
+  return chain;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+/** Set in braces and not in brackets; without it, one is the other: `[` or `{`, `]` or `}`. */
+const BRACE_BIT = 0x20;
+const OPENING = 0x5b;
+const CLOSING = 0x5d;
+
+/** Reads a large map some tens of kilobytes at a time; returns the fields behind it. */
+async function readInPieces<N extends UserMapName>(
+  bytes: Buffer,
+  name: N,
+  gathered: Gathering<N>,
+  turn: Turn,
+): Promise<Readonly<Record<string, unknown>>> {
+  let start = `,"${name}":{`.length;
+  for (;;) {
+    const { end, isLast } = endOfPiece(bytes, start);
+    const text = `{${bytes.toString("utf8", start, end)}}`;
+    gathered.addAll(parse(text, parsePlain), () => parse(text, parse64));
+    if (isLast) {
+      const rest = bytes.toString("utf8", end + 1);
+      if (rest.length > POLL_PIECE_BYTES) throw new NoAnswer("the document cannot be read in pieces");
+      // What is behind a map is nothing, or a comma and further fields.
+      return rest === "" ? {} : parse(`{"":0${rest}}`, parsePlain);
+    }
+    // A comma that nothing follows would not be noticed in pieces that are parsed one by one.
+    if (bytes[end + 1] !== QUOTE) throw new SyntaxError("an entry begins with its name");
+    start = end + 1;
+    await turn();
+  }
+}
+
+/** Finds the comma or brace behind an entry, from some way behind `start` on. */
+function endOfPiece(bytes: Buffer, start: number): { end: number; isLast: boolean } {
+  const enough = start + POLL_PIECE_BYTES;
+  const tooMuch = Math.min(bytes.length, start + 4 * POLL_PIECE_BYTES);
+  let depth = 1;
+  let isInText = false;
+  for (let at = start; at < tooMuch; at++) {
+    const byte = bytes[at] ?? 0;
+    if (isInText) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) isInText = false;
+    } else if (byte === QUOTE) isInText = true;
+    else if ((byte & ~BRACE_BIT) === OPENING) depth++;
+    else if ((byte & ~BRACE_BIT) === CLOSING) {
+      depth--;
+      if (depth === 0) return { end: at, isLast: true };
+    } else if (byte === COMMA && depth === 1 && at >= enough) return { end: at, isLast: false };
+  }
+  throw new NoAnswer("the document cannot be read in pieces");
+}
