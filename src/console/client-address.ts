@@ -87,9 +87,10 @@ function isHandedOn(request: IncomingMessage): boolean {
   return ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) => headers[name] !== undefined);
 }
 
-/** Strips the IPv6 form of an IPv4 address, brackets, ports behind them, and zones. */
+/** Strips the IPv6 form of an IPv4 address, brackets, ports, and zones. */
 function plainAddress(text: string): string {
-  const bare = (/^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? text).split("%", 1)[0] ?? "";
+  const host = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
+  const bare = host.split("%", 1)[0] ?? "";
   const place = networkOf(bare);
   return place.includes("/") ? bare : place;
 }

@@ -32,6 +32,8 @@ export interface ConsoleOptions {
   readonly password: OperatorPassword;
   /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
   readonly loginFailures?: number;
+  /** For tests: how long the answer to a wrong password is held back; default 1 s (D17). */
+  readonly loginFailureDelayMs?: number;
   readonly trustedProxies?: readonly string[];
   /** Lets operators sign in over plain HTTP from other machines. */
   readonly insecureHttp?: boolean;
@@ -106,6 +108,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
       limiter,
       password,
       insecureHttp: options.insecureHttp ?? false,
+      ...(options.loginFailureDelayMs === undefined ? {} : { failureDelayMs: options.loginFailureDelayMs }),
       log,
       audit: () => {},
     });

@@ -10,16 +10,12 @@ export interface RequestRate {
   readonly burst: number;
 }
 
-interface Bucket {
-  tokens: number;
-  steadyMs: number;
-}
-
 /** One bucket for each caller on the steady clock; at most 20,000 callers are remembered. */
 export class TokenBuckets {
   readonly #clock: Clock;
   readonly #rate: RequestRate;
-  readonly #buckets = new LRUCache<string, Bucket>({ max: RATE_LIMIT_ADDRESSES });
+  /** When each caller's bucket will be full again, on the steady clock: all that has to be known of it. */
+  readonly #fullAtMs = new LRUCache<string, number>({ max: RATE_LIMIT_ADDRESSES });
 
   constructor(clock: Clock, rate: RequestRate) {
     this.#clock = clock;
@@ -29,20 +25,12 @@ export class TokenBuckets {
   /** Takes one request; returns 0, or the milliseconds until the caller may ask again, and then takes nothing. */
   take(caller: string): number {
     const { perSecond, burst } = this.#rate;
+    const intervalMs = 1_000 / perSecond;
     const nowMs = this.#clock.steadyMs();
-    let bucket = this.#buckets.get(caller);
-    if (bucket === undefined) {
-      bucket = { tokens: burst, steadyMs: nowMs };
-      this.#buckets.set(caller, bucket);
-    } else {
-      bucket.tokens = Math.min(
-        burst,
-        bucket.tokens + (Math.max(0, nowMs - bucket.steadyMs) / 1_000) * perSecond,
-      );
-      bucket.steadyMs = nowMs;
-    }
-    if (bucket.tokens < 1) return Math.ceil(((1 - bucket.tokens) / perSecond) * 1_000);
-    bucket.tokens -= 1;
+    const fullAtMs = Math.max(this.#fullAtMs.get(caller) ?? nowMs, nowMs);
+    const waitMs = fullAtMs + intervalMs - burst * intervalMs - nowMs;
+    if (waitMs > 0) return Math.ceil(waitMs);
+    this.#fullAtMs.set(caller, fullAtMs + intervalMs);
     return 0;
   }
 }

@@ -1,0 +1,43 @@
+// Where the operator's password comes from, and what happens when it changes under a running console (D-04).
+import assert from "node:assert/strict";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isGroveError } from "#base/errors.ts";
+import { adminPasswordHash } from "#identity/admin-password.ts";
+import { OperatorPassword } from "./operator-password.ts";
+
+test("a file is read again on request; what cannot be read, or is empty, changes nothing", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "password-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "hash");
+  const [one, two] = [adminPasswordHash("one"), adminPasswordHash("two")];
+  const isBad = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");
+  await assert.rejects(OperatorPassword.open({ env: {}, file }), isBad);
+
+  await writeFile(file, `${one}\n`, { mode: 0o600 });
+  const password = await OperatorPassword.open({ env: { ADMIN_PASSWORD_HASH: two }, file });
+  assert.equal(await password.matches(one), true);
+  assert.equal(await password.reload(), false);
+
+  for (const text of ["", "\n", "nonsense\n"]) {
+    await writeFile(file, text);
+    await assert.rejects(password.reload(), isBad);
+    assert.equal(await password.matches(one), true);
+  }
+  await writeFile(file, `${two}\n`);
+  await chmod(file, 0o644);
+  await assert.rejects(password.reload(), isBad);
+  await chmod(file, 0o600);
+  assert.equal(await password.reload(), true);
+  assert.equal(await password.matches(one), false);
+  assert.equal(await password.matches(two), true);
+  assert.equal(password.isDefault, false);
+});
+
+test("without anything the built-in one is in force (T10)", async () => {
+  const password = await OperatorPassword.open({ env: {}, file: undefined });
+  assert.equal(password.isDefault, true);
+  assert.equal(await password.matches(adminPasswordHash("admin")), true);
+});
