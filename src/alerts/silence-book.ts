@@ -123,15 +123,20 @@ export class SilenceBook {
     });
   }
 
-  /** Ends a silence now, or takes one back that has not begun; false when there is none of that id. */
-  end(id: string): Promise<boolean> {
+  /**
+   * Ends a silence now, or takes one back that has not begun; resolves with what it has become when that is on stable storage. Undefined
+   * when there is none of that id.
+   */
+  end(id: string): Promise<Silence | undefined> {
     return this.#change(() => {
       const entry = this.#entries.get(id);
-      if (entry === undefined) return { entries: undefined, answer: false };
+      if (entry === undefined) return { entries: undefined, answer: undefined };
       const now = this.#nowSeconds();
-      if (stateOf(entry.kept, now) === "expired") return { entries: undefined, answer: true };
-      const kept = { ...entry.kept, starts_at: Math.min(entry.kept.starts_at, now), ends_at: now };
-      return { entries: new Map(this.#entries).set(id, { ...entry, kept }), answer: true };
+      const isOver = stateOf(entry.kept, now) === "expired";
+      const startsAt = Math.min(entry.kept.starts_at, now);
+      const kept = isOver ? entry.kept : { ...entry.kept, starts_at: startsAt, ends_at: now };
+      const answer: Silence = { ...kept, state: "expired" };
+      return { entries: isOver ? undefined : new Map(this.#entries).set(id, { ...entry, kept }), answer };
     });
   }
 

@@ -16,6 +16,8 @@ export type AuditActName =
   | "session.open"
   | "share.add"
   | "share.remove"
+  | "silence.add"
+  | "silence.end"
   | "trash.expire"
   | "trash.purge"
   | "trash.space";
