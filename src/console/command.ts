@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { readNoticeSettings } from "#alerts/notice-settings.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -39,6 +40,7 @@ interface AdminFlags {
   readonly rateVisitor: number;
   readonly rateOperator: number;
   readonly loginFailures: number;
+  readonly notices?: string;
   readonly logFile?: string;
   readonly logLevel: LogLevel;
 }
@@ -110,6 +112,7 @@ export function command(): Command {
       parseRate,
       LOGIN_FAILURES_PER_WINDOW,
     )
+    .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)")
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
@@ -151,6 +154,7 @@ async function start(
   const dataFolder = resolve(flags.data);
   const tls = await readTls();
   const nodeAuthority = flags.tlsCa === undefined ? undefined : await readPem(flags.tlsCa);
+  const notices = flags.notices === undefined ? undefined : await readNoticeSettings(flags.notices, env);
   makePrivateFolder(dataFolder);
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const { failed } = directory;
@@ -168,6 +172,7 @@ async function start(
     allowQueryToken: flags.allowQueryToken,
     ...(metricsToken === undefined ? {} : { metricsToken }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
+    ...(notices === undefined ? {} : { notices }),
     rates: {
       visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
       operator: { perSecond: rateOperator, burst: 2 * rateOperator },

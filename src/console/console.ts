@@ -1,6 +1,8 @@
 // The console: builds its parts, joins them, listens, and stops them in the opposite order.
 
 import type { Server as HttpsServer } from "node:https";
+import type { NoticeSettings } from "#alerts/notice-settings.ts";
+import { Notifier } from "#alerts/notifier.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
@@ -12,6 +14,7 @@ import { makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
 import { ConsoleMetrics } from "./console-metrics.ts";
 import { LoginLimiter } from "./login-limiter.ts";
+import { noticeRoutes } from "./notice-routes.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
 import type { App } from "./route.ts";
@@ -43,6 +46,8 @@ export interface ConsoleOptions {
   readonly metricsToken?: string;
   /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
   readonly nodeAuthority?: string;
+  /** Who is told of alerts; default nobody (spec 6). */
+  readonly notices?: NoticeSettings;
   readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
   readonly clock: Clock;
   readonly random: Random;
@@ -113,6 +118,16 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
       audit: () => {},
     });
     statusRoutes(app, { metrics, metricsToken: options.metricsToken, unready });
+
+    const notifier = await Notifier.open({
+      dataFolder: options.dataFolder,
+      clock,
+      log,
+      random,
+      settings: options.notices,
+    });
+    ends.push(() => notifier.close());
+    noticeRoutes(app, { notifier, onAct: () => {} });
 
     // Parts, each with its routes: `const part = open…({ clock, log, … }); partRoutes(app, { part });` and its end pushed above.
 
