@@ -1,0 +1,216 @@
+// Who gets a WebSocket and for how long: origins, sessions that end, caps, silence, a stop of the console (D8, D17, D-07).
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type TestContext, test } from "node:test";
+import type { HubDeps } from "./hub.ts";
+import { type LiveUnderTest, startLive } from "./live.fixture.ts";
+
+async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
+  const live = await startLive(wish);
+  t.after(() => live.close());
+  return live;
+}
+
+/** Lets frames travel. */
+const travel = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+test("a page of another site is closed with 4403 whatever it shows, and its ticket stays unused (D8, D-07)", async (t) => {
+  const live = await start(t);
+  const host = live.url.replace("http://", "");
+  const ticket = "cd".repeat(32);
+  live.tickets.set(ticket, live.session);
+  const foreign: Record<string, string>[] = [
+    { origin: "http://evil.example" },
+    { origin: "null" },
+    { origin: `https://${host}` },
+    { origin: `http://${host}.evil.example` },
+    { origin: `http://${host}`, "sec-fetch-site": "cross-site" },
+    { origin: "http://evil.example", cookie: `svc_admin_token=${live.token}` },
+    { origin: "http://evil.example", authorization: `Bearer ${live.token}` },
+  ];
+  for (const headers of foreign) {
+    for (const path of ["/ws/cluster", "/ws/actions"]) {
+      const socket = await live.open(path, { headers, protocols: ["svc.v1", `ticket.${ticket}`] });
+      assert.equal(await socket.closed, 4403, JSON.stringify(headers));
+      assert.deepEqual(socket.received, []);
+    }
+  }
+  assert.ok(live.tickets.has(ticket));
+  // Programs send no origin, and no page can leave it out.
+  for (const headers of [
+    {},
+    { origin: `http://${host}` },
+    { origin: `HTTP://${host}`, "sec-fetch-site": "same-origin" },
+  ]) {
+    const socket = await live.open("/ws/cluster", { headers });
+    await socket.next("hello");
+    socket.socket.close();
+  }
+});
+
+test("/ws/actions is for operators: everybody else is closed with 4401 and told nothing (spec 4.1, D8)", async (t) => {
+  const live = await start(t);
+  for (const headers of [
+    {},
+    { cookie: "svc_admin_token=1" },
+    { authorization: `Bearer ${"0".repeat(64)}` },
+  ]) {
+    const visitor = await live.open("/ws/actions", { headers: headers as Record<string, string> });
+    assert.equal(await visitor.closed, 4401);
+    assert.deepEqual(visitor.received, []);
+  }
+  const operator = await live.openAsOperator("/ws/actions");
+  await operator.next("hello");
+  live.hub.broadcastSnapshot();
+  await travel();
+  assert.deepEqual(
+    operator.received.map(({ type }) => type),
+    ["hello"],
+  );
+});
+
+test("a visitor whose cookie is of a session that is over sees what visitors see", async (t) => {
+  const live = await start(t);
+  live.sessions.end(live.session);
+  const visitor = await live.openAsOperator("/ws/cluster");
+  assert.equal((await visitor.next("hello")).data["session_expires_at"], null);
+});
+
+test("signing out closes the session's sockets with 4401, and no other (decision D3)", async (t) => {
+  const live = await start(t);
+  const other = live.sessions.create("0".repeat(64));
+  const mine = await live.openAsOperator("/ws/cluster");
+  const actions = await live.openAsOperator("/ws/actions");
+  const others = await live.open("/ws/cluster", { headers: { authorization: `Bearer ${other.token}` } });
+  const visitor = await live.open("/ws/cluster");
+  live.sessions.end(live.session);
+  assert.deepEqual([await mine.closed, await actions.closed], [4401, 4401]);
+  await travel();
+  assert.deepEqual([others.socket.readyState, visitor.socket.readyState], [1, 1]);
+});
+
+test("a session is told five minutes before its end, and its sockets are closed at the end (D8)", async (t) => {
+  const live = await start(t, { isSessionLive: () => true });
+  const open = async (minutes: number) => {
+    const expiresAtWallMs = live.clock.wallMs() + minutes * 60_000;
+    live.tickets.set("t", { ...live.session, expiresAtWallMs });
+    const socket = await live.open("/ws/cluster", { protocols: ["svc.v1", "ticket.t"] });
+    await socket.next("hello");
+    return { ...socket, expires_at: Math.floor(expiresAtWallMs / 1000) };
+  };
+  const [six, five] = [await open(6), await open(5)];
+  const pass = async (seconds: number): Promise<void> => {
+    for (let left = seconds; left > 0; left -= 20) {
+      live.clock.advance(Math.min(left, 20) * 1_000);
+      await travel();
+    }
+  };
+  // A jump of the wall clock neither lengthens nor shortens a session.
+  live.clock.jumpWall(86_400_000);
+  await pass(59);
+  assert.ok(!six.received.some(({ type }) => type === "session.expiring"));
+  await pass(1);
+  assert.deepEqual((await six.next("session.expiring")).data, { expires_at: six.expires_at });
+  await pass(239);
+  assert.deepEqual([six.socket.readyState, five.socket.readyState], [1, 1]);
+  await pass(1);
+  // Who came in the last five minutes was told by hello.
+  assert.deepEqual(
+    [await five.closed, five.received.some(({ type }) => type === "session.expiring")],
+    [4401, false],
+  );
+  await pass(60);
+  assert.equal(await six.closed, 4401);
+  assert.equal(six.received.filter(({ type }) => type === "session.expiring").length, 1);
+});
+
+test("a session that ended without a word is noticed within 30 s (D-07)", async (t) => {
+  let isLive = true;
+  const live = await start(t, { isSessionLive: () => isLive });
+  const operator = await live.openAsOperator("/ws/cluster");
+  await operator.next("hello");
+  isLive = false;
+  live.clock.advance(29_000);
+  await travel();
+  assert.equal(operator.socket.readyState, 1);
+  live.clock.advance(1_000);
+  assert.equal(await operator.closed, 4401);
+});
+
+test("sockets are pinged each 20 s, and one of which nothing is heard for 60 s is closed with 4408 (D8)", async (t) => {
+  const live = await start(t);
+  const mute = await live.open("/ws/cluster", { autoPong: false } as object);
+  const alive = await live.open("/ws/cluster");
+  await Promise.all([mute.next("hello"), alive.next("hello")]);
+  for (let i = 0; i < 3; i++) {
+    const pinged = once(mute.socket, "ping");
+    live.clock.advance(20_000);
+    await pinged;
+    await travel();
+  }
+  assert.deepEqual([mute.socket.readyState, alive.socket.readyState], [1, 1]);
+  live.clock.advance(1_000);
+  assert.equal(await mute.closed, 4408);
+  assert.equal(alive.socket.readyState, 1);
+});
+
+test("one address has 20 sockets of visitors; operators come in beside them, and a place that is free again is given (D17)", async (t) => {
+  const live = await start(t);
+  const visitors = await Promise.all(Array.from({ length: 20 }, () => live.open("/ws/cluster")));
+  await assert.rejects(live.open("/ws/cluster"), /status 429/);
+  await assert.rejects(live.open("/ws/actions"), /status 429/);
+  // A made-up ticket makes nobody an operator.
+  await assert.rejects(
+    live.open("/ws/cluster", { protocols: ["svc.v1", `ticket.${"0".repeat(64)}`] }),
+    /status 429/,
+  );
+  await (await live.openAsOperator("/ws/cluster")).next("hello");
+  assert.deepEqual(
+    [live.hub.counts.visitors, live.hub.counts.operators, live.hub.counts.refused],
+    [20, 1, 3],
+  );
+  visitors[0]?.socket.close();
+  await visitors[0]?.closed;
+  await travel();
+  await (await live.open("/ws/cluster")).next("hello");
+});
+
+test("visitors leave places to operators, and nobody is let in beyond the last (D17)", async (t) => {
+  const live = await start(t, { limits: { sockets: 4, socketsForOperators: 2 } });
+  await live.open("/ws/cluster");
+  await live.open("/ws/cluster");
+  await assert.rejects(live.open("/ws/cluster"), /status 429/);
+  await live.openAsOperator("/ws/cluster");
+  await live.openAsOperator("/ws/actions");
+  await assert.rejects(live.openAsOperator("/ws/cluster"), /status 429/);
+});
+
+test("whoever comes without an upgrade gets a problem document", async (t) => {
+  const live = await start(t);
+  const answers = [
+    [await live.ask("/ws/cluster"), 400, "BAD_REQUEST"],
+    [await live.ask("/ws/actions"), 401, "AUTH_REQUIRED"],
+    [await live.askAsOperator("/ws/actions"), 400, "BAD_REQUEST"],
+    [await live.ask("/ws/cluster", { method: "POST", body: {} }), 405, "METHOD_NOT_ALLOWED"],
+    [await live.ask("/ws/other"), 404, "NO_SUCH_ROUTE"],
+  ] as const;
+  for (const [{ status, problem }, expected, code] of answers)
+    assert.deepEqual([status, problem?.code], [expected, code]);
+  await assert.rejects(live.open("/ws/other"), /status 404/);
+  await assert.rejects(live.open("/api/none"), /status 404/);
+});
+
+test("nothing is compressed, whatever a client offers (D-07)", async (t) => {
+  const live = await start(t);
+  const socket = await live.open("/ws/cluster", { perMessageDeflate: true });
+  assert.equal(socket.socket.extensions, "");
+});
+
+test("a stop closes all sockets with 1001 and lets nobody in meanwhile", async (t) => {
+  const live = await start(t);
+  const sockets = [await live.open("/ws/cluster"), await live.openAsOperator("/ws/actions")];
+  const stopped = live.hub.close();
+  await assert.rejects(live.open("/ws/cluster"), /status 503/);
+  assert.deepEqual(await Promise.all(sockets.map(({ closed }) => closed)), [1001, 1001]);
+  await stopped;
+});
