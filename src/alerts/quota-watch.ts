@@ -55,7 +55,7 @@ export class QuotaWatch {
       seen.add(username);
       found.push(condition(node, username, level, usedBytes, quotaBytes, readings));
     }
-    for (const username of [...(this.#near.get(node.id) ?? [])]) {
+    for (const username of this.#near.get(node.id) ?? []) {
       if (seen.has(username)) continue;
       const [usedBytes, quotaBytes] = [
         readings.perUserStorage.get(username),
@@ -74,7 +74,7 @@ export class QuotaWatch {
 
   /** Forgets a node that is gone. */
   forget(nodeId: string): void {
-    for (const username of [...(this.#near.get(nodeId) ?? [])]) this.#release(nodeId, username);
+    for (const username of this.#near.get(nodeId) ?? []) this.#release(nodeId, username);
   }
 
   #claim(nodeId: string, username: string): boolean {

@@ -128,27 +128,14 @@ function occurrenceOf(node: NodeName, event: ReportedEvent, count: number): Occu
     ...(event.ipSeen === undefined ? {} : { ip_seen: event.ipSeen }),
   };
   const rest = { ...aboutNode(node), value: event.count, count, detail };
-  switch (event.type) {
-    case "ip_mismatch": {
-      const { username } = event;
-      const key = alertKey("ip_mismatch", username ?? node.id);
-      return [
-        {
-          key,
-          type: "ip_mismatch",
-          level: "warning",
-          ...rest,
-          ...(username === undefined ? {} : { username }),
-        },
-      ];
-    }
-    case "mock_token":
-      return [{ key: alertKey("mock_token", node.id), type: "mock_token", level: "critical", ...rest }];
-    // Its line in the audit log is enough: the control plane refused it, and whoever scans ports causes it.
-    case "unknown_cert":
-    case "admin_hash_failed":
-      return [];
+  const { type, username } = event;
+  if (type === "mock_token") return [{ key: alertKey(type, node.id), type, level: "critical", ...rest }];
+  if (type === "ip_mismatch") {
+    const user = username === undefined ? {} : { username };
+    return [{ key: alertKey(type, username ?? node.id), type, level: "warning", ...rest, ...user }];
   }
+  // Of an unknown certificate the line in the node's audit log is enough: it was refused, and whoever scans ports causes it.
+  return [];
 }
 
 function aboutNode(node: NodeName | undefined): { readonly nodeId?: string; readonly nodeName?: string } {

@@ -17,7 +17,7 @@ import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {
-  for (const end of ends.reverse()) await end();
+  for (const end of ends.toReversed()) await end();
 });
 
 interface DeskUnderTest extends ReturnType<typeof testCluster> {
@@ -225,7 +225,8 @@ async function startRoutes(desk: AlertDesk): Promise<AppUnderTest & { readonly a
   const app = await startApp((plugged) =>
     alertRoutes(plugged, {
       desk,
-      onAct: ({ act, actor, subject }) => acts.push(`${act} ${actor} ${subject}`),
+      audit: ({ act, actor, subject }) => acts.push(`${act} ${actor} ${subject}`),
+      flushAudit: async () => undefined,
     }),
   );
   ends.push(() => app.close());
@@ -338,10 +339,10 @@ test("POST resolve, resolve-all and ack: operators alone, what is unknown, what 
   assert.deepEqual((await post("resolve-all")).json, { resolved: 1 });
   assert.deepEqual(desk.summary("operator"), { critical: 1, warning: 0, info: 0, total: 1 });
   assert.deepEqual(acts, [
-    `alert.ack operator:${session.id} storage_warning:n1`,
-    `alert.resolve operator:${session.id} storage_warning:n1`,
-    `alert.resolve operator:${session.id} storage_warning:n2`,
-    `alert.resolve operator:${session.id} temp_warning:n2`,
+    `alert.ack ${session.id} storage_warning:n1`,
+    `alert.resolve ${session.id} storage_warning:n1`,
+    `alert.resolve ${session.id} storage_warning:n2`,
+    `alert.resolve ${session.id} temp_warning:n2`,
   ]);
 
   assert.deepEqual((await post("resolve", { id: "nobody" })).problem?.code, "NO_SUCH_ALERT");

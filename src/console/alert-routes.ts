@@ -1,6 +1,7 @@
 // The routes below /api/alerts: what is wrong, how much of it, and what operators do about it (spec 4.1, 5.8.4, decision D11).
+import type { FastifyRequest } from "fastify";
 import type { Audience } from "#alerts/alert-list.ts";
-import type { AuditAct } from "#base/audit-act.ts";
+import type { AuditSink } from "#base/audit-act.ts";
 import {
   alertChoice,
   alertList,
@@ -18,14 +19,33 @@ import { type App, operatorOf, ProblemError, type Viewer, viewerOf } from "./rou
 export interface AlertRoutesDeps {
   readonly desk: AlertDesk;
   /** Takes a line about each act (D24). */
-  readonly onAct: (act: AuditAct) => void;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
 }
 
+const TAGS = ["alerts"];
+
 /** Registers the routes. */
-export function alertRoutes(app: App, { desk, onAct }: AlertRoutesDeps): void {
+export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
+  addLists(app, deps);
+  addActs(app, deps);
+}
+
+function addLists(app: App, { desk }: AlertRoutesDeps): void {
   app.get(
     "/api/alerts",
-    { config: { auth: "public" }, schema: { querystring: alertQuery, response: { 200: alertList } } },
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getAlerts",
+        summary: "Alerts, the newest first",
+        description: "Visitors get no alert about users, and no name of one in any message.",
+        tags: TAGS,
+        querystring: alertQuery,
+        response: { 200: alertList },
+      },
+    },
     (request) => {
       const { severity, type, node_id: nodeId, unresolved, limit, before } = request.query;
       return desk.list(
@@ -43,22 +63,46 @@ export function alertRoutes(app: App, { desk, onAct }: AlertRoutesDeps): void {
 
   app.get(
     "/api/alerts/summary",
-    { config: { auth: "public" }, schema: { response: { 200: alertSummary } } },
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getAlertSummary",
+        summary: "How many alerts are unresolved, by severity",
+        tags: TAGS,
+        response: { 200: alertSummary },
+      },
+    },
     (request) => desk.summary(audienceOf(viewerOf(request))),
   );
+}
+
+/** An act is answered once its line is in the audit log too. */
+function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
+  const record = async (
+    act: "alert.ack" | "alert.resolve",
+    ids: readonly string[],
+    request: FastifyRequest,
+  ) => {
+    const actor = operatorOf(request).id;
+    for (const id of ids) audit({ act, actor, subject: desk.keyOf(id), request: request.id });
+    await flushAudit();
+  };
 
   app.post(
     "/api/alerts/resolve",
     {
       config: { auth: "operator", invalidBody: "ALERT_INVALID" },
-      schema: { body: alertChoice, response: { 200: alertsResolved } },
+      schema: {
+        operationId: "resolveAlerts",
+        summary: "Resolve alerts by hand; they come back when their cause was away once, or gets worse",
+        tags: TAGS,
+        body: alertChoice,
+        response: { 200: alertsResolved },
+      },
     },
     async (request) => {
-      const operator = operatorOf(request).id;
-      const ids = chosen(desk, request.body);
-      const { resolved, alreadyResolved, inForce } = await desk.resolve(ids);
-      for (const id of resolved)
-        onAct({ act: "alert.resolve", actor: actorOf(operator), subject: desk.keyOf(id) });
+      const { resolved, alreadyResolved, inForce } = await desk.resolve(chosen(desk, request.body));
+      await record("alert.resolve", resolved, request);
       return { resolved, already_resolved: alreadyResolved, in_force: inForce };
     },
   );
@@ -67,17 +111,21 @@ export function alertRoutes(app: App, { desk, onAct }: AlertRoutesDeps): void {
     "/api/alerts/resolve-all",
     {
       config: { auth: "operator", invalidBody: "ALERT_INVALID" },
-      schema: { body: resolveAll, response: { 200: allResolved } },
+      schema: {
+        operationId: "resolveAllAlerts",
+        summary: "Resolve every open alert, or those of a severity or a node",
+        tags: TAGS,
+        body: resolveAll,
+        response: { 200: allResolved },
+      },
     },
     async (request) => {
-      const operator = operatorOf(request).id;
       const { severity, node_id: nodeId } = request.body ?? {};
       const ids = await desk.resolveAll({
         severities: severity === undefined ? undefined : new Set([severity]),
         nodeId,
       });
-      for (const id of ids)
-        onAct({ act: "alert.resolve", actor: actorOf(operator), subject: desk.keyOf(id) });
+      await record("alert.resolve", ids, request);
       return { resolved: ids.length };
     },
   );
@@ -86,12 +134,17 @@ export function alertRoutes(app: App, { desk, onAct }: AlertRoutesDeps): void {
     "/api/alerts/ack",
     {
       config: { auth: "operator", invalidBody: "ALERT_INVALID" },
-      schema: { body: alertChoice, response: { 200: alertsAcked } },
+      schema: {
+        operationId: "acknowledgeAlerts",
+        summary: "Note that somebody has taken these alerts on",
+        tags: TAGS,
+        body: alertChoice,
+        response: { 200: alertsAcked },
+      },
     },
     async (request) => {
-      const operator = operatorOf(request).id;
-      const { acked, resolved } = await desk.acknowledge(chosen(desk, request.body), operator);
-      for (const id of acked) onAct({ act: "alert.ack", actor: actorOf(operator), subject: desk.keyOf(id) });
+      const { acked, resolved } = await desk.acknowledge(chosen(desk, request.body), operatorOf(request).id);
+      await record("alert.ack", acked, request);
       return { acked, already_resolved: resolved };
     },
   );
@@ -99,11 +152,6 @@ export function alertRoutes(app: App, { desk, onAct }: AlertRoutesDeps): void {
 
 function audienceOf(viewer: Viewer): Audience {
   return viewer.kind;
-}
-
-/** How audit lines name an operator: by the session, which is all that is known of who it is. */
-function actorOf(session: string): string {
-  return `operator:${session}`;
 }
 
 function beforeOf(before: string | undefined): { readonly beforeId?: string; readonly beforeUnix?: number } {
