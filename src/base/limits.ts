@@ -625,3 +625,5 @@ export const FORECAST_DAYS_MAX = 3_650;
 export const HISTORY_EXPORTS_MAX = 8;
 /** Bytes of the head of a node's answer. */
 export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
+/** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
+export const CLUSTER_VIEW_KEPT_MS = 200;

@@ -82,6 +82,12 @@ export class UserList {
     return page;
   }
 
+  /** All users by name, and the number of the merge that found them: while it stays nothing has changed. */
+  async everybody(): Promise<{ readonly users: readonly Readonly<MergedUser>[]; readonly merge: number }> {
+    await this.#bringUpToDate();
+    return { users: this.#orders.name.items, merge: this.#merges };
+  }
+
   /** What is known of one user now; undefined when nobody knows one. */
   async find(username: string): Promise<Readonly<MergedUser> | undefined> {
     await this.#bringUpToDate();
