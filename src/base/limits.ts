@@ -591,6 +591,8 @@ export const SNAPSHOT_COMPACTION_INTERVAL_MS = 3_600_000;
 export const TREND_COMPACTION_INTERVAL_MS: number = 24 * 3_600_000;
 /** Largest file of kept figures that is read; four times what the limits above and below make. */
 export const SERIES_FILE_MAX_BYTES: number = 512 * 1_048_576;
+/** One line of such a file: one series, some ten times as long as it can be. */
+export const SERIES_LINE_MAX_BYTES = 2_097_152;
 /** Damaged files of one name that are kept set aside; the oldest goes first. */
 export const CORRUPT_FILES_KEPT = 3;
 /** Bytes of figures handed to the thread that writes them in one go: copied in about a millisecond. */

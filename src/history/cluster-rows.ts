@@ -1,14 +1,18 @@
 // The cluster's rows: those of all nodes in a slot made one, worked out once for each slot and again when a row comes late (D9).
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import { OPS_COLUMN, RING_COLUMNS, rounded } from "./columns.ts";
+import type { SlotRing } from "./slot-ring.ts";
 
-/** Slots that are worked out before other work gets its turn: with 1,000 nodes about a millisecond. */
-const SLOTS_PER_TURN = 32;
+const SLOTS: number = HISTORY_SNAPSHOTS_PER_NODE;
 const NO_SLOT = -1;
+/** Figures that are looked at before other work gets its turn: about a millisecond. */
+const FIGURES_PER_TURN = 100_000;
+/** What a node costs however few slots are looked at, in figures. */
+const FIGURES_OF_A_NODE = 8;
 
 /** A node, as far as its part in the cluster goes. */
 export interface NodeRows {
-  at(column: number, slot: number): number;
+  readonly ring: SlotRing;
   /** Size of its disk in bytes; undefined while it is not known. */
   readonly diskBytes: number | undefined;
 }
@@ -16,9 +20,12 @@ export interface NodeRows {
 /** Rows of the cluster by slot. A node with a gap counts as nothing; a slot in which all have one is a gap. */
 export class ClusterRows {
   readonly #nodes: () => Iterable<NodeRows>;
-  readonly #values = new Float64Array(RING_COLUMNS.length * HISTORY_SNAPSHOTS_PER_NODE);
+  readonly #values = new Float64Array(RING_COLUMNS.length * SLOTS).fill(Number.NaN);
   /** For each place the slot that it holds, or NO_SLOT. */
-  readonly #slots = new Float64Array(HISTORY_SNAPSHOTS_PER_NODE).fill(NO_SLOT);
+  readonly #slots = new Float64Array(SLOTS).fill(NO_SLOT);
+  /** Slots whose rows changed while they were being worked out. */
+  readonly #changed = new Set<number>();
+  #preparing: Promise<void> = Promise.resolve();
 
   constructor(nodes: () => Iterable<NodeRows>) {
     this.#nodes = nodes;
@@ -26,81 +33,145 @@ export class ClusterRows {
 
   /** Forgets what was worked out for slots, since a row in them has changed. */
   invalidate(firstSlot: number, lastSlot: number): void {
-    const first = Math.max(firstSlot, lastSlot - HISTORY_SNAPSHOTS_PER_NODE + 1);
-    for (let slot = first; slot <= lastSlot; slot++) this.#slots[slot % HISTORY_SNAPSHOTS_PER_NODE] = NO_SLOT;
+    for (let slot = Math.max(firstSlot, lastSlot - SLOTS + 1); slot <= lastSlot; slot++) {
+      this.#slots[slot % SLOTS] = NO_SLOT;
+      this.#changed.add(slot);
+    }
   }
 
-  /** Works out what is missing of a range of at most 720 slots, other work in between. */
-  async prepare(firstSlot: number, lastSlot: number): Promise<void> {
-    let worked = 0;
-    for (let slot = firstSlot; slot <= lastSlot; slot++) {
-      if (this.#slots[slot % HISTORY_SNAPSHOTS_PER_NODE] === slot) continue;
-      this.#workOut(slot);
-      worked++;
-      if (worked % SLOTS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
-    }
+  /** Works out what is missing of a range of at most 720 slots, other work in between; who asks meanwhile waits for the same. */
+  prepare(firstSlot: number, lastSlot: number): Promise<void> {
+    this.#preparing = this.#preparing.then(async () => {
+      let from = lastSlot + 1;
+      let to = firstSlot - 1;
+      for (let slot = firstSlot; slot <= lastSlot; slot++) {
+        if (this.#slots[slot % SLOTS] === slot) continue;
+        from = Math.min(from, slot);
+        to = slot;
+      }
+      if (from <= to) await this.#workOut(from, to);
+    });
+    return this.#preparing;
   }
 
   /** A figure; NaN where there is none, and in slots that were not prepared. */
   at(column: number, slot: number): number {
-    const place = slot % HISTORY_SNAPSHOTS_PER_NODE;
-    if (this.#slots[place] !== slot) return Number.NaN;
-    return this.#values[column * HISTORY_SNAPSHOTS_PER_NODE + place] ?? Number.NaN;
+    return this.#values[column * SLOTS + (slot % SLOTS)] ?? Number.NaN;
   }
 
-  #workOut(slot: number): void {
-    const place = slot % HISTORY_SNAPSHOTS_PER_NODE;
-    const nodes = [...this.#nodes()];
-    RING_COLUMNS.forEach(({ acrossNodes, decimals }, column) => {
-      const value = JOIN[acrossNodes](nodes, column, slot);
-      this.#values[column * HISTORY_SNAPSHOTS_PER_NODE + place] = rounded(value, decimals);
-    });
-    this.#slots[place] = slot;
+  async #workOut(firstSlot: number, lastSlot: number): Promise<void> {
+    this.#changed.clear();
+    const length = lastSlot - firstSlot + 1;
+    const sums = new Sums(length);
+    let figures = 0;
+    for (const node of this.#nodes()) {
+      sums.add(node, firstSlot);
+      figures += (length + FIGURES_OF_A_NODE) * RING_COLUMNS.length;
+      if (figures < FIGURES_PER_TURN) continue;
+      figures = 0;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (let index = 0; index < length; index++) {
+      const slot = firstSlot + index;
+      RING_COLUMNS.forEach(({ decimals }, column) => {
+        this.#values[column * SLOTS + (slot % SLOTS)] = rounded(sums.result(column, index), decimals);
+      });
+      this.#slots[slot % SLOTS] = this.#changed.has(slot) ? NO_SLOT : slot;
+    }
+    this.#changed.clear();
   }
 }
 
-type Join = (nodes: readonly NodeRows[], column: number, slot: number) => number;
+/** Rows of nodes on their way to be one, for a range of slots. */
+class Sums {
+  readonly #length: number;
+  /** By column: sums, or the largest. NaN before the first figure. */
+  readonly #totals: Float64Array;
+  readonly #weights: Float64Array;
+  /** The mean in which all count alike, for disks of which not all have said how large they are. */
+  readonly #plain: Float64Array;
+  readonly #counts: Float64Array;
+  readonly #unweighed: Uint8Array;
+  readonly #figures: Float64Array;
+  readonly #ops: Float64Array;
+  readonly #alike: Float64Array;
 
-const JOIN: Readonly<Record<(typeof RING_COLUMNS)[number]["acrossNodes"], Join>> = {
-  sum: (nodes, column, slot) => reduce(nodes, column, slot, (sum, value) => sum + value),
-  max: (nodes, column, slot) => reduce(nodes, column, slot, Math.max),
-  mean: (nodes, column, slot) => weighted(nodes, column, slot, () => 1),
-  mean_by_ops: (nodes, column, slot) => weighted(nodes, column, slot, (node) => node.at(OPS_COLUMN, slot)),
-  // Before every node has said how large it is, all count alike.
-  mean_by_disk: (nodes, column, slot) =>
-    nodes.every((node) => Number.isNaN(node.at(column, slot)) || node.diskBytes !== undefined)
-      ? weighted(nodes, column, slot, (node) => node.diskBytes ?? 0)
-      : weighted(nodes, column, slot, () => 1),
-};
-
-function reduce(
-  nodes: readonly NodeRows[],
-  column: number,
-  slot: number,
-  join: (before: number, value: number) => number,
-): number {
-  let result = Number.NaN;
-  for (const node of nodes) {
-    const value = node.at(column, slot);
-    if (!Number.isNaN(value)) result = Number.isNaN(result) ? value : join(result, value);
+  constructor(length: number) {
+    this.#length = length;
+    this.#totals = new Float64Array(RING_COLUMNS.length * length).fill(Number.NaN);
+    this.#weights = new Float64Array(RING_COLUMNS.length * length);
+    this.#plain = new Float64Array(length);
+    this.#counts = new Float64Array(length);
+    this.#unweighed = new Uint8Array(length);
+    this.#figures = new Float64Array(length);
+    this.#ops = new Float64Array(length);
+    this.#alike = new Float64Array(length);
   }
-  return result;
-}
 
-function weighted(
-  nodes: readonly NodeRows[],
-  column: number,
-  slot: number,
-  weightOf: (node: NodeRows) => number,
-): number {
-  let sum = 0;
-  let weights = 0;
-  for (const node of nodes) {
-    const value = node.at(column, slot);
-    const weight = weightOf(node);
-    if (Number.isNaN(value) || !(weight > 0)) continue;
-    sum += value * weight;
-    weights += weight;
+  /** Adds a node's rows. */
+  add({ ring, diskBytes }: NodeRows, firstSlot: number): void {
+    ring.read(OPS_COLUMN, firstSlot, this.#ops);
+    for (let column = 0; column < RING_COLUMNS.length; column++) {
+      const how = RING_COLUMNS[column]?.acrossNodes;
+      ring.read(column, firstSlot, this.#figures);
+      if (how === "sum") this.#sum(column);
+      else if (how === "max") this.#max(column);
+      else if (how === "mean_by_ops") this.#weigh(column, this.#ops);
+      else this.#weigh(column, this.#alike.fill(how === "mean" ? 1 : (diskBytes ?? 0)));
+      if (how === "mean_by_disk") this.#weighAlike(diskBytes);
+    }
   }
-  return weights > 0 ? sum / weights : Number.NaN;
+
+  /** A figure of all nodes that were added. */
+  result(column: number, index: number): number {
+    const place = column * this.#length + index;
+    const total = this.#totals[place] ?? Number.NaN;
+    const how = RING_COLUMNS[column]?.acrossNodes;
+    if (how === "sum" || how === "max") return total;
+    if (how === "mean_by_disk" && this.#unweighed[index] === 1) {
+      return (this.#plain[index] ?? 0) / (this.#counts[index] ?? 0);
+    }
+    return total / (this.#weights[place] ?? 0);
+  }
+
+  #sum(column: number): void {
+    const base = column * this.#length;
+    for (let index = 0; index < this.#length; index++) {
+      const figure = this.#figures[index] as number;
+      if (Number.isNaN(figure)) continue;
+      const before = this.#totals[base + index] as number;
+      this.#totals[base + index] = Number.isNaN(before) ? figure : before + figure;
+    }
+  }
+
+  #max(column: number): void {
+    const base = column * this.#length;
+    for (let index = 0; index < this.#length; index++) {
+      const figure = this.#figures[index] as number;
+      const before = this.#totals[base + index] as number;
+      if (Number.isNaN(before) || figure > before) this.#totals[base + index] = figure;
+    }
+  }
+
+  #weigh(column: number, weights: Float64Array): void {
+    const base = column * this.#length;
+    for (let index = 0; index < this.#length; index++) {
+      const figure = this.#figures[index] as number;
+      const weight = weights[index] as number;
+      if (Number.isNaN(figure) || !(weight > 0)) continue;
+      const before = this.#totals[base + index] as number;
+      this.#totals[base + index] = (Number.isNaN(before) ? 0 : before) + figure * weight;
+      this.#weights[base + index] = (this.#weights[base + index] as number) + weight;
+    }
+  }
+
+  #weighAlike(diskBytes: number | undefined): void {
+    for (let index = 0; index < this.#length; index++) {
+      const figure = this.#figures[index] as number;
+      if (Number.isNaN(figure)) continue;
+      this.#plain[index] = (this.#plain[index] as number) + figure;
+      this.#counts[index] = (this.#counts[index] as number) + 1;
+      if (!(diskBytes !== undefined && diskBytes > 0)) this.#unweighed[index] = 1;
+    }
+  }
 }

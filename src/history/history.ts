@@ -214,8 +214,8 @@ export class History {
   }
 
   async #load(): Promise<void> {
-    const hour = await this.#hourFile.load((rows) => this.#hour.restore(rows.id, rows));
-    const trends = await this.#trendFile.load((rows) => this.#trends.restore(rows));
+    const hour = await this.#hourFile.load(this.#hour);
+    const trends = await this.#trendFile.load(this.#trends);
     this.#damaged = [...hour, ...trends];
     for (const text of this.#damaged) this.#log.warn("history_file_damaged", { error: text });
     this.#forget();

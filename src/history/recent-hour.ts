@@ -3,7 +3,8 @@ import type { Clock } from "#base/clock.ts";
 import { HISTORY_NODES_MAX, HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { ClusterRows } from "./cluster-rows.ts";
 import { RING_COLUMNS } from "./columns.ts";
-import { type Rows, SlotRing } from "./slot-ring.ts";
+import type { SeriesRows } from "./series-format.ts";
+import { SlotRing } from "./slot-ring.ts";
 import { isClockSet, slotAfter, slotOf } from "./slots.ts";
 
 /** Slots that a poll may be behind before its slot counts as missed. */
@@ -81,16 +82,21 @@ export class RecentHour {
       lastSlot = Math.min(lastSlot, Math.max(newest, nowSlot - LATE_SLOTS));
     }
     const firstSlot = Math.max(Math.min(first, nowSlot + 1), lastSlot - HISTORY_SNAPSHOTS_PER_NODE + 1);
-    await this.#cluster.prepare(firstSlot, lastSlot);
+    if (firstSlot <= lastSlot) await this.#cluster.prepare(firstSlot, lastSlot);
     return { firstSlot, lastSlot, at: (column, slot) => this.#cluster.at(column, slot) };
   }
 
   /** Puts rows that were read back; those of a time to come are dropped. */
-  restore(nodeId: string, rows: Rows): void {
+  take(rows: SeriesRows): void {
     const nowMs = this.#clock.wallMs();
-    const { ring } = this.#node(nodeId);
+    const { ring } = this.#node(rows.id);
     ring.restore(rows);
     if (isClockSet(nowMs)) ring.cut(slotOf(nowMs, POLL_INTERVAL_MS) + LATE_SLOTS);
+  }
+
+  /** Forgets everything. */
+  reset(): void {
+    this.#nodes.clear();
   }
 
   /** Forgets nodes without an answer in the last hour. */

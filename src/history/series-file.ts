@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { SERIES_BATCH, SERIES_BATCH_BYTES } from "#base/limits.ts";
 import type { SeriesForm, SeriesRows } from "./series-format.ts";
-import type { SeriesThread } from "./series-thread.ts";
+import type { RowsTaker, SeriesThread } from "./series-thread.ts";
 import type { SlotRing } from "./slot-ring.ts";
 
 /** How a file is kept. */
@@ -42,11 +42,9 @@ export class SeriesFile {
   }
 
   /** Reads what is there. Returns what was damaged and is set aside. Throws BAD_ARGUMENT when a newer version wrote it. */
-  async load(take: (rows: SeriesRows) => void): Promise<readonly string[]> {
+  async load(taker: RowsTaker): Promise<readonly string[]> {
     const { path, form, clock, thread } = this.#options;
-    const loaded = await thread.load({ kind: "load", path, form, nowMs: clock.wallMs() }, (series) => {
-      for (const rows of series) take(rows);
-    });
+    const loaded = await thread.load({ kind: "load", path, form, nowMs: clock.wallMs() }, taker);
     this.#generation = loaded.generation;
     return loaded.damaged;
   }

@@ -39,6 +39,8 @@ export interface SeriesLoaded {
 /** From the thread. Rows of a load come before its answer. */
 export type SeriesAnswer =
   | { readonly kind: "loaded_rows"; readonly request: number; readonly series: readonly SeriesRows[] }
+  /** The rows so far are of a damaged file. */
+  | { readonly kind: "loaded_nothing"; readonly request: number }
   | { readonly kind: "loaded"; readonly request: number; readonly loaded: SeriesLoaded }
   /** The file was written by a newer version. */
   | { readonly kind: "newer"; readonly request: number; readonly schema: number }

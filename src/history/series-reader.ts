@@ -1,7 +1,7 @@
 // Reads files of kept figures: the whole file, then its journal; what is damaged is set aside and never fatal (A-10, D24).
-import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CORRUPT_FILES_KEPT, SERIES_FILE_MAX_BYTES } from "#base/limits.ts";
+import { CORRUPT_FILES_KEPT, SERIES_FILE_MAX_BYTES, SERIES_LINE_MAX_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { removeLeftovers } from "#os/atomic-file.ts";
 import {
@@ -17,6 +17,7 @@ import type { SeriesLoaded } from "./series-messages.ts";
 
 const NEWLINE = 0x0a;
 const SCHEMA_START_BYTES = 256;
+const READ_BYTES = 262_144;
 
 /** Thrown for a file that a newer version wrote. */
 export class NewerSchema extends Error {
@@ -33,6 +34,13 @@ export function journalPath(path: string): string {
   return path.replace(/\.json$/, ".journal");
 }
 
+/** Who takes what is read. */
+export interface SeriesTaker {
+  take(rows: SeriesRows): void;
+  /** What was taken so far is of a damaged file and does not count. */
+  reset(): void;
+}
+
 /**
  * Reads both files and gives their series one after another, those of the journal later. A torn end of the journal is what a crash
  * leaves, no damage. Throws NewerSchema before anything was changed.
@@ -41,7 +49,7 @@ export async function loadSeries(
   path: string,
   form: SeriesForm,
   nowMs: number,
-  take: (rows: SeriesRows) => void,
+  taker: SeriesTaker,
 ): Promise<SeriesLoaded> {
   await removeLeftovers(path).catch(() => undefined);
   const journal = journalPath(path);
@@ -53,73 +61,102 @@ export async function loadSeries(
   };
   let generation = 0;
   try {
-    const content = await readBounded(path);
+    const isThere = await withLines(path, async (lines) => {
+      generation = await readWhole(lines, form, taker);
+    });
     // A journal alone says nothing without the whole that it continues.
-    if (content === undefined) return { generation, damaged };
-    generation = readWhole(content, form, take);
+    if (!isThere) return { generation, damaged };
   } catch (error) {
+    taker.reset();
     await setAside(path, error);
     await moveAside(journal, nowMs);
     return { generation: 0, damaged };
   }
   try {
-    const content = await readBounded(journal);
-    if (content !== undefined) readJournal(content, form, generation, take);
+    await withLines(journal, (lines) => readJournal(lines, form, generation, taker));
   } catch (error) {
     await setAside(journal, error);
   }
   return { generation, damaged };
 }
 
-/** Nothing is given before all of it is known to be sound. */
-function readWhole(content: Buffer, form: SeriesForm, take: (rows: SeriesRows) => void): number {
-  const lines = linesOf(content);
-  const first = lines.next();
+/** The lines of a file, and at last what stands behind the last end of line, if anything. */
+type Lines = AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }, void>;
+
+async function readWhole(lines: Lines, form: SeriesForm, taker: SeriesTaker): Promise<number> {
+  const first = await lines.next();
   if (first.done === true) throw new Error("the file is empty");
-  const { generation } = parseHead(form, first.value, "whole");
-  const series: SeriesRows[] = [];
-  for (const line of lines) {
-    if (isClosing(line)) {
-      if (lines.next().done !== true) throw new Error("something stands behind the end");
-      for (const rows of series) take(rows);
+  const { generation } = parseHead(form, first.value.text, "whole");
+  for await (const { text, isWhole } of lines) {
+    if (!isWhole) break;
+    if (isClosing(text)) {
+      if ((await lines.next()).done !== true) throw new Error("something stands behind the end");
       return generation;
     }
-    series.push(parseSeries(form, line.endsWith(",") ? line.slice(0, -1) : line));
+    taker.take(parseSeries(form, text.endsWith(",") ? text.slice(0, -1) : text));
   }
   throw new Error("the end is missing");
 }
 
 /** A journal of an older whole file says nothing new. */
-function readJournal(
-  content: Buffer,
+async function readJournal(
+  lines: Lines,
   form: SeriesForm,
   generation: number,
-  take: (rows: SeriesRows) => void,
-): void {
-  const lines = linesOf(content);
-  const first = lines.next();
+  taker: SeriesTaker,
+): Promise<void> {
+  const first = await lines.next();
   // Torn while it was begun: nothing stands in it yet.
-  if (first.done === true) return;
-  if (parseHead(form, first.value, "journal").generation !== generation) return;
+  if (first.done === true || !first.value.isWhole) return;
+  if (parseHead(form, first.value.text, "journal").generation !== generation) return;
   let torn: Error | undefined;
-  for (const line of lines) {
+  for await (const { text, isWhole } of lines) {
     // Only the last line may be torn.
     if (torn !== undefined) throw torn;
+    if (!isWhole) return;
     try {
-      take(parseSeries(form, line));
+      taker.take(parseSeries(form, text));
     } catch (error) {
       torn = error as Error;
     }
   }
 }
 
-/** The lines with an end; a rest without one was torn off. */
-function* linesOf(content: Buffer): Generator<string, void> {
-  let start = 0;
-  for (let end = content.indexOf(NEWLINE); end >= 0; end = content.indexOf(NEWLINE, start)) {
-    yield content.toString("utf8", start, end);
-    start = end + 1;
+/** Lets a file be read line by line; false when there is none. */
+async function withLines(path: string, read: (lines: Lines) => Promise<void>): Promise<boolean> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
   }
+  try {
+    const { size } = await handle.stat();
+    if (size > SERIES_FILE_MAX_BYTES) throw new Error(`the file has ${size} bytes`);
+    await read(linesOf(handle));
+  } finally {
+    await handle.close();
+  }
+  return true;
+}
+
+async function* linesOf(handle: FileHandle): Lines {
+  const piece = Buffer.allocUnsafe(READ_BYTES);
+  let rest: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const { bytesRead } = await handle.read(piece, 0, READ_BYTES, null);
+    if (bytesRead === 0) break;
+    const bytes = Buffer.concat([rest, piece.subarray(0, bytesRead)]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      yield { text: bytes.toString("utf8", start, end), isWhole: true };
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    if (rest.length > SERIES_LINE_MAX_BYTES) throw new Error("a line has no end");
+  }
+  if (rest.length > 0) yield { text: rest.toString("utf8"), isWhole: false };
 }
 
 async function refuseNewer(path: string): Promise<void> {
@@ -137,17 +174,6 @@ async function refuseNewer(path: string): Promise<void> {
   }
   const schema = schemaOf(start.toString("latin1"));
   if (schema !== undefined && schema > SERIES_SCHEMA) throw new NewerSchema(schema);
-}
-
-async function readBounded(path: string): Promise<Buffer | undefined> {
-  try {
-    const { size } = await stat(path);
-    if (size > SERIES_FILE_MAX_BYTES) throw new Error(`the file has ${size} bytes`);
-    return await readFile(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** Renames a file to `.corrupt-<time>`; few of them are kept. What cannot be renamed stays until the next whole file replaces it. */

@@ -12,8 +12,17 @@ type Unnumbered<T> = T extends { request: number } ? Omit<T, "request"> : never;
 interface Waiting {
   readonly resolve: (answer: SeriesAnswer) => void;
   readonly reject: (error: Error) => void;
-  readonly take: (rows: readonly SeriesRows[]) => void;
+  readonly taker: RowsTaker;
 }
+
+/** Who takes what is loaded. */
+export interface RowsTaker {
+  take(rows: SeriesRows): void;
+  /** What was taken so far is of a damaged file and does not count. */
+  reset(): void;
+}
+
+const NOBODY: RowsTaker = { take() {}, reset() {} };
 
 /** The thread; started with the first request, and again after it died. */
 export class SeriesThread {
@@ -24,9 +33,9 @@ export class SeriesThread {
   /** Loads a file and its journal. Throws BAD_ARGUMENT when a newer version wrote them. */
   async load(
     request: Unnumbered<Extract<SeriesRequest, { kind: "load" }>>,
-    take: (rows: readonly SeriesRows[]) => void,
+    taker: RowsTaker,
   ): Promise<SeriesLoaded> {
-    const answer = await this.#ask(request, [], take);
+    const answer = await this.#ask(request, [], taker);
     if (answer.kind === "newer") {
       throw new GroveError(
         "BAD_ARGUMENT",
@@ -40,7 +49,7 @@ export class SeriesThread {
   /** A step of a write; returns the bytes that were written. The rows' figures are moved, not copied: they are gone from here. */
   async write(request: Unnumbered<Exclude<SeriesRequest, { kind: "load" }>>): Promise<number> {
     const moved = request.kind === "rows" ? request.series.map(({ values }) => values.buffer) : [];
-    const answer = await this.#ask(request, moved, () => undefined);
+    const answer = await this.#ask(request, moved, NOBODY);
     return answer.kind === "done" ? answer.writtenBytes : 0;
   }
 
@@ -50,16 +59,12 @@ export class SeriesThread {
     this.#died(new Error("the thread has ended"));
   }
 
-  #ask(
-    request: Unnumbered<SeriesRequest>,
-    moved: ArrayBuffer[],
-    take: (rows: readonly SeriesRows[]) => void,
-  ): Promise<SeriesAnswer> {
+  #ask(request: Unnumbered<SeriesRequest>, moved: ArrayBuffer[], taker: RowsTaker): Promise<SeriesAnswer> {
     this.#requests++;
     const number = this.#requests;
     const worker = this.#start();
     return new Promise((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject, take });
+      this.#waiting.set(number, { resolve, reject, taker });
       // The process does not end while something is being written.
       worker.ref();
       worker.postMessage({ ...request, request: number }, moved);
@@ -86,7 +91,11 @@ export class SeriesThread {
     const waiting = this.#waiting.get(answer.request);
     if (waiting === undefined) return;
     if (answer.kind === "loaded_rows") {
-      waiting.take(answer.series);
+      for (const rows of answer.series) waiting.taker.take(rows);
+      return;
+    }
+    if (answer.kind === "loaded_nothing") {
+      waiting.taker.reset();
       return;
     }
     this.#waiting.delete(answer.request);

@@ -64,10 +64,17 @@ async function load(request: Extract<SeriesRequest, { kind: "load" }>): Promise<
     batch = [];
     bytes = 0;
   };
-  const loaded = await loadSeries(request.path, request.form, request.nowMs, (rows) => {
-    batch.push(rows);
-    bytes += rows.values.byteLength;
-    if (batch.length >= SERIES_BATCH || bytes >= SERIES_BATCH_BYTES) send();
+  const loaded = await loadSeries(request.path, request.form, request.nowMs, {
+    take(rows) {
+      batch.push(rows);
+      bytes += rows.values.byteLength;
+      if (batch.length >= SERIES_BATCH || bytes >= SERIES_BATCH_BYTES) send();
+    },
+    reset() {
+      batch = [];
+      bytes = 0;
+      tell({ kind: "loaded_nothing", request: request.request });
+    },
   });
   send();
   tell({ kind: "loaded", request: request.request, loaded });

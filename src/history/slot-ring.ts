@@ -47,6 +47,20 @@ export class SlotRing {
     return this.#values[column * this.capacity + (slot % this.capacity)] ?? Number.NaN;
   }
 
+  /** Copies the figures of a column from a slot on, as many as the target holds; NaN where there is none. */
+  read(column: number, fromSlot: number, target: Float64Array): void {
+    const base = column * this.capacity;
+    const { length } = target;
+    let place = fromSlot % this.capacity;
+    for (let index = 0; index < length; index++) {
+      const slot = fromSlot + index;
+      const isKept = slot >= this.#firstSlot && slot <= this.#newestSlot;
+      target[index] = isKept ? (this.#values[base + place] as number) : Number.NaN;
+      place++;
+      if (place === this.capacity) place = 0;
+    }
+  }
+
   /** True when a slot has any figure; a slot without is a gap. */
   hasRow(slot: number): boolean {
     for (let column = 0; column < this.columns; column++) {

@@ -93,7 +93,7 @@ export class Trends {
   }
 
   /** Puts rows that were read back; those of an unknown kind are dropped. */
-  restore(rows: SeriesRows): void {
+  take(rows: SeriesRows): void {
     for (const [index, prefix] of NODE_PREFIXES.entries()) {
       if (rows.id.startsWith(prefix))
         this.#node(rows.id.slice(prefix.length))?.tiers[index]?.ring.restore(rows);
@@ -101,6 +101,12 @@ export class Trends {
     if (!rows.id.startsWith(USER_PREFIX)) return;
     const username = rows.id.slice(USER_PREFIX.length);
     (this.#users.get(username) ?? this.#newUser(username))?.tiers[0]?.ring.restore(rows);
+  }
+
+  /** Forgets everything. */
+  reset(): void {
+    this.#nodes.clear();
+    this.#users.clear();
   }
 
   /** Forgets what has no point left within the time that is kept. */
