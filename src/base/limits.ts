@@ -629,3 +629,11 @@ export const HISTORY_EXPORTS_MAX = 8;
 export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
 /** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
 export const CLUSTER_VIEW_KEPT_MS = 200;
+/** The same of one address. */
+export const HISTORY_EXPORTS_PER_ADDRESS = 2;
+/** Time in which a reader must have taken an export: 1,000 nodes make 90 MB. */
+export const HISTORY_EXPORT_TIMEOUT_MS: number = 5 * 60_000;
+/** Rows of an export that are made before other work gets its turn: about a millisecond. */
+export const CSV_ROWS_PER_PIECE = 200;
+/** How long an answer about rates may be given again: as many visitors look at the same one. */
+export const PERFORMANCE_KEPT_MS = 1_000;

@@ -7,6 +7,8 @@ type CounterName = (typeof COUNTERS)[number];
 
 const BYTES_PER_MB = 1_000_000;
 const MS_PER_SECOND = 1_000;
+/** Counters have 64 bits. */
+const COUNTER_MAX: number = 2 ** 64;
 /** Polls are not on the dot: an interval that began this much before the window still belongs to it. */
 const WINDOW_SLACK_MS: number = POLL_INTERVAL_MS / 2;
 
@@ -154,7 +156,7 @@ function within(track: Track, nowMs: number): { growth: number; durationMs: numb
 }
 
 function valid(value: number | null): number | null {
-  return value !== null && Number.isFinite(value) && value >= 0 ? value : null;
+  return value !== null && value >= 0 && value <= COUNTER_MAX ? value : null;
 }
 
 function differs(before: number | string | null, now: number | string | null): boolean {

@@ -74,3 +74,27 @@ export const performanceReply = z.object({
 
 /** What GET /api/performance answers. */
 export type PerformanceReply = z.infer<typeof performanceReply>;
+
+const unixSeconds = z.string().regex(/^\d{1,12}$/, "is no count of unix seconds");
+
+/** Query of GET /api/history/{fsID}: unix seconds, and a step in seconds that is a multiple of 5, up to an hour. */
+export const historyQuery = z
+  .object({
+    from: unixSeconds.optional(),
+    to: unixSeconds.optional(),
+    step: z
+      .string()
+      .regex(/^\d{1,4}$/, "is no count of seconds")
+      .refine((text) => Number(text) >= 5 && Number(text) <= 3_600 && Number(text) % 5 === 0, {
+        message: "must be a multiple of 5 from 5 to 3600",
+      })
+      .optional(),
+  })
+  .strict()
+  .refine(({ from, to }) => from === undefined || to === undefined || Number(from) <= Number(to), {
+    path: ["to"],
+    message: "must not be before from",
+  });
+
+/** Query of GET /api/performance/export. */
+export const exportQuery = z.object({ node_id: z.string().min(1).max(63).optional() }).strict();

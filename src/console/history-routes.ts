@@ -1,0 +1,175 @@
+// The routes of history and rates: GET /api/history/{fsID}, /api/performance and its export as CSV (spec 2.8, 4.1, decision D9).
+import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { z } from "zod";
+import type { Clock } from "#base/clock.ts";
+import {
+  HISTORY_EXPORT_TIMEOUT_MS,
+  HISTORY_EXPORTS_MAX,
+  HISTORY_EXPORTS_PER_ADDRESS,
+  PERFORMANCE_KEPT_MS,
+} from "#base/limits.ts";
+import { CLUSTER, type History } from "#history/history.ts";
+import { csvFileName, type ExportedNode, performanceCsv } from "#history/performance-csv.ts";
+import { exportQuery, historyQuery, historyReply, performanceReply } from "#webapi/performance.ts";
+import type { ClusterState, NodeState } from "./cluster-state.ts";
+import { gradeOf } from "./node-status.ts";
+import { performanceReply as performanceOf } from "./performance-view.ts";
+import { type App, ProblemError, sendJson, viewerOf } from "./route.ts";
+
+const EXPORT_RETRY_SECONDS = 5;
+
+/** What the routes need. */
+export interface HistoryRoutesDeps {
+  readonly cluster: Pick<ClusterState, "nodes" | "node">;
+  readonly history: Pick<History, "reply" | "has" | "range" | "windowRates" | "errorWindow">;
+  readonly clock: Clock;
+}
+
+/** Registers the routes. Nothing in them depends on users, so that visitors get the same as operators. */
+export function historyRoutes(app: App, deps: HistoryRoutesDeps): void {
+  const { cluster, history } = deps;
+  app.get(
+    "/api/history/:fsID",
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getHistory",
+        summary: "The last hour of a node, or of the cluster",
+        description:
+          "One point for each poll of 5 s, or for each step. A row of nulls is a gap. Rates in MB are 10^6 bytes. Of the cluster, " +
+          "rates are sums, the error rate weighs by operations, and percentiles are those of the worst node.",
+        tags: ["history"],
+        params: z.object({ fsID: z.string().describe('Id of a node, or "cluster"') }),
+        querystring: historyQuery,
+        response: { 200: historyReply },
+      },
+    },
+    async (request) => {
+      const { fsID } = request.params;
+      if (fsID !== CLUSTER && cluster.node(fsID) === undefined && !history.has(fsID)) throw noSuchNode(fsID);
+      const { from, to, step } = request.query;
+      return await history.reply(fsID, {
+        ...(from === undefined ? {} : { from: Number(from) }),
+        ...(to === undefined ? {} : { to: Number(to) }),
+        ...(step === undefined ? {} : { step: Number(step) }),
+      });
+    },
+  );
+  performanceRoute(app, deps);
+  exportRoute(app, deps);
+}
+
+function performanceRoute(app: App, { cluster, history, clock }: HistoryRoutesDeps): void {
+  let kept: { readonly body: Buffer; readonly atMs: number } | undefined;
+  app.get(
+    "/api/performance",
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "getPerformance",
+        summary: "Rates of the last 60 s and latencies, of the cluster and of each node",
+        description: "MB are 10^6 bytes. An error rate is given from 20 operations within the 60 s on.",
+        tags: ["history"],
+        response: { 200: performanceReply },
+      },
+    },
+    (_request, reply) => {
+      const nowMs = clock.steadyMs();
+      if (kept === undefined || nowMs - kept.atMs >= PERFORMANCE_KEPT_MS) {
+        const body = JSON.stringify(performanceOf(cluster.nodes(), history, clock.wallMs()));
+        kept = { body: Buffer.from(body), atMs: nowMs };
+      }
+      sendJson(reply, kept.body);
+    },
+  );
+}
+
+function exportRoute(app: App, { cluster, history, clock }: HistoryRoutesDeps): void {
+  const slots = new ExportSlots();
+  app.get(
+    "/api/performance/export",
+    {
+      config: { auth: "public" },
+      schema: {
+        operationId: "exportPerformance",
+        summary: "The last hour as CSV",
+        description:
+          "RFC 4180 with a header: one row for each node and kept snapshot, the oldest first; of one node, or of all that are not " +
+          "offline. A row's status is what its disk and its temperature made it.",
+        tags: ["history"],
+        querystring: exportQuery,
+        produces: ["text/csv"],
+      },
+    },
+    async (request, reply) => {
+      const { node_id: nodeId } = request.query;
+      const nodes = nodeId === undefined ? onlineNodes(cluster) : [knownNode(cluster, nodeId)];
+      const release = slots.take(viewerOf(request).address);
+      const pieces = Readable.from(csvPieces(exported(nodes, history)), { objectMode: false });
+      const cancel = clock.after(HISTORY_EXPORT_TIMEOUT_MS, () => pieces.destroy());
+      pieces.once("close", () => {
+        cancel();
+        release();
+      });
+      reply.type("text/csv; charset=utf-8");
+      reply.header("content-disposition", `attachment; filename="${csvFileName(clock.wallMs())}"`);
+      return await reply.send(pieces);
+    },
+  );
+}
+
+/** Exports under way, few in all and fewer of one address, so that slow readers do not shut the others out. */
+class ExportSlots {
+  readonly #byAddress = new Map<string, number>();
+  #total = 0;
+
+  /** Takes a slot; the returned function gives it back. Throws RATE_LIMITED. */
+  take(address: string): () => void {
+    const own = this.#byAddress.get(address) ?? 0;
+    if (this.#total >= HISTORY_EXPORTS_MAX || own >= HISTORY_EXPORTS_PER_ADDRESS) {
+      throw new ProblemError("RATE_LIMITED", "too many exports at once", {
+        retryAfterSeconds: EXPORT_RETRY_SECONDS,
+      });
+    }
+    this.#total++;
+    this.#byAddress.set(address, own + 1);
+    return () => {
+      this.#total--;
+      const left = (this.#byAddress.get(address) ?? 1) - 1;
+      if (left === 0) this.#byAddress.delete(address);
+      else this.#byAddress.set(address, left);
+    };
+  }
+}
+
+/** Pieces of the file, other work in between. */
+async function* csvPieces(nodes: readonly ExportedNode[]): AsyncGenerator<string, void> {
+  const grade = (diskUsagePercent: number | null, cpuTempCelsius: number | null): string =>
+    gradeOf({ diskUsagePercent, cpuTempCelsius });
+  for (const piece of performanceCsv(nodes, grade)) {
+    yield piece;
+    await nextTurn();
+  }
+}
+
+function exported(nodes: readonly NodeState[], history: Pick<History, "range">): ExportedNode[] {
+  return nodes.flatMap(({ id, name }) => {
+    const range = history.range(id);
+    return range === undefined ? [] : [{ id, name, range }];
+  });
+}
+
+function onlineNodes(cluster: Pick<ClusterState, "nodes">): readonly NodeState[] {
+  return cluster.nodes().filter(({ status }) => status !== "offline");
+}
+
+function knownNode(cluster: Pick<ClusterState, "node">, nodeId: string): NodeState {
+  const node = cluster.node(nodeId);
+  if (node === undefined) throw noSuchNode(nodeId);
+  return node;
+}
+
+function noSuchNode(nodeId: string): ProblemError {
+  return new ProblemError("NO_SUCH_NODE", `there is no node ${JSON.stringify(nodeId.slice(0, 63))}`);
+}

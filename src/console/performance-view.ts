@@ -1,0 +1,71 @@
+// What GET /api/performance says: the rates of the last minute of every node and of the cluster (spec 2.8, decision D9).
+import type { History } from "#history/history.ts";
+import { errorRatePct } from "#history/node-counters.ts";
+import type { PerformanceReply } from "#webapi/performance.ts";
+import type { ClusterState, NodeState } from "./cluster-state.ts";
+
+type NodePerformance = PerformanceReply["nodes"][number];
+
+/** Rates are sums over the nodes that are not offline; the cluster's error rate is that of all their operations together. */
+export function performanceReply(
+  nodes: ReturnType<ClusterState["nodes"]>,
+  history: Pick<History, "windowRates" | "errorWindow">,
+  nowMs: number,
+): PerformanceReply {
+  const sum = { write: 0, read: 0, writeOps: 0, readOps: 0, errors: 0, ops: 0 };
+  const rows = nodes.map((node) => {
+    const row = nodePerformance(node, history);
+    if (node.status === "offline") return row;
+    const { errors, ops } = history.errorWindow(node.id);
+    sum.write += row.write_mbps ?? 0;
+    sum.read += row.read_mbps ?? 0;
+    sum.writeOps += row.write_iops ?? 0;
+    sum.readOps += row.read_iops ?? 0;
+    sum.errors += errors;
+    sum.ops += ops;
+    return row;
+  });
+  return {
+    generated_at: Math.floor(nowMs / 1_000),
+    cluster_write_mbps: thousandths(sum.write),
+    cluster_read_mbps: thousandths(sum.read),
+    cluster_write_iops: thousandths(sum.writeOps),
+    cluster_read_iops: thousandths(sum.readOps),
+    cluster_error_rate_pct: thousandths(errorRatePct(sum) ?? 0),
+    window_seconds: 60,
+    nodes: rows,
+  };
+}
+
+/** Of a node that is offline only its name and state: figures of half an hour ago are no performance. */
+function nodePerformance(node: NodeState, history: Pick<History, "windowRates">): NodePerformance {
+  const isOffline = node.status === "offline";
+  const rates = isOffline ? undefined : history.windowRates(node.id);
+  const reading = isOffline ? undefined : node.lastGood;
+  return {
+    node_id: node.id,
+    node_name: node.name,
+    status: node.status,
+    write_mbps: orNull(rates?.writeMbps),
+    read_mbps: orNull(rates?.readMbps),
+    write_iops: orNull(rates?.writeIops),
+    read_iops: orNull(rates?.readIops),
+    error_rate_pct: orNull(rates?.errorRatePct),
+    op_latency_write_ms_p50: reading?.opLatencyWriteMsP50 ?? null,
+    op_latency_write_ms_p95: reading?.opLatencyWriteMsP95 ?? null,
+    op_latency_write_ms_p99: reading?.opLatencyWriteMsP99 ?? null,
+    op_latency_read_ms_p50: reading?.opLatencyReadMsP50 ?? null,
+    op_latency_read_ms_p95: reading?.opLatencyReadMsP95 ?? null,
+    op_latency_read_ms_p99: reading?.opLatencyReadMsP99 ?? null,
+    active_connections: reading?.activeConnections ?? null,
+  };
+}
+
+function orNull(rate: number | null | undefined): number | null {
+  return rate === null || rate === undefined ? null : thousandths(rate);
+}
+
+function thousandths(value: number): number {
+  const result = Math.round(value * 1_000) / 1_000;
+  return Number.isFinite(result) ? result : value;
+}

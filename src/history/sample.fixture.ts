@@ -1,0 +1,35 @@
+// Samples of a node for tests: one that works, with what a test wishes otherwise.
+import type { NodeSample } from "./node-sample.ts";
+
+/** A sample; counters stand at zero. */
+export function nodeSample(wish: Partial<NodeSample> = {}): NodeSample {
+  return { ...PLAIN, ...wish };
+}
+
+const PLAIN: NodeSample = {
+  nodeId: "a",
+  wallMs: 1_790_000_000_000,
+  steadyMs: 1_000,
+  bytesWritten: 0,
+  bytesRead: 0,
+  writeOps: 0,
+  readOps: 0,
+  errors: 0,
+  lastRestartUnix: 1_789_990_000,
+  bootId: "boot",
+  uptimeSeconds: 10_000,
+  diskUsedBytes: 500e9,
+  diskFreeBytes: 500e9,
+  reserveBytes: 20e9,
+  diskUsagePercent: 50,
+  cpuTempCelsius: 45,
+  cpuUsagePercent: 12,
+  memUsagePercent: 40,
+  activeConnections: 3,
+  writeMsP50: 2,
+  writeMsP95: 5,
+  writeMsP99: 9,
+  readMsP50: 1,
+  readMsP95: 3,
+  readMsP99: 7,
+};
