@@ -621,14 +621,8 @@ export const FORECAST_WINDOW_MS: number = 7 * 24 * 3_600_000;
 export const FORECAST_DISK_POINTS = 64;
 /** The same of a user: a page of 500 users is to take few milliseconds. */
 export const FORECAST_USER_POINTS = 32;
-/** Forecasts beyond are none: ten years. */
-export const FORECAST_DAYS_MAX = 3_650;
 /** Exports of history under way at once; more are answered RATE_LIMITED. */
 export const HISTORY_EXPORTS_MAX = 8;
-/** Bytes of the head of a node's answer. */
-export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
-/** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
-export const CLUSTER_VIEW_KEPT_MS = 200;
 /** The same of one address. */
 export const HISTORY_EXPORTS_PER_ADDRESS = 2;
 /** Time in which a reader must have taken an export: 1,000 nodes make 90 MB. */
@@ -637,3 +631,9 @@ export const HISTORY_EXPORT_TIMEOUT_MS: number = 5 * 60_000;
 export const CSV_ROWS_PER_PIECE = 200;
 /** How long an answer about rates may be given again: as many visitors look at the same one. */
 export const PERFORMANCE_KEPT_MS = 1_000;
+/** Forecasts beyond are none: ten years. */
+export const FORECAST_DAYS_MAX = 3_650;
+/** Bytes of the head of a node's answer. */
+export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
+/** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
+export const CLUSTER_VIEW_KEPT_MS = 200;
