@@ -537,6 +537,8 @@ export const CONSOLE_CONNECTIONS_MAX = 4_096;
 export const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
 /** Time for a request's head and body to arrive at the console: whoever dawdles holds a connection. */
 export const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
+/** How long the console keeps a connection on which nothing happens: longer than proxies do, so that they close first. */
+export const CONSOLE_KEEP_ALIVE_MS = 72_000;
 /** Wrong places in a request that its problem document names; the rest is more of the same. */
 export const PROBLEM_FIELDS_MAX = 20;
 /** Requests a second from one address that is not signed in, and how many it may save up (D17). */

@@ -14,6 +14,7 @@ import {
   CONSOLE_BODY_MAX_BYTES,
   CONSOLE_CONNECTIONS_MAX,
   CONSOLE_HEADERS_MAX_BYTES,
+  CONSOLE_KEEP_ALIVE_MS,
   CONSOLE_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
@@ -80,7 +81,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
   readJson(app);
   await app.register(cookie);
-  await app.register(helmet, HELMET);
+  await app.register(helmet, { ...HELMET, strictTransportSecurity: deps.tls === undefined ? false : HSTS });
   await app.register(websocket, LIVE_SERVER);
   await addOpenApi(app);
   addGuard(app, deps);
@@ -114,6 +115,9 @@ const HELMET = {
   xFrameOptions: { action: "deny" as const },
 };
 
+/** For this name alone: other services of the domain are not ours to speak for. */
+const HSTS = { maxAge: 31_536_000, includeSubDomains: false };
+
 function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[1]): Server {
   const options = {
     maxHeaderSize: CONSOLE_HEADERS_MAX_BYTES,
@@ -125,6 +129,7 @@ function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[
       ? createHttpServer(options, handler)
       : (createHttpsServer({ ...options, ...deps.tls, minVersion: "TLSv1.2" }, handler) as unknown as Server);
   server.maxConnections = CONSOLE_CONNECTIONS_MAX;
+  server.keepAliveTimeout = CONSOLE_KEEP_ALIVE_MS;
   return server;
 }
 

@@ -34,6 +34,7 @@ interface AdminFlags {
   readonly tlsKey?: string;
   readonly tlsCa?: string;
   readonly passwordFile?: string;
+  readonly allowNodes?: readonly string[];
   readonly trustedProxy?: readonly string[];
   readonly insecureHttp: boolean;
   readonly allowQueryToken: boolean;
@@ -93,6 +94,11 @@ export function command(): Command {
     .option(
       "--trusted-proxy <address>",
       "address or network whose X-Forwarded-For and X-Forwarded-Proto count; may be repeated",
+      collectPlaces,
+    )
+    .option(
+      "--allow-nodes <networks>",
+      "networks that nodes may lie in, such as 10.0.0.0/8; 127.0.0.0/8 for nodes on this machine (default: all but this machine)",
       collectPlaces,
     )
     .option("--insecure-http", "let operators sign in over plain HTTP from other machines", false)
@@ -167,6 +173,7 @@ async function start(
     directory,
     password,
     loginFailures: flags.loginFailures,
+    allowNodes: flags.allowNodes ?? [],
     trustedProxies: flags.trustedProxy ?? [],
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,

@@ -29,6 +29,8 @@ export interface SignInDeps {
   readonly failureDelayMs?: number;
   readonly log: Logger;
   readonly audit: (act: AuditAct) => void;
+  /** Told of each wrong password. */
+  readonly onFailure: (address: string) => void;
 }
 
 /** Registers /api/auth/*. */
@@ -125,6 +127,7 @@ async function login(
   });
   if (!isRight) {
     deps.log.warn("sign_in_failed", { address });
+    deps.onFailure(address);
     deps.audit({
       act: "operator.refused",
       actor: "unknown",

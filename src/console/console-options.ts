@@ -1,0 +1,46 @@
+// What a console is started with.
+import type { Clock } from "#base/clock.ts";
+import type { Logger } from "#base/log.ts";
+import type { HostPort } from "#base/node-id.ts";
+import type { Random } from "#base/random.ts";
+import type { DirectoryReader } from "#directory/directory.ts";
+import type { Lookup } from "./node-names.ts";
+import type { OperatorPassword } from "./operator-password.ts";
+import type { RequestRate } from "./token-bucket.ts";
+
+/** What a console is started with; only the entry of the command builds it from flags and environment. */
+export interface ConsoleOptions {
+  readonly listen: HostPort;
+  /** Certificate and key for HTTPS, PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Folder of its own files, which exists and is private. */
+  readonly dataFolder: string;
+  /** The shared metadata store, which the console closes at its end. */
+  readonly directory: DirectoryReader;
+  readonly password: OperatorPassword;
+  /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
+  readonly loginFailures?: number;
+  /** For tests: how long the answer to a wrong password is held back; default 1 s (D17). */
+  readonly loginFailureDelayMs?: number;
+  /** Addresses and networks of proxies whose X-Forwarded-For counts; default none. */
+  readonly trustedProxies?: readonly string[];
+  /** Lets operators sign in over plain HTTP from other machines. */
+  readonly insecureHttp?: boolean;
+  /** Default true (T12). */
+  readonly allowQueryToken?: boolean;
+  /** Bearer token for the nodes' /metrics (T8). */
+  readonly metricsToken?: string;
+  /** Networks that nodes may lie in beyond the usual ones (F-04). */
+  readonly allowNodes?: readonly string[];
+  /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
+  readonly nodeAuthority?: string;
+  /** Requests a second; default as decision D17 has them. */
+  readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** For tests: checks every answer against its schema. */
+  readonly checkReplies?: boolean;
+  /** For tests: how names of nodes become addresses. */
+  readonly lookup?: Lookup;
+}

@@ -1,0 +1,89 @@
+// The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the audit log.
+import { AuditLog } from "#audit/audit-log.ts";
+import { History } from "#history/history.ts";
+import { AlertDesk } from "./alert-desk.ts";
+import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
+import type { ConsoleMetrics } from "./console-metrics.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import type { End } from "./ending.ts";
+import { HomeNodes } from "./home-nodes.ts";
+import { quotaDialer } from "./node-dial.ts";
+import type { OperatorGate } from "./operator-gate.ts";
+import { QuotaDesk } from "./quota-desk.ts";
+import { UserList } from "./user-list.ts";
+
+/** The parts that routes ask. */
+export interface ConsoleParts {
+  readonly audit: AuditLog;
+  readonly history: History;
+  readonly watch: ClusterWatch;
+  readonly alerts: AlertDesk;
+  readonly users: UserList;
+  readonly quotas: QuotaDesk;
+}
+
+/** Opens every part; what ends with it is pushed on `ends` as soon as it is there. */
+export async function openParts(
+  options: ConsoleOptions,
+  gate: OperatorGate,
+  metrics: ConsoleMetrics,
+  ends: End[],
+): Promise<ConsoleParts> {
+  const { clock, log, directory, dataFolder } = options;
+  const audit = await AuditLog.open({ dataFolder, clock, log });
+  ends.push(() => audit.close());
+  const history = await History.open({ folder: dataFolder, clock, log });
+  ends.push(() => history.close());
+  const watch = await watchCluster({
+    directory,
+    metricsToken: options.metricsToken,
+    allowNodes: options.allowNodes ?? [],
+    ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
+    clock,
+    log,
+  });
+  ends.push(() => watch.close());
+  addPollFigures(metrics, watch);
+  const alerts = await AlertDesk.open({
+    folder: dataFolder,
+    clock,
+    log,
+    cluster: watch.book,
+    history,
+    isDefaultPassword: () => gate.password.isDefault,
+  });
+  ends.push(() => alerts.close());
+  for (const damaged of history.damaged) alerts.wasReset(damaged);
+  const users = new UserList({
+    clock,
+    cluster: watch.book,
+    homes: new HomeNodes({ clock, log, directory }),
+    fullInDays: (username) => history.forecastUserFullDays(username),
+  });
+  ends.push(() => users.close());
+  const quotas = new QuotaDesk({
+    clock,
+    log,
+    cluster: watch.book,
+    directory,
+    users,
+    setQuotaOnNode: quotaDialer(options.nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  return { audit, history, watch, alerts, users, quotas };
+}
+
+function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch): void {
+  const counter = (name: string, help: string, read: () => number): void =>
+    metrics.add({ name, type: "counter", help, read });
+  counter("polls_answered", "Polls of nodes that were answered.", () => poller.counts.answered);
+  counter("polls_failed", "Polls of nodes that counted as no answer.", () => poller.counts.failed);
+  counter("polls_missed", "Polls that did not begin in time.", () => poller.counts.missed);
+  metrics.add({
+    name: "nodes",
+    type: "gauge",
+    help: "Nodes that are known.",
+    read: () => book.nodes().length,
+  });
+}
