@@ -1,4 +1,5 @@
 // What a console is started with.
+import type { NoticeSettings } from "#alerts/notice-settings.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
@@ -34,6 +35,8 @@ export interface ConsoleOptions {
   readonly allowNodes?: readonly string[];
   /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
   readonly nodeAuthority?: string;
+  /** Who is told of alerts; default nobody (spec 6). */
+  readonly notices?: NoticeSettings;
   /** Requests a second; default as decision D17 has them. */
   readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
   readonly clock: Clock;

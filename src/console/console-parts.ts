@@ -1,4 +1,5 @@
 // The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the audit log.
+import { Notifier } from "#alerts/notifier.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
 import { AlertDesk } from "./alert-desk.ts";
@@ -8,6 +9,7 @@ import type { ConsoleOptions } from "./console-options.ts";
 import type { End } from "./ending.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { quotaDialer } from "./node-dial.ts";
+import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 import { QuotaDesk } from "./quota-desk.ts";
 import { UserList } from "./user-list.ts";
@@ -18,6 +20,7 @@ export interface ConsoleParts {
   readonly history: History;
   readonly watch: ClusterWatch;
   readonly alerts: AlertDesk;
+  readonly notifier: Notifier;
   readonly users: UserList;
   readonly quotas: QuotaDesk;
 }
@@ -29,15 +32,21 @@ export async function openParts(
   metrics: ConsoleMetrics,
   ends: End[],
 ): Promise<ConsoleParts> {
-  const { clock, log, directory, dataFolder } = options;
+  const { clock, log, random, directory, dataFolder } = options;
   const audit = await AuditLog.open({ dataFolder, clock, log });
   ends.push(() => audit.close());
   const history = await History.open({ folder: dataFolder, clock, log });
   ends.push(() => history.close());
+  const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
+  ends.push(() => notifier.close());
   const watch = await watchCluster({
     directory,
     metricsToken: options.metricsToken,
     allowNodes: options.allowNodes ?? [],
+    notesOn: (nodeId) => {
+      const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
+      return maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs };
+    },
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
     clock,
     log,
@@ -53,6 +62,7 @@ export async function openParts(
     isDefaultPassword: () => gate.password.isDefault,
   });
   ends.push(() => alerts.close());
+  ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   const users = new UserList({
     clock,
@@ -71,7 +81,7 @@ export async function openParts(
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });
-  return { audit, history, watch, alerts, users, quotas };
+  return { audit, history, watch, alerts, notifier, users, quotas };
 }
 
 function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch): void {

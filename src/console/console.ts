@@ -1,5 +1,6 @@
 // The console: builds its parts, joins them with their routes, listens, and stops everything in the opposite order.
 import type { Server as HttpsServer } from "node:https";
+import type { AuditAct } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
@@ -10,6 +11,7 @@ import { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
 import { type End, endAll } from "./ending.ts";
+import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
@@ -88,7 +90,7 @@ interface Joined {
 
 function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { log, loginFailureDelayMs } = options;
-  const { audit, watch, alerts, users, quotas } = parts;
+  const { audit, watch, alerts, notifier, users, quotas } = parts;
   signInRoutes(app, {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,
@@ -97,7 +99,9 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
     audit: (act) => audit.append(act),
     onFailure: (address) => alerts.loginFailed(address),
   });
-  alertRoutes(app, { desk: alerts, onAct: (act) => audit.append(act) });
+  const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
+  alertRoutes(app, { desk: alerts, ...auditing });
+  noticeRoutes(app, { notifier, onAct: auditing.audit });
   userRoutes(app, { users, quotas });
   statusRoutes(app, {
     metrics,
