@@ -1,13 +1,17 @@
-// The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the audit log.
+// The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the live stream, the audit log.
 import { Notifier } from "#alerts/notifier.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
 import { AlertDesk } from "./alert-desk.ts";
+import { ClusterUsers } from "./cluster-users.ts";
+import { ClusterViews } from "./cluster-views.ts";
 import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import type { End } from "./ending.ts";
+import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
+import { Hub } from "./hub.ts";
 import { quotaDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
@@ -23,6 +27,9 @@ export interface ConsoleParts {
   readonly notifier: Notifier;
   readonly users: UserList;
   readonly quotas: QuotaDesk;
+  readonly views: ClusterViews;
+  /** Ends before the listener does, so that browsers hear why. */
+  readonly hub: Hub;
 }
 
 /** Opens every part; what ends with it is pushed on `ends` as soon as it is there. */
@@ -52,6 +59,8 @@ export async function openParts(
     log,
   });
   ends.push(() => watch.close());
+  // Before all others who listen to polls: they ask for the rates.
+  ends.push(feedHistory(watch.book, history));
   addPollFigures(metrics, watch);
   const alerts = await AlertDesk.open({
     folder: dataFolder,
@@ -64,24 +73,71 @@ export async function openParts(
   ends.push(() => alerts.close());
   ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
-  const users = new UserList({
+  const users = openUsers(options, { audit, history, watch });
+  ends.push(() => users.list.close());
+  const live = openLive(options, gate, { history, watch, alerts, users: users.list });
+  ends.push(live.end);
+  addSocketFigures(metrics, live.hub);
+  return {
+    audit,
+    history,
+    watch,
+    alerts,
+    notifier,
+    users: users.list,
+    quotas: users.quotas,
+    views: live.views,
+    hub: live.hub,
+  };
+}
+
+function openUsers(
+  { clock, log, directory, nodeAuthority }: ConsoleOptions,
+  { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
+): { list: UserList; quotas: QuotaDesk } {
+  const list = new UserList({
     clock,
     cluster: watch.book,
     homes: new HomeNodes({ clock, log, directory }),
     fullInDays: (username) => history.forecastUserFullDays(username),
   });
-  ends.push(() => users.close());
   const quotas = new QuotaDesk({
     clock,
     log,
     cluster: watch.book,
     directory,
-    users,
-    setQuotaOnNode: quotaDialer(options.nodeAuthority),
+    users: list,
+    setQuotaOnNode: quotaDialer(nodeAuthority),
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });
-  return { audit, history, watch, alerts, notifier, users, quotas };
+  return { list, quotas };
+}
+
+function openLive(
+  { clock, log }: ConsoleOptions,
+  { sessions }: OperatorGate,
+  { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
+): { views: ClusterViews; hub: Hub; end: End } {
+  const views = new ClusterViews({
+    cluster: watch.book,
+    figuresOf: (id) => ({ rates: history.rates(id), diskFullInDays: history.forecastDiskFullDays(id) }),
+    users: new ClusterUsers(users),
+    clock,
+  });
+  const hub = new Hub({
+    clock,
+    log,
+    snapshot: (audience) => views.snapshot(audience),
+    isSessionLive: (session) => sessions.isLive(session),
+  });
+  const ends = [
+    () => views.close(),
+    watch.book.onRound(() => hub.broadcastSnapshot()),
+    alerts.onEvent((event) => hub.alertEvent(event)),
+    sessions.onEnd((session) => hub.endSession(session)),
+  ];
+  return { views, hub, end: () => ends.forEach((end) => end()) };
 }
 
 function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch): void {
@@ -95,5 +151,18 @@ function addPollFigures(metrics: ConsoleMetrics, { book, poller }: ClusterWatch)
     type: "gauge",
     help: "Nodes that are known.",
     read: () => book.nodes().length,
+  });
+}
+
+function addSocketFigures(metrics: ConsoleMetrics, hub: Hub): void {
+  const gauge = (name: string, help: string, read: () => number): void =>
+    metrics.add({ name, type: "gauge", help, read });
+  gauge("sockets_of_visitors", "WebSockets of visitors.", () => hub.counts.visitors);
+  gauge("sockets_of_operators", "WebSockets of operators.", () => hub.counts.operators);
+  metrics.add({
+    name: "sockets_refused",
+    type: "counter",
+    help: "WebSockets for which there was no place.",
+    read: () => hub.counts.refused,
   });
 }

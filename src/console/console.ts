@@ -7,10 +7,13 @@ import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { alertRoutes } from "./alert-routes.ts";
 import { makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
+import { clusterRoutes } from "./cluster-routes.ts";
 import { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
 import { type End, endAll } from "./ending.ts";
+import { historyRoutes } from "./history-routes.ts";
+import { liveRoutes } from "./live-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 import type { App } from "./route.ts";
@@ -40,6 +43,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     const parts = await openParts(options, gate, metrics, ends);
     const app = await openApp(options, gate, metrics);
     ends.push(() => app.close());
+    ends.push(() => parts.hub.close());
     plugRoutes(app, { options, gate, metrics, parts });
     const address = await listen(app, options.listen);
     return {
@@ -90,7 +94,7 @@ interface Joined {
 
 function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { log, loginFailureDelayMs } = options;
-  const { audit, watch, alerts, notifier, users, quotas } = parts;
+  const { audit, history, watch, alerts, notifier, users, quotas, views, hub } = parts;
   signInRoutes(app, {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,
@@ -102,6 +106,9 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
   alertRoutes(app, { desk: alerts, ...auditing });
   noticeRoutes(app, { notifier, onAct: auditing.audit });
+  clusterRoutes(app, { views });
+  historyRoutes(app, { cluster: watch.book, history, clock: options.clock });
+  liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });
   userRoutes(app, { users, quotas });
   statusRoutes(app, {
     metrics,
@@ -109,6 +116,8 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
     unready: [
       () => (watch.book.isStarting() ? "not all nodes have been asked yet" : undefined),
       () => (audit.failure === undefined ? undefined : `the audit log cannot be written: ${audit.failure}`),
+      () =>
+        history.saveFailure === undefined ? undefined : `the history cannot be saved: ${history.saveFailure}`,
       () => (alerts.failure === undefined ? undefined : `alerts cannot be written: ${alerts.failure}`),
     ],
   });
