@@ -1,0 +1,147 @@
+// The webhook's body against Alertmanager's documented form, and the text of mails.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { z } from "zod";
+import { ALERT_TYPES } from "#webapi/alert.ts";
+import type { Notice, NoticeAlert } from "./notice.ts";
+import { mailText, webhookPayload } from "./notice-payload.ts";
+
+/** What prometheus.io/docs/alerting/latest/configuration says under webhook_config, and Go's RFC 3339 for the times. */
+const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/);
+const labels = z.record(z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/), z.string());
+const status = z.enum(["firing", "resolved"]);
+const documented = z.strictObject({
+  version: z.literal("4"),
+  groupKey: z.string().min(1),
+  truncatedAlerts: z.int().min(0),
+  status,
+  receiver: z.string(),
+  groupLabels: labels,
+  commonLabels: labels,
+  commonAnnotations: labels,
+  externalURL: z.string(),
+  alerts: z.array(
+    z.strictObject({
+      status,
+      labels: labels.refine((all) => all["alertname"] !== undefined),
+      annotations: labels,
+      startsAt: time,
+      endsAt: time,
+      generatorURL: z.string(),
+      fingerprint: z.string().regex(/^[0-9a-f]{16}$/),
+    }),
+  ),
+});
+
+const disk: NoticeAlert = {
+  key: "storage_warning:n1",
+  type: "storage_warning",
+  status: "firing",
+  reason: "raised",
+  severity: "warning",
+  worst: "warning",
+  nodeId: "n1",
+  nodeName: "pi-1",
+  value: 90.5,
+  threshold: 80,
+  startsAtMs: 1_790_000_000_000,
+};
+const over: NoticeAlert = {
+  ...disk,
+  status: "resolved",
+  reason: "over",
+  endsAtMs: 1_790_000_600_000,
+};
+const notice = (...alerts: NoticeAlert[]): Notice => ({
+  group: { alertname: "storage_warning" },
+  status: alerts.some((alert) => alert.status === "firing") ? "firing" : "resolved",
+  alerts,
+  truncated: 0,
+});
+
+test("a message has every field of Alertmanager's webhook, version 4, and no other (D11)", () => {
+  const payload = webhookPayload(
+    notice(disk, { ...over, key: "storage_warning:n2", nodeId: "n2" }),
+    "ops",
+    "https://c/",
+  );
+  documented.parse(JSON.parse(JSON.stringify(payload)));
+  assert.equal(payload.groupKey, '{}:{alertname="storage_warning"}');
+  assert.deepEqual(payload.commonLabels, {
+    alertname: "storage_warning",
+    severity: "warning",
+    node_name: "pi-1",
+  });
+  const [firing, resolved] = payload.alerts;
+  assert.equal(firing?.endsAt, "0001-01-01T00:00:00Z");
+  assert.equal(firing.startsAt, "2026-09-21T14:13:20.000Z");
+  assert.equal(resolved?.endsAt, "2026-09-21T14:23:20.000Z");
+  assert.equal(firing.annotations["summary"], "pi-1 is 90.5 % full");
+  assert.match(resolved.annotations["summary"] ?? "", /room again/);
+});
+
+test("the fingerprint and the group's key stay the same when an alert becomes worse or is over", () => {
+  const [warning, critical, end] = [disk, { ...disk, severity: "critical" as const }, over].map((alert) =>
+    webhookPayload(notice(alert), "ops", ""),
+  );
+  assert.equal(warning?.alerts[0]?.fingerprint, critical?.alerts[0]?.fingerprint);
+  assert.equal(warning?.alerts[0]?.fingerprint, end?.alerts[0]?.fingerprint);
+  assert.equal(warning?.groupKey, end?.groupKey);
+});
+
+const anyAlert: fc.Arbitrary<NoticeAlert> = fc
+  .record(
+    {
+      key: fc.string(),
+      type: fc.constantFrom(...ALERT_TYPES),
+      reason: fc.constantFrom("raised", "worse", "flapping", "over", "repeat", "standing"),
+      severity: fc.constantFrom("warning", "critical"),
+      nodeId: fc.string(),
+      nodeName: fc.string({ unit: "binary" }),
+      username: fc.string({ unit: "binary" }),
+      value: fc.double({ noNaN: true }),
+      threshold: fc.double({ noNaN: true }),
+      startsAtMs: fc.integer({ min: 0, max: 4e12 }),
+    },
+    { requiredKeys: ["key", "type", "reason", "severity", "startsAtMs"] },
+  )
+  .map((alert) => ({
+    ...alert,
+    worst: alert.severity,
+    ...(alert.reason === "over"
+      ? { status: "resolved" as const, endsAtMs: alert.startsAtMs + 1 }
+      : { status: "firing" as const }),
+  }));
+
+test("whatever an alert says, the message keeps its form and the mail its one-line subject", () => {
+  fc.assert(
+    fc.property(fc.array(anyAlert, { minLength: 1, maxLength: 5 }), (alerts) => {
+      const payload = webhookPayload(notice(...alerts), "ops", "");
+      documented.parse(JSON.parse(JSON.stringify(payload)));
+      const { subject, text } = mailText(notice(...alerts), "");
+      assert.doesNotMatch(subject, /\p{Cc}/u);
+      assert.ok(subject.length <= 200 && text.length > 0);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a mail says what is wrong, since when, and where to look", () => {
+  const { subject, text } = mailText(
+    notice({ ...disk, severity: "critical" }, over),
+    "https://console.example.net/",
+  );
+  assert.equal(subject, "[grove critical] pi-1 is 90.5 % full (and 1 more)");
+  assert.match(text, /\[critical\] pi-1 is 90\.5 % full\n/);
+  assert.match(text, /\(storage_warning:n1, since 2026-09-21 14:13 UTC\)/);
+  assert.match(text, /over at 2026-09-21 14:23 UTC/);
+  assert.match(text, /https:\/\/console\.example\.net\/\n$/);
+  assert.equal(mailText(notice(over), "").subject, "[grove over] pi-1 has room again");
+});
+
+test("a flapping alert says that it flaps and that nothing more is told for now (D11)", () => {
+  const { subject, text } = mailText(notice({ ...disk, reason: "flapping" }), "");
+  assert.match(subject, /Flapping: pi-1/);
+  assert.match(text, /more than 3 times within 30 minutes; nothing more is told/);
+});

@@ -1,0 +1,77 @@
+// The queue on a real disk: in order, bounded, whole after a crash (decision D11).
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { silentLogger } from "#base/log.ts";
+import type { Notice } from "./notice.ts";
+import { NoticeQueue, type QueuedNotice } from "./notice-queue.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "grove-queue-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const open = (capacity?: number): Promise<NoticeQueue> =>
+  NoticeQueue.open({ folder, log: silentLogger, ...(capacity === undefined ? {} : { capacity }) });
+const notice: Notice = { group: { alertname: "corruption" }, status: "firing", alerts: [], truncated: 0 };
+const message = (receiver: string): Omit<QueuedNotice, "seq"> => ({ receiver, createdWallMs: 1, notice });
+const numbers = (queue: NoticeQueue): number[] => queue.waiting().map(({ seq }) => seq);
+
+test("messages come back in order after a restart, each for its receiver, private to their owner", async () => {
+  const queue = await open();
+  await queue.add([message("a"), message("b"), message("a")]);
+  const again = await open();
+  assert.deepEqual(again.waiting(), queue.waiting());
+  assert.equal(again.next("b", 3)?.seq, 2);
+  assert.equal(again.next("b", 1), undefined);
+  await again.remove(1);
+  assert.equal(again.next("a", 3)?.seq, 3);
+  for (const name of await readdir(folder)) {
+    assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600);
+  }
+  assert.deepEqual(numbers(await open()), [2, 3]);
+});
+
+test("a number is never given twice, also when all is delivered and the console was restarted", async () => {
+  const queue = await open();
+  await queue.add([message("a"), message("a")]);
+  await queue.remove(1);
+  await queue.remove(2);
+  const again = await open();
+  again.countFrom(2);
+  await again.add([message("a")]);
+  assert.deepEqual(numbers(again), [3]);
+});
+
+test("one message too many takes the place of the oldest, which is named; at the limit nothing goes", async () => {
+  const queue = await open(3);
+  assert.deepEqual((await queue.add([message("a"), message("a"), message("a")])).dropped, []);
+  const { dropped } = await queue.add([message("a"), message("b")]);
+  assert.deepEqual(
+    dropped.map(({ seq }) => seq),
+    [1, 2],
+  );
+  assert.deepEqual(numbers(await open(3)), [3, 4, 5]);
+  assert.equal(await queue.remove(1), false);
+});
+
+test("half a message that a crash has left is removed, and so is a damaged one; the rest is there", async () => {
+  const queue = await open();
+  await queue.add([message("a"), message("a")]);
+  await writeFile(join(folder, ".0000000000000003.json.0123456789abcdef.tmp"), '{"schema":1,');
+  await writeFile(join(folder, "0000000000000001.json"), '{"schema":1,"seq":1');
+  await writeFile(join(folder, "notes.txt"), "an operator's own");
+  assert.deepEqual(numbers(await open()), [2]);
+  assert.deepEqual((await readdir(folder)).toSorted(), ["0000000000000002.json", "notes.txt"]);
+});
+
+test("what cannot be written waits in memory", async () => {
+  const queue = await open();
+  await rm(folder, { recursive: true });
+  await queue.add([message("a")]);
+  assert.equal(queue.next("a", 1)?.seq, 1);
+  assert.equal(await queue.remove(1), true);
+});

@@ -1,0 +1,39 @@
+// A process for the test of crashes: a notifier whose time runs fast, with one more full disk every few seconds, until it is killed.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ManualClock } from "#base/clock.ts";
+import { diskCondition } from "./notice-desk.fixture.ts";
+import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
+
+const [folder = "", port = "", count = ""] = process.argv.slice(2);
+const progress = join(folder, "progress");
+
+function read(): number {
+  try {
+    return Number(readFileSync(progress, "utf8"));
+  } catch {
+    return 0;
+  }
+}
+
+let full = read();
+const { run } = await openNotifier(
+  folder,
+  settingsFor([webhookFor(Number(port))], { groupBy: ["node_id"] }),
+  {
+    clock: new ManualClock(1_790_000_000_000 + full * 10_000),
+  },
+);
+const conditions = () =>
+  Array.from({ length: full }, (_, at) => diskCondition(`n${String(at).padStart(4, "0")}`, 90));
+await run(31, conditions());
+process.stdout.write("up\n");
+for (;;) {
+  if (full < Number(count)) {
+    full++;
+    writeFileSync(progress, `${full}`);
+  }
+  await run(10, conditions());
+  await sleep(1);
+}
