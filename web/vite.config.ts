@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { compressed } from "./compress.ts";
 import { themeCss } from "./theme-css.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -9,7 +10,7 @@ const API = process.env["GROVE_CONSOLE"] ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   root: here,
-  plugins: [react(), themeCss()],
+  plugins: [react(), themeCss(), compressed(`${here}../dist/web`)],
   // A data: URL would need an exception in the Content-Security-Policy.
   build: {
     outDir: "../dist/web",

@@ -16,6 +16,7 @@ import { historyRoutes } from "./history-routes.ts";
 import { liveRoutes } from "./live-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
+import { builtPages, pageRoutes } from "./page-routes.ts";
 import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { statusRoutes } from "./status-routes.ts";
@@ -45,6 +46,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     ends.push(() => app.close());
     ends.push(() => parts.hub.close());
     plugRoutes(app, { options, gate, metrics, parts });
+    await pageRoutes(app, builtPages());
     const address = await listen(app, options.listen);
     return {
       address,
