@@ -2,6 +2,7 @@
 import type { Group } from "./row.ts";
 import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
+import { console } from "./rows/console.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
@@ -23,5 +24,6 @@ export const groups: readonly Group[] = [
   share,
   sessions,
   memory,
+  console,
   cli,
 ];

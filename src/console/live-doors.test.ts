@@ -55,7 +55,7 @@ test("/ws/actions is for operators: everybody else is closed with 4401 and told 
     { cookie: "svc_admin_token=1" },
     { authorization: `Bearer ${"0".repeat(64)}` },
   ]) {
-    const visitor = await live.open("/ws/actions", { headers: headers as Record<string, string> });
+    const visitor = await live.open("/ws/actions", { headers });
     assert.equal(await visitor.closed, 4401);
     assert.deepEqual(visitor.received, []);
   }
@@ -139,7 +139,7 @@ test("a session that ended without a word is noticed within 30 s (D-07)", async 
 
 test("sockets are pinged each 20 s, and one of which nothing is heard for 60 s is closed with 4408 (D8)", async (t) => {
   const live = await start(t);
-  const mute = await live.open("/ws/cluster", { autoPong: false } as object);
+  const mute = await live.open("/ws/cluster", { autoPong: false });
   const alive = await live.open("/ws/cluster");
   await Promise.all([mute.next("hello"), alive.next("hello")]);
   for (let i = 0; i < 3; i++) {
