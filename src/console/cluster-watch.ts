@@ -28,11 +28,13 @@ export interface ClusterWatch {
   readonly book: ClusterBook;
   readonly poller: Poller;
   readonly addresses: NodeAddresses;
+  /** Reads the store for the first time; polls begin with that. Resolves when it was read or did not answer, and never rejects. */
+  start(): Promise<void>;
   close(): void;
 }
 
-/** Reads the store once, and goes on watching whether or not that worked. Throws BAD_ARGUMENT for what -allow_nodes cannot be. */
-export async function watchCluster(deps: ClusterWatchDeps): Promise<ClusterWatch> {
+/** Makes the parts. Whoever wants to hear of every poll listens before `start`. Throws BAD_ARGUMENT for what -allow_nodes cannot be. */
+export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
   const { clock, log } = deps;
   const networks = new NodeNetworks(deps.allowNodes);
   const book = new ClusterBook({ clock, ...(deps.notesOn === undefined ? {} : { notesOn: deps.notesOn }) });
@@ -47,11 +49,11 @@ export async function watchCluster(deps: ClusterWatchDeps): Promise<ClusterWatch
     },
   });
   const poller = new Poller({ book, addresses, metricsToken: deps.metricsToken, clock, log });
-  await addresses.read();
   return {
     book,
     poller,
     addresses,
+    start: () => addresses.read(),
     close() {
       addresses.close();
       poller.close();

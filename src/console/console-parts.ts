@@ -46,7 +46,7 @@ export async function openParts(
   ends.push(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
   ends.push(() => notifier.close());
-  const watch = await watchCluster({
+  const watch = watchCluster({
     directory,
     metricsToken: options.metricsToken,
     allowNodes: options.allowNodes ?? [],
@@ -78,6 +78,8 @@ export async function openParts(
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
   ends.push(live.end);
   addSocketFigures(metrics, live.hub);
+  // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
+  void watch.start();
   return {
     audit,
     history,

@@ -39,7 +39,7 @@ async function watched(
   const clock = new ManualClock();
   const records = nodes.map(recordOf);
   const directory = { nodes: () => Promise.resolve(records) };
-  const watch = await watchCluster({
+  const watch = watchCluster({
     directory,
     metricsToken: wish.metricsToken,
     allowNodes: wish.allowNodes ?? ["127.0.0.0/8"],
@@ -48,6 +48,7 @@ async function watched(
     log: silentLogger,
   });
   closers.push(() => watch.close());
+  await watch.start();
   const outcomes: PollOutcome[] = [];
   watch.book.onPoll((outcome) => outcomes.push(outcome));
   return { ...watch, clock, records, outcomes, directory };
@@ -397,7 +398,7 @@ test("the polls of many nodes lie evenly apart in the five seconds (F-08: no bur
   const clock = new ManualClock();
   const startedMs = clock.steadyMs();
   const begins: number[] = [];
-  const watch = await watchCluster({
+  const watch = watchCluster({
     directory: {
       nodes: () =>
         Promise.resolve(
@@ -410,6 +411,7 @@ test("the polls of many nodes lie evenly apart in the five seconds (F-08: no bur
     log: silentLogger,
   });
   closers.push(() => watch.close());
+  await watch.start();
   watch.book.onPoll(() => begins.push(clock.steadyMs() - startedMs));
   for (let passedMs = 0; passedMs < 5_200; passedMs += 50) {
     clock.advance(50);
