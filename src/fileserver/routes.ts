@@ -49,6 +49,7 @@ const PERMISSIONS: ReadonlyMap<number, Asked> = new Map([
 export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
   const { namespace, content, trash, sessions, quotas, shares } = service;
   return {
+    ...looks(service),
     registerClient: (request, context) =>
       sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
     endSession: (request, context) => sessions.endSession(currentCaller(context), request),
@@ -58,12 +59,6 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       encoded(await namespace.createFile(currentCaller(context), request)),
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
-    getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
-    listDir: {
-      instant: (request, context) =>
-        namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
-    },
-    changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
     readFile: (request, context) => content.readFile(currentCaller(context), request),
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {
@@ -121,6 +116,20 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
         peer: context.peer,
         session: () => sessionIfAny(context, service),
       }),
+  };
+}
+
+/** What is answered at once, from memory or from one snapshot of the database. */
+function looks({
+  namespace,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
+  return {
+    getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
+    listDir: {
+      instant: (request, context) =>
+        namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
+    },
+    changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
   };
 }
 
