@@ -1,7 +1,7 @@
 // Encodes the entries of a listing straight into bytes: what a thousand Attr messages would become, at a third of the work.
 import { LIST_REPLY_MAX_BYTES, NAME_MAX_BYTES, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
-import { etagOf, type Inode, type InodeId, inodeIdText } from "#storage/inode.ts";
+import { type Inode, type InodeId, inodeIdText } from "#storage/inode.ts";
 import type { ListPage } from "#storage/storage.ts";
 import type { AttrScope } from "./attr-message.ts";
 
@@ -9,9 +9,11 @@ import type { AttrScope } from "./attr-message.ts";
 const FIXED_MAX_BYTES = 192;
 /** A character of JavaScript is at most three bytes of UTF-8. */
 const BYTES_PER_CHARACTER = 3;
-const TWO_POW_31 = 2 ** 31;
+const TWO_POW_28 = 2 ** 28;
 /** Below this length a loop writes text faster than a call into Node does. */
 const SHORT_TEXT = 24;
+const DIGITS: Buffer = Buffer.from("0123456789abcdefghijklmnopqrstuvwxyz");
+const HYPHEN = 0x2d;
 
 /** Tag and length of a text of the Attr. */
 const TEXT_HEAD_MAX_BYTES = 4;
@@ -41,32 +43,21 @@ const FIELD = {
   damaged: 17,
 } as const satisfies Record<Exclude<keyof Attr, "$typeName" | "$unknown">, number>;
 
-/** A repeated field's elements as protobuf keeps what it has not taken apart: the bytes that follow the first element's tag. */
-export interface EncodedEntries {
-  readonly no: number;
-  readonly wireType: number;
-  readonly data: Uint8Array;
-}
+/** Fields of ListDirResponse by number (proto/grove/v1/file_server.proto). */
+const ENTRIES_FIELD = 1;
+const TOKEN_FIELD = 2;
 
 /**
- * The entries of one directory as the elements of a repeated Attr with the given field number; nothing for none. Decodes to what
- * attrMessage would give: entries are shared with whom their directory is, and by grants of their own.
+ * The ListDirResponse of one page of a directory, behind `headBytes` bytes of room for whoever sends it. It decodes to what attrMessage
+ * would give for each entry: entries are shared with whom their directory is, and by grants of their own.
  */
-export function encodeEntries(
-  page: Pick<ListPage, "entries" | "shared">,
+export function encodeListing(
+  page: ListPage,
   directoryPath: string,
   scope: AttrScope,
-  fieldNumber: number,
-): EncodedEntries[] {
-  const { entries } = page;
-  if (entries.length === 0) return [];
-  const writer = new ListingWriter(page, directoryPath, scope);
-  const elementTag = fieldNumber * 8 + WIRE_BYTES;
-  for (const [index, inode] of entries.entries()) {
-    if (index > 0) writer.varint(elementTag);
-    writer.entry(inode);
-  }
-  return [{ no: fieldNumber, wireType: WIRE_BYTES, data: writer.written() }];
+  headBytes: number,
+): Buffer {
+  return new ListingWriter(page, directoryPath, scope, headBytes).write(page);
 }
 
 /** Bytes of a listing's reply that an entry may take beside its directory's path and the users that it inherits: two names, an address, numbers. */
@@ -79,88 +70,122 @@ export function entriesPerReply(directoryPath: string, shared: readonly string[]
   return Math.max(1, Math.floor(LIST_REPLY_MAX_BYTES / eachBytes));
 }
 
-/** Writes entries one after another into a buffer that is large enough for all of them. */
-class ListingWriter {
-  readonly #buffer: Buffer;
-  readonly #directoryPrefix: Buffer;
-  /** What is the same in every entry of a page: owner, root, parent, permissions. */
-  readonly #common: Buffer;
-  /** Users whom an entry without grants of its own inherits from its directory. */
-  readonly #inherited: Buffer;
-  /** Users of the others, inherited ones included. */
-  readonly #shared: ReadonlyMap<InodeId, readonly string[]>;
-  #at = 0;
+/** What is the same in many entries, written once and copied into each. */
+class SharedBytes {
+  readonly directoryPrefix: Buffer;
+  /** Owner, root, parent and permissions, which all entries of a page have. */
+  readonly common: Buffer;
+  /** The same with the owner as the creator and the users whom an entry without grants of its own inherits: nearly every entry. */
+  readonly usual: Buffer;
 
-  constructor(
-    { entries, shared }: Pick<ListPage, "entries" | "shared">,
-    directoryPath: string,
-    scope: AttrScope,
-  ) {
-    this.#directoryPrefix = Buffer.from(directoryPath === "/" ? "/" : `${directoryPath}/`);
-    const parentId = entries[0]?.parentId;
-    this.#shared = new Map([...shared].map(([id, own]) => [id, union(scope.shared, own)]));
-    this.#buffer = Buffer.allocUnsafe(
-      64 + 2 * BYTES_PER_CHARACTER * scope.owner.length + maxBytesOf(scope.shared),
-    );
-    for (const user of scope.shared) this.#text(FIELD.shared, user);
-    this.#inherited = Buffer.from(this.#buffer.subarray(0, this.#at));
-    this.#at = 0;
-    this.#text(FIELD.owner, scope.owner);
-    this.#text(FIELD.root, scope.owner);
-    if (parentId !== undefined) this.#text(FIELD.parentId, inodeIdText(parentId));
+  constructor(parentId: InodeId | undefined, directoryPath: string, scope: AttrScope) {
+    this.directoryPrefix = Buffer.from(directoryPath === "/" ? "/" : `${directoryPath}/`);
+    const owner = BYTES_PER_CHARACTER * scope.owner.length;
+    const writer = new ByteWriter(Buffer.allocUnsafe(128 + 3 * owner + maxBytesOf(scope.shared)));
+    writer.text(FIELD.owner, scope.owner);
+    writer.text(FIELD.root, scope.owner);
+    if (parentId !== undefined) writer.text(FIELD.parentId, inodeIdText(parentId));
     if (scope.permissions.length > 0) {
-      this.#tag(FIELD.myPermissions, WIRE_BYTES);
-      this.varint(scope.permissions.length);
-      for (const permission of scope.permissions) this.varint(permission);
+      writer.tag(FIELD.myPermissions, WIRE_BYTES);
+      writer.varint(scope.permissions.length);
+      for (const permission of scope.permissions) writer.varint(permission);
     }
-    this.#common = Buffer.from(this.#buffer.subarray(0, this.#at));
-    this.#at = 0;
-    let totalBytes = 0;
+    this.common = Buffer.from(writer.written());
+    writer.text(FIELD.createdBy, scope.owner);
+    for (const user of scope.shared) writer.text(FIELD.shared, user);
+    this.usual = Buffer.from(writer.written());
+  }
+}
+
+/** Writes the entries one after another into a buffer that is large enough for all of them. */
+class ListingWriter {
+  readonly #out: ByteWriter;
+  readonly #scope: AttrScope;
+  readonly #same: SharedBytes;
+  /** Users of entries with grants of their own, inherited ones included. */
+  readonly #shared: ReadonlyMap<InodeId, readonly string[]>;
+
+  constructor(page: ListPage, directoryPath: string, scope: AttrScope, headBytes: number) {
+    const { entries, shared, nextPageToken = "" } = page;
+    this.#scope = scope;
+    this.#same = new SharedBytes(entries[0]?.parentId, directoryPath, scope);
+    this.#shared = new Map([...shared].map(([id, own]) => [id, union(scope.shared, own)]));
+    let totalBytes =
+      headBytes + TEXT_HEAD_MAX_BYTES + BYTES_PER_CHARACTER * nextPageToken.length + scope.owner.length;
     for (const users of this.#shared.values()) totalBytes += maxBytesOf(users);
     for (const inode of entries) {
       totalBytes += BYTES_PER_CHARACTER * (2 * inode.name.length + inode.createdBy.length) + FIXED_MAX_BYTES;
     }
-    this.#buffer = Buffer.allocUnsafe(
-      totalBytes +
-        entries.length * (this.#directoryPrefix.length + this.#common.length + this.#inherited.length),
-    );
+    totalBytes += entries.length * (this.#same.directoryPrefix.length + this.#same.usual.length);
+    this.#out = new ByteWriter(Buffer.allocUnsafe(totalBytes), headBytes);
   }
 
-  /** What has been written. */
-  written(): Uint8Array {
-    return this.#buffer.subarray(0, this.#at);
+  write({ entries, nextPageToken = "" }: ListPage): Buffer {
+    for (const inode of entries) this.#entry(inode);
+    this.#out.text(TOKEN_FIELD, nextPageToken);
+    return this.#out.written();
   }
 
-  /** Length and content of one entry. */
-  entry(inode: Inode): void {
+  /** One element of the repeated field. */
+  #entry(inode: Inode): void {
+    const out = this.#out;
+    out.tag(ENTRIES_FIELD, WIRE_BYTES);
     // Room for a length of three bytes, which is written when it is known: padded varints are legal, and every decoder takes them.
-    const lengthAt = this.#at;
-    this.#at += 3;
-    this.#text(FIELD.id, inodeIdText(inode.id));
-    const nameAt = this.#text(FIELD.name, inode.name);
-    const nameBytes = this.#at - nameAt;
-    this.#tag(FIELD.path, WIRE_BYTES);
-    this.varint(this.#directoryPrefix.length + nameBytes);
-    this.#bytes(this.#directoryPrefix);
-    this.#buffer.copyWithin(this.#at, nameAt, nameAt + nameBytes);
-    this.#at += nameBytes;
-    this.#number(FIELD.kind, inode.kind === "file" ? Kind.FILE : Kind.DIRECTORY);
-    this.#number(FIELD.size, inode.sizeBytes);
-    this.#number(FIELD.mtimeMs, inode.mtimeMs);
-    this.#number(FIELD.ctimeMs, inode.ctimeMs);
-    this.#text(FIELD.etag, etagOf(inode));
-    if (inode.crc32 !== 0) {
-      this.#tag(FIELD.crc32, WIRE_FIXED32);
-      this.#at = this.#buffer.writeUInt32LE(inode.crc32, this.#at);
+    const lengthAt = out.skip(3);
+    const idAt = out.base36(FIELD.id, inode.id);
+    const idBytes = out.at - idAt;
+    const nameAt = out.text(FIELD.name, inode.name);
+    const nameBytes = out.at - nameAt;
+    const { directoryPrefix, common, usual } = this.#same;
+    out.tag(FIELD.path, WIRE_BYTES);
+    out.varint(directoryPrefix.length + nameBytes);
+    out.bytes(directoryPrefix);
+    out.again(nameAt, nameBytes);
+    out.number(FIELD.kind, inode.kind === "file" ? Kind.FILE : Kind.DIRECTORY);
+    out.number(FIELD.size, inode.sizeBytes);
+    out.number(FIELD.mtimeMs, inode.mtimeMs);
+    out.number(FIELD.ctimeMs, inode.ctimeMs);
+    out.etag(idAt, idBytes, inode.version);
+    if (inode.crc32 !== 0) out.fixed32(FIELD.crc32, inode.crc32);
+    out.number(FIELD.childCount, inode.childCount);
+    out.number(FIELD.damaged, inode.damaged ? 1 : 0);
+    const own = this.#shared.get(inode.id);
+    if (own === undefined && inode.createdBy === this.#scope.owner) {
+      out.bytes(usual);
+    } else {
+      out.bytes(common);
+      out.text(FIELD.createdBy, inode.createdBy);
+      for (const user of own ?? this.#scope.shared) out.text(FIELD.shared, user);
     }
-    this.#number(FIELD.childCount, inode.childCount);
-    this.#text(FIELD.createdBy, inode.createdBy);
-    this.#number(FIELD.damaged, inode.damaged ? 1 : 0);
-    this.#bytes(this.#common);
-    const users = this.#shared.get(inode.id);
-    if (users === undefined) this.#bytes(this.#inherited);
-    else for (const user of users) this.#text(FIELD.shared, user);
-    const length = this.#at - lengthAt - 3;
+    out.length3(lengthAt);
+  }
+}
+
+/** Fields one after another, into a buffer that whoever makes it has made large enough. */
+class ByteWriter {
+  readonly #buffer: Buffer;
+  at: number;
+
+  constructor(buffer: Buffer, at = 0) {
+    this.#buffer = buffer;
+    this.at = at;
+  }
+
+  /** Everything up to here. */
+  written(): Buffer {
+    return this.#buffer.subarray(0, this.at);
+  }
+
+  /** Leaves room, and says where. */
+  skip(count: number): number {
+    const { at } = this;
+    this.at = at + count;
+    return at;
+  }
+
+  /** The length of what follows its three bytes. */
+  length3(lengthAt: number): void {
+    const length = this.at - lengthAt - 3;
     this.#buffer[lengthAt] = (length & 127) | 128;
     this.#buffer[lengthAt + 1] = ((length >> 7) & 127) | 128;
     this.#buffer[lengthAt + 2] = length >> 14;
@@ -169,69 +194,144 @@ class ListingWriter {
   /** A number from 0 to 2^53 - 1, or a negative one as the ten bytes of its 64-bit complement. */
   varint(value: number): void {
     if (value < 0) return this.#negative(value);
+    const buffer = this.#buffer;
+    let { at } = this;
     let left = value;
-    while (left >= TWO_POW_31) {
-      this.#buffer[this.#at++] = (left % 128) | 128;
-      left = Math.floor(left / 128);
+    if (left >= TWO_POW_28) {
+      // Times are such numbers: four bytes in whole numbers of 32 bits, and what is above them.
+      const high = Math.floor(left / TWO_POW_28);
+      const low = left - high * TWO_POW_28;
+      buffer[at] = (low & 127) | 128;
+      buffer[at + 1] = ((low >> 7) & 127) | 128;
+      buffer[at + 2] = ((low >> 14) & 127) | 128;
+      buffer[at + 3] = (low >> 21) | 128;
+      at += 4;
+      left = high;
     }
     while (left > 127) {
-      this.#buffer[this.#at++] = (left & 127) | 128;
+      buffer[at++] = (left & 127) | 128;
       left >>>= 7;
     }
-    this.#buffer[this.#at++] = left;
+    buffer[at] = left;
+    this.at = at + 1;
     return undefined;
+  }
+
+  tag(field: number, wireType: number): void {
+    this.varint(field * 8 + wireType);
+  }
+
+  /** A number field; zero is not written. */
+  number(field: number, value: number): void {
+    if (value === 0) return;
+    this.varint(field * 8 + WIRE_VARINT);
+    this.varint(value);
+  }
+
+  fixed32(field: number, value: number): void {
+    this.varint(field * 8 + WIRE_FIXED32);
+    const buffer = this.#buffer;
+    const { at } = this;
+    buffer[at] = value;
+    buffer[at + 1] = value >>> 8;
+    buffer[at + 2] = value >>> 16;
+    buffer[at + 3] = value >>> 24;
+    this.at = at + 4;
+  }
+
+  /** A text field and where its bytes begin; an empty one is not written. */
+  text(field: number, text: string): number {
+    if (text === "") return this.at;
+    this.varint(field * 8 + WIRE_BYTES);
+    if (text.length <= SHORT_TEXT && this.#shortAscii(text)) return this.at - text.length;
+    this.varint(Buffer.byteLength(text));
+    const { at } = this;
+    this.at = at + this.#buffer.write(text, at);
+    return at;
+  }
+
+  /** A text field with a number in base 36, and where its bytes begin. */
+  base36(field: number, value: number): number {
+    this.varint(field * 8 + WIRE_BYTES);
+    const at = this.at + 1;
+    this.at = this.#digits(at, value);
+    this.#buffer[at - 1] = this.at - at;
+    return at;
+  }
+
+  /** The etag of a version of the inode whose id stands at a place already (etagOf). */
+  etag(idAt: number, idBytes: number, version: number): void {
+    this.varint(FIELD.etag * 8 + WIRE_BYTES);
+    const lengthAt = this.skip(1);
+    this.again(idAt, idBytes);
+    this.#buffer[this.at] = HYPHEN;
+    this.at = this.#digits(this.at + 1, version);
+    this.#buffer[lengthAt] = this.at - lengthAt - 1;
+  }
+
+  /** What stands at a place already. */
+  again(from: number, count: number): void {
+    const buffer = this.#buffer;
+    const { at } = this;
+    if (count <= SHORT_TEXT) {
+      for (let i = 0; i < count; i++) buffer[at + i] = buffer[from + i] as number;
+    } else {
+      buffer.copyWithin(at, from, from + count);
+    }
+    this.at = at + count;
+  }
+
+  bytes(bytes: Buffer): void {
+    const { at } = this;
+    if (bytes.length <= SHORT_TEXT) {
+      for (let i = 0; i < bytes.length; i++) this.#buffer[at + i] = bytes[i] as number;
+    } else {
+      this.#buffer.set(bytes, at);
+    }
+    this.at = at + bytes.length;
+  }
+
+  /** The digits of a number in base 36 (inodeIdText), and where they end. */
+  #digits(at: number, value: number): number {
+    let end = at + 1;
+    for (let bound = 36; bound <= value; bound *= 36) end++;
+    let left = value;
+    let i = end - 1;
+    for (; left >= TWO_POW_28; i--) {
+      const rest = Math.floor(left / 36);
+      this.#buffer[i] = DIGITS[left - rest * 36] as number;
+      left = rest;
+    }
+    for (; i >= at; i--) {
+      const rest = (left / 36) | 0;
+      this.#buffer[i] = DIGITS[left - rest * 36] as number;
+      left = rest;
+    }
+    return end;
   }
 
   #negative(value: number): void {
     let left = BigInt.asUintN(64, BigInt(value));
     while (left > 127n) {
-      this.#buffer[this.#at++] = Number(left & 127n) | 128;
+      this.#buffer[this.at++] = Number(left & 127n) | 128;
       left >>= 7n;
     }
-    this.#buffer[this.#at++] = Number(left);
+    this.#buffer[this.at++] = Number(left);
   }
 
-  #tag(field: number, wireType: number): void {
-    this.varint(field * 8 + wireType);
-  }
-
-  /** A number field; zero is not written. */
-  #number(field: number, value: number): void {
-    if (value === 0) return;
-    this.#tag(field, WIRE_VARINT);
-    this.varint(value);
-  }
-
-  /** A text field and where its bytes begin; an empty one is not written. */
-  #text(field: number, text: string): number {
-    if (text === "") return this.#at;
-    this.#tag(field, WIRE_BYTES);
-    if (text.length <= SHORT_TEXT && this.#shortAscii(text)) return this.#at - text.length;
-    const byteLength = Buffer.byteLength(text);
-    this.varint(byteLength);
-    const textAt = this.#at;
-    this.#at += this.#buffer.write(text, this.#at);
-    return textAt;
-  }
-
-  /** Writes the length and the text when all of it is ASCII; else leaves no trace. */
+  /** Writes the length and the text when all of it is ASCII; else nothing that counts. */
   #shortAscii(text: string): boolean {
-    const start = this.#at;
-    this.#buffer[this.#at++] = text.length;
-    for (let i = 0; i < text.length; i++) {
+    const buffer = this.#buffer;
+    const { length } = text;
+    const from = this.at + 1;
+    for (let i = 0; i < length; i++) {
       const character = text.charCodeAt(i);
-      if (character > 127) {
-        this.#at = start;
-        return false;
-      }
-      this.#buffer[this.#at++] = character;
+      if (character > 127) return false;
+      buffer[from + i] = character;
     }
+    buffer[from - 1] = length;
+    this.at = from + length;
     return true;
-  }
-
-  #bytes(bytes: Buffer): void {
-    this.#buffer.set(bytes, this.#at);
-    this.#at += bytes.length;
   }
 }
 

@@ -6,7 +6,6 @@ import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
-import { type ListDirResponse, ListDirResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Inode } from "#storage/inode.ts";
 import type { ListSort, Storage } from "#storage/storage.ts";
 import {
@@ -21,7 +20,7 @@ import {
 import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
-import { encodeEntries, entriesPerReply } from "./listing-bytes.ts";
+import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { timeOf } from "./time-of.ts";
 
@@ -40,8 +39,6 @@ export interface NamespaceDeps {
   readonly clock: Clock;
   readonly audit: AuditSink;
 }
-
-const ENTRIES_FIELD = ListDirResponseSchema.field.entries.number;
 
 /** The operations on names (spec 4.5). Errors are those of D1. */
 export class NamespaceOperations {
@@ -67,11 +64,12 @@ export class NamespaceOperations {
     });
   }
 
-  /** One page of a directory, stable under change (D13). Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
+  /** One page of a directory, stable under change (D13), as the bytes of its message behind some room. Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
   listDir(
     caller: Caller,
     request: Place & { readonly pageSize: number; readonly pageToken: string; readonly sort: ListSort },
-  ): ListDirResponse {
+    headBytes: number,
+  ): Buffer {
     return this.#deps.meter.now("read", () => {
       if (request.pageSize > LIST_PAGE_MAX) {
         throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`, {
@@ -87,13 +85,7 @@ export class NamespaceOperations {
         pageToken: request.pageToken,
         sort: request.sort,
       });
-      return {
-        $typeName: "grove.v1.ListDirResponse",
-        // Encoded already, and passed through by the encoder of the message like a field that it does not know.
-        $unknown: encodeEntries(page, path, scopeOf(reached), ENTRIES_FIELD),
-        entries: [],
-        nextPageToken: page.nextPageToken ?? "",
-      };
+      return encodeListing(page, path, scopeOf(reached), headBytes);
     });
   }
 

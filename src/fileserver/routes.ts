@@ -127,14 +127,20 @@ function looks({
     getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
     listDir: {
       instant: (request, context) =>
-        namespace.listDir(currentCaller(context), { ...request, sort: known(SORTS, request.sort, "sort") }),
+        new EncodedReply(
+          namespace.listDir(
+            currentCaller(context),
+            { ...request, sort: known(SORTS, request.sort, "sort") },
+            EncodedReply.HEAD_BYTES,
+          ),
+        ),
     },
     changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
   };
 }
 
 function encoded(attr: Attr): EncodedReply {
-  return new EncodedReply(encodeAttr(attr));
+  return new EncodedReply(encodeAttr(attr, EncodedReply.HEAD_BYTES));
 }
 
 function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {

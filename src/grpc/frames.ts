@@ -21,6 +21,13 @@ export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
   return framed;
 };
 
+/** The same for a message that lies in a buffer behind as many bytes, which are written. */
+export const frameInPlace = (framed: Buffer): Buffer => {
+  framed[0] = 0;
+  framed.writeUInt32BE(framed.length - FRAME_HEADER_BYTES, 1);
+  return framed;
+};
+
 /** Compresses a message body with gzip. */
 export const compress = (body: Uint8Array): Promise<Buffer> => gzipAsync(body);
 

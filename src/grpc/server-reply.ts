@@ -3,7 +3,7 @@ import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "nod
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { EncodedReply } from "./encoded-reply.ts";
-import { compress, frame, type MessageBudget } from "./frames.ts";
+import { compress, FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBudget } from "./frames.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";
@@ -87,10 +87,10 @@ export class ServerReply {
 
   /** Encodes and frames a message, compressed where that is agreed and gains something. RESOURCE_EXHAUSTED above the limit. */
   frame(desc: DescMessage, message: unknown): Buffer | Promise<Buffer> {
+    const encoded = message instanceof EncodedReply ? message.bytes : undefined;
     const body =
-      message instanceof EncodedReply
-        ? message.body
-        : toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
+      encoded?.subarray(FRAME_HEADER_BYTES) ??
+      toBinary(desc, create(desc, message as MessageInitShape<DescMessage>));
     const { sendMessageBytes } = this.#deps.limits;
     if (body.length > sendMessageBytes) {
       throw new StatusError(
@@ -98,7 +98,9 @@ export class ServerReply {
         `reply of ${body.length} bytes is larger than the limit of ${sendMessageBytes}`,
       );
     }
-    if (!this.#usesGzip || body.length < COMPRESS_MIN_BYTES) return frame(body, false);
+    if (!this.#usesGzip || body.length < COMPRESS_MIN_BYTES) {
+      return encoded === undefined ? frame(body, false) : frameInPlace(encoded);
+    }
     return compress(body).then((compressed) => frame(compressed, true));
   }
 

@@ -35,7 +35,12 @@ test("what a handler has encoded is the reply, within the same limit of size", {
   const server = new GrpcServer({ limits: { sendMessageBytes: 1_000 } });
   server.addService(EchoService, {
     unary: ({ count }) =>
-      new EncodedReply(toBinary(EchoResponseSchema, create(EchoResponseSchema, { text: "x".repeat(count) }))),
+      new EncodedReply(
+        Buffer.concat([
+          Buffer.alloc(EncodedReply.HEAD_BYTES),
+          toBinary(EchoResponseSchema, create(EchoResponseSchema, { text: "x".repeat(count) })),
+        ]),
+      ),
   });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });

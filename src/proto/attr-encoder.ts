@@ -14,9 +14,9 @@ const U64_BITS = 64;
 /** Everything below is exact as a number. */
 const EXACT_MAX: bigint = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The bytes of the message, the same as toBinary makes of it. */
-export function encodeAttr(attr: Attr): Uint8Array {
-  const writer = new AttrWriter(maxBytesOf(attr));
+/** The bytes of the message, the same as toBinary makes of it, behind `headBytes` bytes of room for whoever sends it. */
+export function encodeAttr(attr: Attr, headBytes = 0): Buffer {
+  const writer = new AttrWriter(headBytes, maxBytesOf(attr));
   // Tags of proto/grove/v1/common.proto: field number times eight plus the wire type. Defaults are left out.
   writer.text(10, attr.id);
   writer.text(18, attr.name);
@@ -48,13 +48,14 @@ function maxBytesOf(attr: Attr): number {
 
 class AttrWriter {
   readonly #bytes: Buffer;
-  #at = 0;
+  #at: number;
 
-  constructor(maxBytes: number) {
-    this.#bytes = Buffer.allocUnsafe(maxBytes);
+  constructor(headBytes: number, maxBytes: number) {
+    this.#bytes = Buffer.allocUnsafe(headBytes + maxBytes);
+    this.#at = headBytes;
   }
 
-  written(): Uint8Array {
+  written(): Buffer {
     return this.#bytes.subarray(0, this.#at);
   }
 
