@@ -41,3 +41,9 @@ function parse(token: string): readonly unknown[] | undefined {
 function badToken(): GroveError {
   return new GroveError("BAD_ARGUMENT", "this page token does not belong to this listing");
 }
+
+/** What an order goes by, and whether downwards. */
+export function sortOf(sort: ListSort): ["name" | "size" | "mtime", boolean] {
+  const [by, direction] = sort.split("-") as ["name" | "size" | "mtime", string | undefined];
+  return [by, direction === "desc"];
+}

@@ -4,9 +4,19 @@ import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX, READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
 import type { Inode, InodeId } from "./inode.ts";
-import { COLUMNS, hasGrants, type Row, toInode } from "./inode-columns.ts";
+import {
+  COLUMNS,
+  ENTRY_COLUMNS,
+  type EntryRow,
+  entryHasGrants,
+  entryInode,
+  hasGrants,
+  isEntryDirectory,
+  type Row,
+  toInode,
+} from "./inode-columns.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
-import { pageToken, readPageToken } from "./page-token.ts";
+import { pageToken, readPageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 import type { ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
@@ -85,7 +95,7 @@ export class SnapshotReader {
     this.#begin = this.#db.prepare("BEGIN");
     this.#end = this.#db.prepare("COMMIT");
     this.#dataVersion = this.#prepare("PRAGMA data_version");
-    this.#child = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
+    this.#child = this.#prepare(`SELECT ${ENTRY_COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
     this.#inode = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
     const root = `SELECT owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count, number
       FROM root`;
@@ -153,12 +163,12 @@ export class SnapshotReader {
           if (known.hasGrants) granted.push(known.inode.id);
           continue;
         }
-        const row = this.#child.get(parent.inode.id, name) as Row | undefined;
+        const row = this.#child.get(parent.inode.id, name) as EntryRow | undefined;
         if (row === undefined) break;
-        const child = { inode: toInode(row, owner), hasGrants: hasGrants(row) };
+        const child = { inode: entryInode(row, parent.inode.id, owner), hasGrants: entryHasGrants(row) };
         chain.push(child.inode);
         if (child.hasGrants) granted.push(child.inode.id);
-        if (row[3] !== KIND_DIRECTORY) {
+        if (!isEntryDirectory(row)) {
           depth++;
           break;
         }
@@ -216,14 +226,18 @@ export class SnapshotReader {
       const statement = this.#listing(by, isDescending, after !== undefined);
       const from =
         after === undefined ? [] : by === "name" ? [after.name] : [after.value, after.value, after.name];
-      const rows = statement.all(directoryId, ...from, limit + 1) as unknown as Row[];
-      const entries = rows.slice(0, limit).map((row) => toInode(row, owner));
+      const rows = statement.all(directoryId, ...from, limit + 1) as unknown as EntryRow[];
+      const entries = rows.slice(0, limit).map((row) => entryInode(row, directoryId, owner));
       const shared = new Map<InodeId, readonly string[]>();
-      for (const row of rows) if (hasGrants(row)) shared.set(row[0], this.#usernames([row[0]]));
+      for (const row of rows) if (entryHasGrants(row)) shared.set(row[0], this.#usernames([row[0]]));
       const last = rows.length > limit ? entries.at(-1) : undefined;
       if (last === undefined) return { entries, shared, nextPageToken: undefined };
       const value = by === "name" ? 0 : by === "size" ? last.sizeBytes : last.mtimeMs;
-      return { entries, shared, nextPageToken: pageToken(directoryId, sort, { name: last.name, value }) };
+      return {
+        entries,
+        shared,
+        nextPageToken: pageToken(directoryId, sort, { name: last.name, value }),
+      };
     });
   }
 
@@ -371,7 +385,7 @@ export class SnapshotReader {
         ? `AND name ${compare} ?`
         : `AND (${column} ${compare} ? OR (${column} = ? AND name > ?))`;
     const statement = this.#prepare(
-      `SELECT ${COLUMNS} FROM inode WHERE parent_id = ? ${isContinued ? after : ""}
+      `SELECT ${ENTRY_COLUMNS} FROM inode WHERE parent_id = ? ${isContinued ? after : ""}
        ORDER BY ${column === undefined ? `name ${order}` : `${column} ${order}, name`} LIMIT ?`,
     );
     this.#listings.set(key, statement);
@@ -383,9 +397,4 @@ export class SnapshotReader {
     statement.setReturnArrays(true);
     return statement;
   }
-}
-
-function sortOf(sort: ListSort): ["name" | "size" | "mtime", boolean] {
-  const [by, direction] = sort.split("-") as ["name" | "size" | "mtime", string | undefined];
-  return [by, direction === "desc"];
 }
