@@ -42,6 +42,7 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   action_failed: { overAfterMs: ATTEMPT_OVER_MS },
   login_failures: { overAfterMs: ATTEMPT_OVER_MS },
   bad_metrics: { recovery: "bad_metrics" },
+  audit_broken: {},
 };
 
 /** The key of a condition: its type, and what it is about (spec 3.3). */

@@ -193,6 +193,12 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
       message: `All fields that ${node} reports are valid.`,
     }),
   },
+  audit_broken: {
+    now: ({ node, detail }) => ({
+      title: `The audit log of ${node} was changed`,
+      message: `What ${node} shows of its audit log does not go on from what the console has gathered${because(detail["reason"])}. Compare both with \`grove audit verify\`.`,
+    }),
+  },
 };
 
 function quotaText({ username, severity, value, detail }: TextFacts): AlertText {

@@ -64,6 +64,7 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
   snapshot_reset: HAPPENING,
   action_failed: HAPPENING,
   login_failures: HAPPENING,
+  audit_broken: HAPPENING,
   auth_mock: FACT,
   default_password: FACT,
   cert_expiring: FACT,

@@ -4,6 +4,7 @@
 export type AuditActName =
   | "alert.ack"
   | "alert.resolve"
+  | "audit.broken"
   | "audit.dropped"
   | "audit.gap"
   | "file.delete"

@@ -367,6 +367,34 @@ export const AUDIT_PAGE_LINES = 1_000;
 export const AUDIT_PAGE_BYTES = 1_048_576;
 /** Characters of one text in an audit line: a username and the longest path fit. */
 export const AUDIT_TEXT_MAX_LENGTH = 4_400;
+/** One file of the audit lines that the console has gathered; the next begins another. */
+export const AUDIT_COPY_FILE_BYTES = 16_777_216;
+/** Files of gathered audit lines that are kept, 2 GiB in all; the oldest goes first. */
+export const AUDIT_COPY_FILES_KEPT = 128;
+/** How often the console asks a node for its audit lines; what is lost with the node's disk is younger than this. */
+export const AUDIT_GATHER_INTERVAL_MS = 30_000;
+/** Nodes asked for audit lines at once. */
+export const AUDIT_GATHERS_AT_ONCE = 8;
+/** Pages of audit lines that are taken from a node in one go, so that one with much to tell does not hold a place. */
+export const AUDIT_GATHER_PAGES = 8;
+/** Time in which a page of audit lines must have arrived. */
+export const AUDIT_GATHER_TIMEOUT_MS = 5_000;
+/** Bytes of a page of audit lines with all that is around them, and of the longest line beyond the page's own bound. */
+export const AUDIT_GATHER_MAX_BYTES = 2_097_152;
+/** Longest audit line that is taken from a node. */
+export const AUDIT_GATHERED_LINE_MAX_BYTES = 65_536;
+/** Bytes of audit lines that are taken from one node in a day, so that one that lies cannot push the others' out. */
+export const AUDIT_GATHER_NODE_DAY_BYTES = 67_108_864;
+/** Chains that are begun for one node, one more with each break; then an operator must look. */
+export const AUDIT_GENERATIONS_MAX = 16;
+/** How often gathered lines are flushed together at most. */
+export const AUDIT_COPY_FLUSH_INTERVAL_MS = 1_000;
+/** How often it is written down where each chain stands; a start reads again what came since. */
+export const AUDIT_HEADS_INTERVAL_MS = 60_000;
+/** Bytes of gathered lines that one answer looks through; the next page goes on where it has ended. */
+export const AUDIT_SCAN_MAX_BYTES = 8_388_608;
+/** Lines of one page of the console's list of acts. */
+export const AUDIT_LIST_MAX = 500;
 /** How long what is in the trash is kept by default (decision D14): 30 days. */
 export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
 /** The trash is never purged for space before this age (decision D14): 24 hours. */

@@ -30,6 +30,7 @@ export const ALERT_TYPES = [
   "action_failed",
   "login_failures",
   "bad_metrics",
+  "audit_broken",
 ] as const;
 
 /** One of the types of alerts. */

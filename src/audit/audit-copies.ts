@@ -1,0 +1,282 @@
+// The audit lines of all nodes in one place that is not theirs: appended as they come, each chain followed line by line (D24).
+import { mkdir, open, readFile, rm, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import {
+  AUDIT_COPY_FILE_BYTES,
+  AUDIT_COPY_FILES_KEPT,
+  AUDIT_COPY_FLUSH_INTERVAL_MS,
+  AUDIT_GATHERED_LINE_MAX_BYTES,
+  AUDIT_HEADS_INTERVAL_MS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
+import { type AuditFile, auditFile, auditFiles, linesOf } from "./audit-files.ts";
+import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
+import { copiedText, readCopied } from "./copied-line.ts";
+
+/** Folder of the gathered lines inside the console's data folder. */
+export const COPIES_FOLDER = "gathered-audit";
+const HEADS_FILE = "heads.json";
+
+/** Where a source's chain stands. */
+export interface SourceState {
+  /** Goes up with every break. */
+  readonly generation: number;
+  /** The last line that was taken; undefined before the first of this generation. */
+  readonly head: ChainHead | undefined;
+}
+
+/** A place in the gathered lines. */
+export interface CopyPlace {
+  /** Number that the file begins with. */
+  readonly file: number;
+  /** Bytes from its beginning. */
+  readonly offset: number;
+}
+
+/** What the copies are kept with. */
+export interface AuditCopiesOptions {
+  readonly dataFolder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For tests. */
+  readonly fileMaxBytes?: number;
+  readonly filesKept?: number;
+}
+
+/** The gathered lines. Opened once per data folder. */
+export class AuditCopies {
+  readonly #options: AuditCopiesOptions;
+  readonly #folder: string;
+  readonly #states: Map<string, SourceState>;
+  /** What lies on stable storage; lines that could not be written are asked for again. */
+  #flushed: Map<string, SourceState>;
+  #pending: string[] = [];
+  #file: AuditFile;
+  #bytes: number;
+  #running: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #headsSavedMs: number;
+  #isClosed = false;
+
+  private constructor(options: AuditCopiesOptions, folder: string, found: Found) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#states = found.states;
+    this.#flushed = new Map(found.states);
+    this.#file = found.file;
+    this.#bytes = found.bytes;
+    this.#headsSavedMs = options.clock.steadyMs();
+  }
+
+  /** Opens what is there. A line that a crash has torn is cut off: it is gathered again. */
+  static async open(options: AuditCopiesOptions): Promise<AuditCopies> {
+    const folder = join(options.dataFolder, COPIES_FOLDER);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await removeLeftovers(join(folder, HEADS_FILE));
+    return new AuditCopies(options, folder, await findStates(folder));
+  }
+
+  /** Where each source's chain stands. */
+  states(): ReadonlyMap<string, SourceState> {
+    return this.#states;
+  }
+
+  /**
+   * Takes lines that follow a source's head, as they were written. At the first that does not follow, it stops and says why; a first line
+   * of a generation follows from anything.
+   */
+  take(source: string, lines: readonly string[]): string | undefined {
+    const { generation, head: before } = this.#states.get(source) ?? { generation: 1, head: undefined };
+    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
+    let head = before;
+    let problem: string | undefined;
+    for (const text of lines) {
+      problem = problemOf(text, head);
+      if (problem !== undefined) break;
+      head = { seq: readLine(text)?.seq ?? 0, hash: hashOf(text) };
+      this.#pending.push(copiedText({ gatheredAt, source, generation, text, broken: undefined }));
+    }
+    if (head !== before) this.#states.set(source, { generation, head });
+    this.#schedule();
+    return problem;
+  }
+
+  /** Notes that a source's chain broke, and begins another for it. */
+  startOver(source: string, reason: string): void {
+    const generation = (this.#states.get(source)?.generation ?? 1) + 1;
+    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
+    const broken = reason.replaceAll(/[\r\n\t]/g, " ");
+    this.#pending.push(copiedText({ gatheredAt, source, generation, text: undefined, broken }));
+    this.#states.set(source, { generation, head: undefined });
+    this.#schedule();
+  }
+
+  /** Resolves when everything taken so far is on stable storage, or cannot be written. */
+  async flush(): Promise<void> {
+    while (this.#pending.length > 0 || this.#running !== undefined) {
+      this.#cancelTimer?.();
+      this.#cancelTimer = undefined;
+      this.#running ??= this.#write().finally(() => {
+        this.#running = undefined;
+      });
+      await this.#running;
+    }
+  }
+
+  /** Where the lines that are on stable storage end. */
+  get end(): CopyPlace {
+    return { file: this.#file.firstSeq, offset: this.#bytes };
+  }
+
+  /** Files that are kept, oldest first. */
+  files(): Promise<AuditFile[]> {
+    return auditFiles(this.#folder);
+  }
+
+  /** Saves everything and ends. */
+  async close(): Promise<void> {
+    await this.flush();
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    await this.#saveHeads().catch((error: unknown) => this.#tell(error));
+  }
+
+  #schedule(): void {
+    if (this.#isClosed || this.#pending.length === 0 || this.#cancelTimer !== undefined) return;
+    this.#cancelTimer = this.#options.clock.after(AUDIT_COPY_FLUSH_INTERVAL_MS, () => {
+      this.#cancelTimer = undefined;
+      void this.flush();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const lines = this.#pending;
+    const states = new Map(this.#states);
+    this.#pending = [];
+    if (lines.length === 0) return;
+    try {
+      if (this.#bytes >= (this.#options.fileMaxBytes ?? AUDIT_COPY_FILE_BYTES)) await this.#nextFile();
+      const bytes = Buffer.from(`${lines.join("\n")}\n`);
+      await this.#append(bytes);
+      this.#bytes += bytes.length;
+      this.#flushed = states;
+      const { clock } = this.#options;
+      if (clock.steadyMs() - this.#headsSavedMs >= AUDIT_HEADS_INTERVAL_MS) await this.#saveHeads();
+    } catch (error) {
+      this.#tell(error);
+      // What was not written is forgotten, and so asked for again.
+      this.#pending = [];
+      for (const [source, state] of this.#flushed) this.#states.set(source, state);
+      for (const source of this.#states.keys()) if (!this.#flushed.has(source)) this.#states.delete(source);
+    }
+  }
+
+  /** At a place of its own, so that a write that has failed halfway is written over by the next. */
+  async #append(bytes: Buffer): Promise<void> {
+    const isNew = this.#bytes === 0;
+    const handle = await open(this.#file.path, isNew ? "w" : "r+", 0o600);
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, this.#bytes + done);
+        done += bytesWritten;
+      }
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    if (isNew) await syncDirectory(this.#folder);
+  }
+
+  async #nextFile(): Promise<void> {
+    this.#file = auditFile(this.#folder, this.#file.firstSeq + 1);
+    this.#bytes = 0;
+    await this.#saveHeads();
+    const files = await this.files();
+    const kept = (this.#options.filesKept ?? AUDIT_COPY_FILES_KEPT) - 1;
+    for (const { path } of files.slice(0, Math.max(0, files.length - kept))) await rm(path, { force: true });
+  }
+
+  async #saveHeads(): Promise<void> {
+    this.#headsSavedMs = this.#options.clock.steadyMs();
+    const sources = Object.fromEntries(
+      [...this.#flushed].map(([source, { generation, head }]) => [source, { generation, ...head }]),
+    );
+    const text = JSON.stringify({ schema: 1, ...this.end, sources });
+    await writeFileAtomic(join(this.#folder, HEADS_FILE), `${text}\n`);
+  }
+
+  #tell(error: unknown): void {
+    this.#options.log.error("audit_copies_not_saved", { error: errorText(error) });
+  }
+}
+
+/** Why a line does not follow; undefined when it does. */
+function problemOf(text: string, head: ChainHead | undefined): string | undefined {
+  const line = readLine(text);
+  if (line === undefined || text.length > AUDIT_GATHERED_LINE_MAX_BYTES || /[\r\n]/.test(text)) {
+    return `what follows line ${head?.seq ?? 0} is no line of an audit log`;
+  }
+  if (head === undefined) return undefined;
+  if (line.seq !== head.seq + 1) return `line ${line.seq} came where line ${head.seq + 1} should be`;
+  if (line.prev !== head.hash)
+    return `line ${line.seq} does not follow from line ${head.seq} as it was gathered`;
+  return undefined;
+}
+
+interface Found {
+  readonly states: Map<string, SourceState>;
+  readonly file: AuditFile;
+  readonly bytes: number;
+}
+
+/** Where the chains stand: what was written down, and what came since. */
+async function findStates(folder: string): Promise<Found> {
+  const files = await auditFiles(folder);
+  const last = files.at(-1);
+  const told = await readHeads(folder);
+  const states = told?.states ?? new Map<string, SourceState>();
+  if (last === undefined) return { states, file: auditFile(folder, (told?.place.file ?? 0) + 1), bytes: 0 };
+  let bytes = 0;
+  for (const file of files) {
+    if (told !== undefined && file.firstSeq < told.place.file) continue;
+    bytes = 0;
+    for await (const { text, offset, isWhole } of linesOf(file.path)) {
+      const line = isWhole ? readCopied(text) : undefined;
+      if (line === undefined) {
+        if (file === last) await truncate(file.path, offset);
+        break;
+      }
+      bytes = offset + Buffer.byteLength(text) + 1;
+      if (told !== undefined && file.firstSeq === told.place.file && offset < told.place.offset) continue;
+      const seq = line.text === undefined ? undefined : readLine(line.text)?.seq;
+      const head = seq === undefined ? undefined : { seq, hash: hashOf(line.text ?? "") };
+      states.set(line.source, { generation: line.generation, head });
+    }
+  }
+  return { states, file: last, bytes };
+}
+
+async function readHeads(
+  folder: string,
+): Promise<{ place: CopyPlace; states: Map<string, SourceState> } | undefined> {
+  try {
+    const value = JSON.parse(await readFile(join(folder, HEADS_FILE), "utf8")) as {
+      readonly file: unknown;
+      readonly offset: unknown;
+      readonly sources: Readonly<Record<string, Partial<ChainHead> & { readonly generation?: unknown }>>;
+    };
+    if (typeof value.file !== "number" || typeof value.offset !== "number") return undefined;
+    const states = new Map<string, SourceState>();
+    for (const [source, { generation, seq, hash }] of Object.entries(value.sources)) {
+      if (typeof generation !== "number") return undefined;
+      const head = typeof seq === "number" && typeof hash === "string" ? { seq, hash } : undefined;
+      states.set(source, { generation, head });
+    }
+    return { place: { file: value.file, offset: value.offset }, states };
+  } catch {
+    // Everything is read again: slower, and no less right.
+    return undefined;
+  }
+}

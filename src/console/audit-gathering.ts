@@ -1,0 +1,228 @@
+// Pulls the audit log of every node, line after line, and notices when one no longer goes on from what was pulled before (D24, T8).
+
+import { alertKey } from "#alerts/alert-kinds.ts";
+import type { Occurrence } from "#alerts/condition.ts";
+import type { AuditCopies } from "#audit/audit-copies.ts";
+import { hashOf } from "#audit/audit-line.ts";
+import type { AuditLog } from "#audit/audit-log.ts";
+import { CONSOLE_SOURCE } from "#audit/copied-line.ts";
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { DAY_MS } from "#base/duration.ts";
+import {
+  AUDIT_GATHER_INTERVAL_MS,
+  AUDIT_GATHER_MAX_BYTES,
+  AUDIT_GATHER_NODE_DAY_BYTES,
+  AUDIT_GATHER_PAGES,
+  AUDIT_GATHER_TIMEOUT_MS,
+  AUDIT_GATHERS_AT_ONCE,
+  AUDIT_GENERATIONS_MAX,
+  AUDIT_PAGE_LINES,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { ClusterState, NodeState } from "./cluster-state.ts";
+import { NoAnswer } from "./no-answer.ts";
+import type { NodeAddresses } from "./node-addresses.ts";
+import type { NodeHttp } from "./node-http.ts";
+
+/** What gathering needs. */
+export interface AuditGatheringDeps {
+  readonly copies: AuditCopies;
+  /** The console's own log. */
+  readonly own: Pick<AuditLog, "read" | "flush">;
+  readonly cluster: Pick<ClusterState, "onPoll">;
+  readonly addresses: Pick<NodeAddresses, "target">;
+  readonly http: Pick<NodeHttp, "get">;
+  /** Takes the console's own line about a break. */
+  readonly audit: AuditSink;
+  /** Takes the alert about a break. */
+  readonly onBroken: (occurrence: Occurrence) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Source {
+  isUnderWay: boolean;
+  dueMs: number;
+  askedAtUnix: number;
+  problem: string | undefined;
+  /** Bytes taken since this moment, at most a day ago. */
+  dayStartMs: number;
+  dayBytes: number;
+}
+
+/** What a node answers: its lines as they were written. */
+export interface AuditAnswer {
+  readonly lines: readonly string[];
+  /** Number of its last line on stable storage. */
+  readonly headSeq: number;
+  readonly isComplete: boolean;
+}
+
+/** Gathers from all nodes that answer. */
+export class AuditGathering {
+  readonly #deps: AuditGatheringDeps;
+  readonly #sources = new Map<string, Source>();
+  readonly #end: () => void;
+  #underWay = 0;
+  #ownTurn: Promise<void> = Promise.resolve();
+
+  constructor(deps: AuditGatheringDeps) {
+    this.#deps = deps;
+    this.#end = deps.cluster.onPoll(({ node, reading }) => {
+      if (reading !== undefined) this.#maybe(node);
+    });
+  }
+
+  /** How each source stands. */
+  chains(): { node: string; last_seq: number; asked_at: number; breaks: number; problem?: string }[] {
+    const states = this.#deps.copies.states();
+    return [...new Set([...states.keys(), ...this.#sources.keys()])].sort().map((node) => {
+      const [state, source] = [states.get(node), this.#sources.get(node)];
+      return {
+        node,
+        last_seq: state?.head?.seq ?? 0,
+        asked_at: source?.askedAtUnix ?? 0,
+        breaks: (state?.generation ?? 1) - 1,
+        ...(source?.problem === undefined ? {} : { problem: source.problem }),
+      };
+    });
+  }
+
+  /** Takes the console's own lines over, so that one look finds everything. */
+  takeOwn(): Promise<void> {
+    this.#ownTurn = this.#ownTurn.then(async () => {
+      const { own, copies } = this.#deps;
+      await own.flush();
+      for (;;) {
+        const after = copies.states().get(CONSOLE_SOURCE)?.head?.seq ?? 0;
+        const page = await own.read(after, AUDIT_PAGE_LINES);
+        const problem = copies.take(CONSOLE_SOURCE, page.lines);
+        if (problem !== undefined || page.headSeq < after) {
+          this.#broken(CONSOLE_SOURCE, CONSOLE_SOURCE, problem ?? ended(page.headSeq, after));
+          continue;
+        }
+        if (page.nextAfter >= page.headSeq) break;
+      }
+      await copies.flush();
+    });
+    return this.#ownTurn;
+  }
+
+  /** Gathers no more. */
+  close(): void {
+    this.#end();
+  }
+
+  #maybe(node: NodeState): void {
+    const nowMs = this.#deps.clock.steadyMs();
+    const source = this.#sourceOf(node.id, nowMs);
+    if (source.isUnderWay || nowMs < source.dueMs || this.#underWay >= AUDIT_GATHERS_AT_ONCE) return;
+    source.isUnderWay = true;
+    source.dueMs = nowMs + AUDIT_GATHER_INTERVAL_MS;
+    this.#underWay++;
+    void this.gather(node, source)
+      .catch((error: unknown) => {
+        source.problem = error instanceof NoAnswer ? error.message : errorText(error);
+        this.#deps.log.debug("audit_not_gathered", { node: node.id, problem: source.problem });
+      })
+      .finally(() => {
+        source.isUnderWay = false;
+        this.#underWay--;
+      });
+  }
+
+  /** Takes what is new of one node. */
+  private async gather(node: NodeState, source: Source): Promise<void> {
+    const { copies, addresses, http, clock } = this.#deps;
+    for (let page = 0; page < AUDIT_GATHER_PAGES; page++) {
+      const { generation, head } = copies.states().get(node.id) ?? { generation: 1, head: undefined };
+      if (generation > AUDIT_GENERATIONS_MAX) throw new NoAnswer(`its log broke ${generation - 1} times`);
+      if (isUsedUp(source, clock)) throw new NoAnswer("it has told more than a day's share");
+      // The last known line once more: whoever rewrites the past cannot keep its hash.
+      const after = Math.max(0, (head?.seq ?? 0) - 1);
+      const body = await http.get(addresses.target(node.id), {
+        path: `/audit?after=${after}&limit=${AUDIT_PAGE_LINES}`,
+        timeoutMs: AUDIT_GATHER_TIMEOUT_MS,
+        maxBytes: AUDIT_GATHER_MAX_BYTES,
+      });
+      const answer = readAnswer(body);
+      source.dayBytes += body.length;
+      source.askedAtUnix = Math.floor(clock.wallMs() / 1000);
+      source.problem = undefined;
+      const fresh = head === undefined ? answer.lines : answer.lines.slice(1);
+      const [known] = answer.lines;
+      const isOther = head !== undefined && known !== undefined && hashOf(known) !== head.hash;
+      const reason =
+        head !== undefined && answer.headSeq < head.seq
+          ? ended(answer.headSeq, head.seq)
+          : isOther
+            ? `line ${head.seq} is not the one that was gathered`
+            : copies.take(node.id, fresh);
+      if (reason !== undefined) this.#broken(node.id, node.name, reason);
+      else if (answer.isComplete || fresh.length === 0) return;
+    }
+  }
+
+  #broken(id: string, name: string, reason: string): void {
+    const { copies, audit, onBroken, log } = this.#deps;
+    log.error("audit_broken", { node: id, reason });
+    copies.startOver(id, reason);
+    audit({ act: "audit.broken", actor: "console", subject: id, detail: { reason } });
+    onBroken({
+      key: alertKey("audit_broken", id),
+      type: "audit_broken",
+      level: "critical",
+      nodeId: id,
+      nodeName: name,
+      detail: { reason },
+    });
+  }
+
+  #sourceOf(id: string, nowMs: number): Source {
+    const known = this.#sources.get(id);
+    if (known !== undefined) return known;
+    const source: Source = {
+      isUnderWay: false,
+      dueMs: nowMs,
+      askedAtUnix: 0,
+      problem: undefined,
+      dayStartMs: nowMs,
+      dayBytes: 0,
+    };
+    this.#sources.set(id, source);
+    return source;
+  }
+}
+
+function ended(headSeq: number, knownSeq: number): string {
+  return `the log ends with line ${headSeq}; line ${knownSeq} was gathered from it`;
+}
+
+function isUsedUp(source: Source, clock: Clock): boolean {
+  const nowMs = clock.steadyMs();
+  if (nowMs - source.dayStartMs >= DAY_MS) {
+    source.dayStartMs = nowMs;
+    source.dayBytes = 0;
+  }
+  return source.dayBytes >= AUDIT_GATHER_NODE_DAY_BYTES;
+}
+
+const HEAD = '{"entries":[';
+const TAIL = /^\],"next_after":\d{1,15},"head_seq":(\d{1,15}),"complete":(true|false)\}\s*$/;
+
+/** Cuts an answer into its lines without parsing and writing them again, which might change them. Throws NoAnswer for anything else. */
+export function readAnswer(body: Buffer): AuditAnswer {
+  const text = body.toString("utf8");
+  const end = text.lastIndexOf('],"next_after":');
+  const [, headSeq, isComplete] = TAIL.exec(text.slice(end)) ?? [];
+  if (!text.startsWith(HEAD) || end < HEAD.length || headSeq === undefined) {
+    throw new NoAnswer("the answer is no page of an audit log");
+  }
+  const entries = text.slice(HEAD.length, end);
+  return {
+    lines: entries === "" ? [] : entries.split(",\n"),
+    headSeq: Number(headSeq),
+    isComplete: isComplete === "true",
+  };
+}
