@@ -1,8 +1,10 @@
 // The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the live stream, the audit log.
 import { Notifier } from "#alerts/notifier.ts";
+import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
 import { AlertDesk } from "./alert-desk.ts";
+import { AuditGathering } from "./audit-gathering.ts";
 import { ClusterUsers } from "./cluster-users.ts";
 import { ClusterViews } from "./cluster-views.ts";
 import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
@@ -20,7 +22,11 @@ import { UserList } from "./user-list.ts";
 
 /** The parts that routes ask. */
 export interface ConsoleParts {
+  /** The console's own log. */
   readonly audit: AuditLog;
+  /** Everybody's, as far as it was gathered. */
+  readonly auditCopies: AuditCopies;
+  readonly gathering: AuditGathering;
   readonly history: History;
   readonly watch: ClusterWatch;
   readonly alerts: AlertDesk;
@@ -73,6 +79,7 @@ export async function openParts(
   ends.push(() => alerts.close());
   ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
+  const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const users = openUsers(options, { audit, history, watch });
   ends.push(() => users.list.close());
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
@@ -82,6 +89,8 @@ export async function openParts(
   void watch.start();
   return {
     audit,
+    auditCopies,
+    gathering,
     history,
     watch,
     alerts,
@@ -91,6 +100,28 @@ export async function openParts(
     views: live.views,
     hub: live.hub,
   };
+}
+
+async function openGathering(
+  { clock, log, dataFolder }: ConsoleOptions,
+  { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
+  ends: End[],
+): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
+  const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
+  ends.push(() => auditCopies.close());
+  const gathering = new AuditGathering({
+    copies: auditCopies,
+    own: audit,
+    cluster: watch.book,
+    addresses: watch.addresses,
+    http: watch.poller.http,
+    audit: (act) => audit.append(act),
+    onBroken: (occurrence) => void alerts.happened(occurrence),
+    clock,
+    log,
+  });
+  ends.push(() => gathering.close());
+  return { auditCopies, gathering };
 }
 
 function openUsers(

@@ -6,6 +6,7 @@ import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { alertRoutes } from "./alert-routes.ts";
 import { makeApp } from "./app.ts";
+import { auditRoutes } from "./audit-routes.ts";
 import { TrustedProxies } from "./client-address.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
 import { ConsoleMetrics } from "./console-metrics.ts";
@@ -96,7 +97,8 @@ interface Joined {
 
 function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { log, loginFailureDelayMs } = options;
-  const { audit, history, watch, alerts, notifier, users, quotas, views, hub } = parts;
+  const { audit, auditCopies, gathering, history, watch, alerts, notifier, users, quotas, views, hub } =
+    parts;
   signInRoutes(app, {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,
@@ -107,6 +109,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   });
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
   alertRoutes(app, { desk: alerts, ...auditing });
+  auditRoutes(app, { copies: auditCopies, gathering });
   noticeRoutes(app, { notifier, onAct: auditing.audit });
   clusterRoutes(app, { views });
   historyRoutes(app, { cluster: watch.book, history, clock: options.clock });

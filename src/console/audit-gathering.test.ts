@@ -1,0 +1,263 @@
+// Shows nodes' audit lines on their way to GET /api/audit: whole, once, in order of their chains, and every break told of (D24).
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { Occurrence } from "#alerts/condition.ts";
+import { AuditCopies } from "#audit/audit-copies.ts";
+import { CHAIN_START, type ChainHead, lineAfter } from "#audit/audit-line.ts";
+import { AuditLog } from "#audit/audit-log.ts";
+import { verifyCopies } from "#audit/verify-copies.ts";
+import type { AuditAct } from "#base/audit-act.ts";
+import { AUDIT_GATHER_INTERVAL_MS, AUDIT_GENERATIONS_MAX } from "#base/limits.ts";
+import { silentLogger } from "#base/log.ts";
+import type { AuditEntry } from "#webapi/audit.ts";
+import { startApp } from "./app.fixture.ts";
+import { AuditGathering, readAnswer } from "./audit-gathering.ts";
+import { auditRoutes } from "./audit-routes.ts";
+import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
+import { NoAnswer } from "./no-answer.ts";
+
+const ends: (() => Promise<unknown>)[] = [];
+after(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+/** A node's log in the hands of a test; it answers as a FileServer's listener does. */
+class FakeLog {
+  lines: string[] = [];
+  #head: ChainHead = CHAIN_START;
+
+  add(act: AuditAct["act"], subject: string, actor = "bob@example.com"): void {
+    const line = lineAfter(
+      this.#head,
+      { act, actor, subject, detail: { bytes: 5n } },
+      Date.UTC(2026, 8, 21) + this.lines.length * 1_000,
+    );
+    this.lines.push(line.text);
+    this.#head = line.head;
+  }
+
+  answer(after: number, limit = 3): string {
+    const entries = this.lines.slice(after, after + limit);
+    const next = after + entries.length;
+    return `{"entries":[${entries.join(",\n")}],"next_after":${next},"head_seq":${this.lines.length},"complete":${next >= this.lines.length}}`;
+  }
+}
+
+async function startGathering(...ids: readonly string[]) {
+  const dataFolder = await mkdtemp(join(tmpdir(), "grove-gather-"));
+  const { book, clock } = testCluster(...ids);
+  const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
+  const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
+  const logs = new Map(ids.map((id) => [id, new FakeLog()]));
+  const raised: Occurrence[] = [];
+  const asked: string[] = [];
+  /** Set by tests: what a node answers instead of its log. */
+  const lies = new Map<string, string | NoAnswer>();
+  const gathering = new AuditGathering({
+    copies,
+    own,
+    cluster: book,
+    addresses: { target: (id) => ({ ip: id, port: 1, host: id }) },
+    http: {
+      async get({ host }, { path }) {
+        asked.push(`${host} ${path}`);
+        const lie = lies.get(host);
+        if (lie instanceof NoAnswer) throw lie;
+        const log = logs.get(host) ?? new FakeLog();
+        return Buffer.from(lie ?? log.answer(Number(/after=(\d+)/.exec(path)?.[1])));
+      },
+    },
+    audit: (act) => own.append(act),
+    onBroken: (occurrence) => raised.push(occurrence),
+    clock,
+    log: silentLogger,
+  });
+  const app = await startApp((plugged) => auditRoutes(plugged, { copies, gathering }));
+  ends.push(async () => {
+    book.close();
+    gathering.close();
+    await app.close();
+    await copies.close();
+    await own.close();
+    await rm(dataFolder, { recursive: true });
+  });
+  return {
+    ...app,
+    dataFolder,
+    own,
+    copies,
+    gathering,
+    logs,
+    raised,
+    asked,
+    lies,
+    clock,
+    /** Polls every node, and waits until what it brought is on the disk. */
+    async round() {
+      clock.advance(AUDIT_GATHER_INTERVAL_MS);
+      for (const id of ids) book.answered(id, nodeReading());
+      for (let i = 0; i < 200; i++) await new Promise(setImmediate);
+      await copies.flush();
+    },
+    async list(query = ""): Promise<{ entries: AuditEntry[]; next_cursor: string | null }> {
+      const { status, json, text } = await app.askAsOperator(`/api/audit${query}`);
+      assert.equal(status, 200, text);
+      return json as { entries: AuditEntry[]; next_cursor: string | null };
+    },
+  };
+}
+
+const subjects = ({ entries }: { entries: AuditEntry[] }): string[] =>
+  entries.map(({ node, subject }) => `${node} ${subject}`);
+
+test("lines of all nodes and of the console are listed, newest first, in pages, each once", async () => {
+  const { round, list, logs, own } = await startGathering("fs-a", "fs-b");
+  const expected: string[] = [];
+  for (let i = 0; i < 10; i++) {
+    logs.get("fs-a")?.add("file.delete", `bob@example.com:/a${i}`);
+    logs.get("fs-b")?.add("share.add", `eve@example.com:/b${i}`);
+    await round();
+    expected.push(`fs-a bob@example.com:/a${i}`, `fs-b eve@example.com:/b${i}`);
+  }
+  own.append({
+    act: "operator.open",
+    actor: "0123abcd",
+    subject: "console",
+    detail: { address: "192.0.2.1" },
+  });
+  expected.push("console console");
+  assert.deepEqual(subjects(await list()), expected.toReversed());
+  const paged: string[] = [];
+  let cursor = "";
+  for (;;) {
+    const page = await list(`?limit=4${cursor}`);
+    paged.push(...subjects(page));
+    if (page.next_cursor === null) break;
+    cursor = `&cursor=${page.next_cursor}`;
+  }
+  assert.deepEqual(paged, expected.toReversed());
+});
+
+test("filters by act, actor, subject, node and time", async () => {
+  const { round, list, logs, ask, askAsOperator } = await startGathering("fs-a", "fs-b");
+  for (let i = 0; i < 6; i++) {
+    logs
+      .get("fs-a")
+      ?.add(
+        i % 2 === 0 ? "file.delete" : "share.add",
+        `bob@example.com:/a/${i}"*`,
+        `user${i % 3}@example.com`,
+      );
+    logs.get("fs-b")?.add("quota.set", `b${i}`);
+  }
+  await round();
+  await round();
+  const count = async (query: string): Promise<number> => (await list(query)).entries.length;
+  assert.equal(await count(""), 12);
+  assert.equal(await count("?act=file.delete"), 3);
+  assert.equal(await count("?act=file.delete,quota.set"), 9);
+  assert.equal(await count("?act=share.*"), 3);
+  assert.equal(await count("?actor=user1@example.com"), 2);
+  assert.equal(await count("?subject=bob@example.com:/a/*"), 6);
+  assert.equal(await count("?subject=b3"), 1);
+  assert.equal(await count("?node=fs-b&subject=b*"), 6);
+  const day = Date.UTC(2026, 8, 21) / 1000;
+  assert.equal(await count(`?from=${day + 2}&to=${day + 3}`), 4);
+  assert.equal((await ask("/api/audit")).status, 401);
+  for (const query of [
+    "act=",
+    "limit=501",
+    "limit=0",
+    "from=x",
+    "from=-1",
+    "from=5&to=4",
+    "cursor=1",
+    "user=bob",
+    "node=a&node=b",
+  ]) {
+    const { status, problem } = await askAsOperator(`/api/audit?${query}`);
+    assert.deepEqual([status, problem?.code], [422, "QUERY_INVALID"], query);
+  }
+});
+
+test("a node that rewrites its past, cuts its log off or begins it anew is found at the next look (D24)", async () => {
+  const { round, list, logs, raised, dataFolder } = await startGathering("fs-a");
+  const log = logs.get("fs-a") ?? assert.fail();
+  for (let i = 0; i < 5; i++) log.add("file.delete", `/${i}`);
+  await round();
+  const rewritten = new FakeLog();
+  for (let i = 0; i < 5; i++) rewritten.add("file.delete", `/${i === 2 ? "harmless" : i}`);
+  logs.set("fs-a", rewritten);
+  await round();
+  assert.deepEqual(
+    raised.map(({ key, level, detail }) => [key, level, detail?.["reason"]]),
+    [["audit_broken:fs-a", "critical", "line 5 is not the one that was gathered"]],
+  );
+  rewritten.lines.pop();
+  await round();
+  assert.match(
+    String(raised[1]?.detail?.["reason"]),
+    /the log ends with line 4; line 5 was gathered from it/,
+  );
+  const { entries } = await list("?act=audit.broken");
+  assert.deepEqual(entries.map(({ node, broken }) => `${node} ${broken ?? "-"}`).sort(), [
+    "console -",
+    "console -",
+    "fs-a line 5 is not the one that was gathered",
+    "fs-a the log ends with line 4; line 5 was gathered from it",
+  ]);
+  const verdicts = await verifyCopies(dataFolder);
+  assert.equal(verdicts.find(({ source }) => source === "fs-a")?.broken.length, 2);
+  // What was there before it was rewritten is still there, beside what it says now.
+  const told = subjects(await list("?node=fs-a&act=file.delete"));
+  assert.ok(told.includes("fs-a /2") && told.includes("fs-a /harmless"));
+});
+
+test("garbage, refusals and logs that break again and again cost nothing but that node's lines (F-05)", async () => {
+  const { round, logs, lies, gathering, raised, asked } = await startGathering("fs-a", "fs-b");
+  logs.get("fs-b")?.add("file.delete", "/b");
+  for (const lie of [
+    "",
+    "{}",
+    '{"entries":[',
+    '{"entries":[],"next_after":0,"head_seq":-1,"complete":true}',
+    '{"entries":[1,\n2],"next_after":0,"head_seq":2}',
+    new NoAnswer("the answer has status 401"),
+  ]) {
+    lies.set("fs-a", lie);
+    await round();
+    assert.ok(gathering.chains().find(({ node }) => node === "fs-a")?.problem !== undefined);
+  }
+  assert.equal(gathering.chains().find(({ node }) => node === "fs-b")?.last_seq, 1);
+  assert.deepEqual(raised, []);
+  lies.set("fs-a", '{"entries":[{"no":"line"}],"next_after":1,"head_seq":1,"complete":false}');
+  for (let i = 0; i < AUDIT_GENERATIONS_MAX; i++) await round();
+  assert.equal(raised.length, AUDIT_GENERATIONS_MAX);
+  const before = asked.length;
+  await round();
+  assert.deepEqual(
+    asked.slice(before).filter((line) => line.startsWith("fs-a")),
+    [],
+    "an operator must look first",
+  );
+});
+
+test("a page is cut into its lines as they were written (D24)", () => {
+  const log = new FakeLog();
+  for (const subject of ["a,\\nb", '],"next_after":1', "{}"]) log.add("file.delete", subject);
+  assert.deepEqual(readAnswer(Buffer.from(log.answer(0))).lines, log.lines);
+  assert.deepEqual(readAnswer(Buffer.from(log.answer(3))), { lines: [], headSeq: 3, isComplete: true });
+});
+
+test("what is gathered survives a restart of the console, and nothing is gathered twice", async () => {
+  const { round, logs, copies, dataFolder, clock } = await startGathering("fs-a");
+  for (let i = 0; i < 9; i++) logs.get("fs-a")?.add("file.delete", `/${i}`);
+  await round();
+  await round();
+  const again = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
+  assert.deepEqual(again.states(), copies.states());
+  assert.equal(again.states().get("fs-a")?.head?.seq, 9);
+});
