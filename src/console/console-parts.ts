@@ -68,6 +68,7 @@ export async function openParts(
   // Before all others who listen to polls: they ask for the rates.
   ends.push(feedHistory(watch.book, history));
   addPollFigures(metrics, watch);
+  addHistoryFigures(metrics, history);
   const alerts = await AlertDesk.open({
     folder: dataFolder,
     clock,
@@ -198,4 +199,21 @@ function addSocketFigures(metrics: ConsoleMetrics, hub: Hub): void {
     help: "WebSockets for which there was no place.",
     read: () => hub.counts.refused,
   });
+}
+
+function addHistoryFigures(metrics: ConsoleMetrics, history: History): void {
+  metrics.add(
+    {
+      name: "history_written_bytes",
+      type: "counter",
+      help: "Bytes of history that were written to disk.",
+      read: () => history.writtenBytes,
+    },
+    {
+      name: "history_save_failing",
+      type: "gauge",
+      help: "1 while the history cannot be written to disk.",
+      read: () => (history.saveFailure === undefined ? 0 : 1),
+    },
+  );
 }
