@@ -14,7 +14,12 @@ const place = document.getElementById("root");
 if (place !== null) {
   createRoot(place).render(
     <StrictMode>
-      <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}>
+      <MantineProvider
+        theme={theme}
+        defaultColorScheme="auto"
+        withCssVariables={false}
+        withGlobalClasses={false}
+      >
         <QueryClientProvider client={queryClient}>
           <App />
         </QueryClientProvider>

@@ -21,8 +21,21 @@ export function CommandPalette(): ReactNode {
   useHotkeys([["mod+K", open]]);
   return (
     <>
-      <Button variant="default" size="compact-sm" onClick={open} rightSection={<Kbd size="xs">Ctrl K</Kbd>}>
-        Go to …
+      <Button
+        variant="default"
+        size="compact-sm"
+        aria-label="Go to …"
+        onClick={open}
+        rightSection={
+          <Kbd size="xs" className="wide-only">
+            Ctrl K
+          </Kbd>
+        }
+      >
+        <span className="wide-only">Go to …</span>
+        <span className="narrow-only" aria-hidden="true">
+          ⌕
+        </span>
       </Button>
       <Modal
         lockScroll={false}

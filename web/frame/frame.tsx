@@ -6,7 +6,7 @@ import { useUnresolvedCount } from "../live/alerts.ts";
 import { signOut, useSession } from "../live/session.ts";
 import { CommandPalette } from "./command-palette.tsx";
 import { LiveMark } from "./live-mark.tsx";
-import { PLACES } from "./places.ts";
+import { PLACES, type Place } from "./places.ts";
 import { SessionNotice } from "./session-notice.tsx";
 
 /** The frame with a page in it. */
@@ -65,7 +65,33 @@ function Places({ path }: { readonly path: string }): ReactNode {
           ) : null}
         </Link>
       ))}
+      {shown.length > NARROW_PLACES ? <MorePlaces places={shown.slice(NARROW_PLACES)} /> : null}
     </nav>
+  );
+}
+
+/** As many as a narrow screen has room for below the page, beside "More". */
+const NARROW_PLACES = 4;
+
+function MorePlaces({ places }: { readonly places: readonly Place[] }): ReactNode {
+  const { setColorScheme } = useMantineColorScheme();
+  const next = useComputedColorScheme("light") === "light" ? "dark" : "light";
+  return (
+    <Menu position="top-end">
+      <Menu.Target>
+        <button type="button" className="frame-more narrow-only">
+          More
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {places.map((place) => (
+          <Menu.Item key={place.path} component={Link} href={place.path}>
+            {place.label}
+          </Menu.Item>
+        ))}
+        <Menu.Item onClick={() => setColorScheme(next)}>Switch to {next} colours</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 
@@ -78,6 +104,7 @@ function ColorSchemeButton(): ReactNode {
       variant="subtle"
       color="gray"
       size="compact-sm"
+      className="wide-only"
       aria-label={`Switch to ${next} colours`}
       onClick={() => setColorScheme(next)}
     >

@@ -31,6 +31,8 @@ const COLUMNS: readonly (readonly [keyof Row, string])[] = [
   ["active_connections", "Connections"],
 ];
 
+const HEADS = new Map<keyof Row, string>(COLUMNS);
+
 /** The page at "/performance". */
 export function Page(): ReactNode {
   const query = useQuery({
@@ -169,13 +171,17 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   }
   if (field === "status") {
     return (
-      <td>
+      <td data-head="State">
         <StateMark state={row.status} />
       </td>
     );
   }
   const value = row[field];
-  return <td className="number">{typeof value === "number" ? plainNumber(value) : "–"}</td>;
+  return (
+    <td data-head={HEADS.get(field)} className="number">
+      {typeof value === "number" ? plainNumber(value) : "–"}
+    </td>
+  );
 }
 
 /** Unknown values stand last when ascending. */

@@ -29,15 +29,19 @@ export function AlertTable({
         <tbody>
           {alerts.map((alert) => (
             <tr key={alert.id}>
-              <td>
+              <td data-head="Severity">
                 <StateMark state={alert.severity} />
               </td>
               <td>
                 {alert.message}
                 <Where alert={alert} />
               </td>
-              <td style={{ whiteSpace: "nowrap" }}>{formatMoment(alert.timestamp)}</td>
-              <td style={{ whiteSpace: "nowrap" }}>{endOf(alert)}</td>
+              <td data-head="Raised" style={{ whiteSpace: "nowrap" }}>
+                {formatMoment(alert.timestamp)}
+              </td>
+              <td data-head="Ended" style={{ whiteSpace: "nowrap" }}>
+                {endOf(alert)}
+              </td>
               {renderActions === undefined ? null : <td>{renderActions(alert)}</td>}
             </tr>
           ))}

@@ -138,6 +138,7 @@ function drawLimits(plot: uPlot, limits: readonly ChartLimit[], color: (variable
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
+    ctx.textAlign = "left";
     ctx.fillText(label, bbox.left + 6, y - 4);
     ctx.restore();
   }

@@ -91,17 +91,19 @@ function Row({
       <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
         <Link href={`/nodes/${encodeURIComponent(node.id)}`}>{node.name}</Link>
       </th>
-      <td>
+      <td data-head="State">
         <StateMark state={node.status} />
       </td>
-      <td style={{ whiteSpace: "nowrap" }}>
+      <td data-head="Disk" style={{ whiteSpace: "nowrap" }}>
         <UsageBar percent={node.disk_usage_percent} />
       </td>
-      <td className="number">
+      <td data-head="Temperature" className="number">
         {node.cpu_temp_celsius === null ? UNKNOWN : `${plainNumber(node.cpu_temp_celsius)} °C`}
       </td>
-      <td className="number">{plainNumber(node.load_avg_1m)}</td>
-      <td>
+      <td data-head="Load" className="number">
+        {plainNumber(node.load_avg_1m)}
+      </td>
+      <td data-head="Write / read">
         <span style={{ display: "flex", gap: 8, alignItems: "center" }}>
           {recent.length < 2 ? null : (
             <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
@@ -112,9 +114,11 @@ function Row({
         </span>
       </td>
       {isOperator ? (
-        <td className="number">{node.users_assigned_count?.toLocaleString() ?? UNKNOWN}</td>
+        <td data-head="Users" className="number">
+          {node.users_assigned_count?.toLocaleString() ?? UNKNOWN}
+        </td>
       ) : null}
-      <td className="number">
+      <td data-head="Up" className="number">
         {isOff || node.uptime_seconds === null ? UNKNOWN : formatSpan(node.uptime_seconds)}
       </td>
     </tr>

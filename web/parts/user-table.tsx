@@ -87,17 +87,17 @@ function Row({
       <th scope="row" style={{ fontSize: 14, color: "inherit", fontWeight: 500 }}>
         {user.username}
       </th>
-      <td>
+      <td data-head="Level">
         <StateMark state={level.state} label={level.label} />
       </td>
-      <td style={{ whiteSpace: "nowrap" }}>
+      <td data-head="Used" style={{ whiteSpace: "nowrap" }}>
         <SplitBar user={user} /> {percentText(user.usage_percent)}{" "}
         <span className="quiet">
           {bytesText(user.used_bytes)}
           {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
         </span>
       </td>
-      <td className="number">
+      <td data-head="Quota" className="number">
         {quotaText(user)}{" "}
         <Button
           variant="default"
@@ -109,8 +109,8 @@ function Row({
           Change
         </Button>
       </td>
-      <td>{user.home_node_name}</td>
-      <td style={{ whiteSpace: "nowrap" }}>
+      <td data-head="Home">{user.home_node_name}</td>
+      <td data-head="Last active" style={{ whiteSpace: "nowrap" }}>
         {user.last_active === null ? "never" : formatAgo(user.last_active, now)}
       </td>
     </tr>
