@@ -16,7 +16,7 @@ import {
   type ListDirResponse,
   ListDirResponseSchema,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { type DecodedListing, decodeListing } from "#proto/listing-decoder.ts";
+import { type DecodedListing, decodeListing, REPLY_DECODERS } from "#proto/listing-decoder.ts";
 
 /** Below the 100 streams that one connection may have. */
 const STREAMS_PER_CHANNEL = 32;
@@ -33,7 +33,7 @@ serveTasks(
       const { owner, ...rest } = input as { address: string; owner: string };
       address = rest.address;
       const channel = openChannel();
-      const files = createClient(FileServer, channel);
+      const files = createClient(FileServer, channel, REPLY_DECODERS);
       const session = await files.registerClient(
         { clientId: "bench", clientVersion: "0", deviceName: "bench" },
         { metadata: { authorization: `Bearer mock-jwt.${owner}` } },

@@ -5,6 +5,7 @@ import { VERSION } from "#base/version.ts";
 import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { REPLY_DECODERS } from "#proto/listing-decoder.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
@@ -126,7 +127,7 @@ export class FileServerLink {
 
   #lineOver(addresses: { family: Family | undefined; addresses: readonly string[] }): Line {
     const channel = openChannel(this.#deps.profile, this.address, addresses.addresses);
-    return { channel, files: createClient(FileServer, channel), family: addresses.family };
+    return { channel, files: createClient(FileServer, channel, REPLY_DECODERS), family: addresses.family };
   }
 
   /** Opens a session over the first family on which the server answers. */

@@ -10,7 +10,7 @@ import { type ReplyListeners, ReplyMetadata } from "./reply-metadata.ts";
 import { formatTimeout, isGrpcContentType, TIMER_MAX_MS } from "./request-headers.ts";
 import { type Requests, requestsOf, type Wire } from "./requests.ts";
 import { resetStream, statusOfReset } from "./reset.ts";
-import { SingleMessage } from "./single-message.ts";
+import { type ReplyDecoder, SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet, type SlicedWriter } from "./sliced.ts";
 import type { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError, statusOf, statusOfHttp } from "./status.ts";
@@ -89,14 +89,14 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#replyMetadata;
   }
 
-  /** Runs a call with one reply, which `asBytes` leaves undecoded. */
-  startUnary(request: unknown, asBytes = false): Promise<unknown> {
+  /** Runs a call with one reply, which `decode` makes of its bytes where the general way is not wanted. */
+  startUnary(request: unknown, decode?: ReplyDecoder): Promise<unknown> {
     try {
       this.#sendFrom(request);
     } catch (error) {
       return Promise.reject(asError(error));
     }
-    return this.#startSingle(asBytes);
+    return this.#startSingle(decode);
   }
 
   /** Runs a call with a stream of replies. */
@@ -278,7 +278,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return (this.#outlet ??= new Outlet(this.#stream as ClientHttp2Stream, this.#core.clock));
   }
 
-  #startSingle(asBytes = false): Promise<unknown> {
+  #startSingle(decode?: ReplyDecoder): Promise<unknown> {
     const single = new SingleMessage(this.#core.limits, this.#core.budget);
     this.#single = single;
     return new Promise((resolve, reject) => {
@@ -286,9 +286,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
         if (error !== undefined) return reject(error);
         let reply: unknown;
         try {
-          reply = asBytes
-            ? single.takeBytes(this.#encoding)
-            : single.take(this.method.output, this.#encoding);
+          reply = single.take(this.method.output, this.#encoding, decode);
         } catch (failure) {
           return reject(asError(failure));
         }

@@ -23,6 +23,7 @@ import {
   DEFAULT_CHANNEL_LIMITS,
 } from "./limits.ts";
 import type { Metadata } from "./metadata.ts";
+import type { ReplyDecoder } from "./single-message.ts";
 import type { SlicedSource, SlicedWriter } from "./sliced.ts";
 import { SlicedField } from "./sliced-field.ts";
 import { Code, StatusError } from "./status.ts";
@@ -234,14 +235,19 @@ export class GrpcChannel {
     request: MessageInitShape<I>,
     options?: CallOptions,
   ): Promise<Buffer> {
-    return new ClientCall(this.#core, method, options).startUnary(request, true) as Promise<Buffer>;
+    return new ClientCall(this.#core, method, options).startUnary(request, asItIs) as Promise<Buffer>;
   }
 
   /** Starts a call of any kind for createClient. */
-  call(method: DescMethod, request: unknown, options: CallOptions | undefined): unknown {
+  call(
+    method: DescMethod,
+    request: unknown,
+    options: CallOptions | undefined,
+    decode?: ReplyDecoder,
+  ): unknown {
     const call = new ClientCall(this.#core, method, options);
     if (method.methodKind === "unary" || method.methodKind === "client_streaming")
-      return call.startUnary(request);
+      return call.startUnary(request, decode);
     const inbox = call.startStream(request, undefined);
     return {
       headers: call.replyMetadata.headers,
@@ -341,12 +347,19 @@ export class GrpcChannel {
   }
 }
 
-/** A typed client of a service. */
-export const createClient = <S extends DescService>(service: S, channel: GrpcChannel): Client<S> => {
+const asItIs: ReplyDecoder = (body) => body;
+
+/** A typed client of a service; `decoders` has messages that come as the one reply of a call and are worth a decoder of their own. */
+export const createClient = <S extends DescService>(
+  service: S,
+  channel: GrpcChannel,
+  decoders?: ReadonlyMap<DescMessage, ReplyDecoder>,
+): Client<S> => {
   const client: Record<string, unknown> = {};
   for (const method of service.methods) {
+    const decode = decoders?.get(method.output);
     client[method.localName] = (request: unknown, options?: CallOptions) =>
-      channel.call(method, request, options);
+      channel.call(method, request, options, decode);
   }
   return client as Client<S>;
 };

@@ -1,9 +1,12 @@
 // The one message of a unary request or reply.
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
 import { decodeBody, plainBody } from "./inbox.ts";
 import type { MessageLimits } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
+
+/** Makes a message of its bytes; throws when they are none. */
+export type ReplyDecoder = (body: Buffer) => unknown;
 
 /** Takes slices until the stream ends, and gives the one message that they must hold. */
 export class SingleMessage {
@@ -38,15 +41,17 @@ export class SingleMessage {
     }
   }
 
-  /** The message, once the stream has ended. Throws or rejects with StatusError when there is none or it is broken. */
-  take<D extends DescMessage>(desc: D, encoding: string): MessageShape<D> | Promise<MessageShape<D>> {
-    return decodeBody(desc, this.#takeBody(), this.#isCompressed, encoding, this.#limits);
-  }
-
-  /** The same without decoding it. */
-  takeBytes(encoding: string): Buffer | Promise<Buffer> {
-    const plain = plainBody(this.#takeBody(), this.#isCompressed, encoding, this.#limits);
-    return plain instanceof Promise ? plain.then(bufferOf) : bufferOf(plain);
+  /**
+   * The message, once the stream has ended; `decode` instead of the general decoder makes it of its bytes. Throws or rejects with
+   * StatusError when there is none or it is broken.
+   */
+  take(desc: DescMessage, encoding: string, decode?: ReplyDecoder): unknown {
+    const body = this.#takeBody();
+    if (decode === undefined) return decodeBody(desc, body, this.#isCompressed, encoding, this.#limits);
+    const plain = plainBody(body, this.#isCompressed, encoding, this.#limits);
+    return plain instanceof Promise
+      ? plain.then((bytes) => decodeOwn(desc, decode, bytes))
+      : decodeOwn(desc, decode, plain);
   }
 
   /** Forgets what has come. */
@@ -78,4 +83,10 @@ export class SingleMessage {
   }
 }
 
-const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const decodeOwn = (desc: DescMessage, decode: ReplyDecoder, bytes: Uint8Array): unknown => {
+  try {
+    return decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  } catch (cause) {
+    throw new MalformedMessageError(`not a valid ${desc.typeName}`, { cause });
+  }
+};

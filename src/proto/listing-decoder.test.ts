@@ -5,7 +5,7 @@ import { create, equals, fromBinary, type MessageInitShape, toBinary } from "@bu
 import fc from "fast-check";
 import { AttrSchema } from "./gen/grove/v1/common_pb.ts";
 import { ListDirResponseSchema } from "./gen/grove/v1/file_server_pb.ts";
-import { decodeListing } from "./listing-decoder.ts";
+import { decodeAttr, decodeListing } from "./listing-decoder.ts";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }),
@@ -110,4 +110,33 @@ test("entries are decoded once, and only when they are asked for", () => {
   const first = listing.entries();
   assert.equal(first[0]?.name, "a");
   assert.equal(listing.entries(), first);
+});
+
+test("one Attr decodes to what the general decoder makes of it, of whatever bytes it is given (D13)", () => {
+  const generalAttr = (body: Buffer) => {
+    try {
+      return fromBinary(AttrSchema, body);
+    } catch {
+      return undefined;
+    }
+  };
+  const fastAttr = (body: Buffer) => {
+    try {
+      return decodeAttr(body);
+    } catch {
+      return undefined;
+    }
+  };
+  const bytes = attr.map((init) => bufferOf(toBinary(AttrSchema, create(AttrSchema, init))));
+  const broken = fc.tuple(bytes, fc.nat(), fc.nat({ max: 255 })).map(([body, at, byte]) => {
+    const changed = Buffer.from(body);
+    if (changed.length > 0) changed[at % changed.length] = byte;
+    return changed.subarray(0, changed.length - (at % 3));
+  });
+  fc.assert(
+    fc.property(fc.oneof(bytes, broken, fc.uint8Array().map(bufferOf)), (body) => {
+      assert.deepEqual(fastAttr(body), generalAttr(body));
+    }),
+    { numRuns: 2_000 },
+  );
 });
