@@ -1,0 +1,121 @@
+// A whole console for tests: a real store, real polls of fake nodes, a real listener, and a clock whose time can be moved.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
+import { openDirectory, openDirectoryReader } from "#directory/open-directory.ts";
+import { adminPasswordHash } from "#identity/admin-password.ts";
+import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
+import { type RunningConsole, startConsole } from "./console.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import { type FakeNode, startFakeNode } from "./fake-nodes.fixture.ts";
+import { OperatorPassword } from "./operator-password.ts";
+
+/** The operator's password in consoles under test. */
+export const PASSWORD = "a password of the tests";
+
+/** A user on the only node. */
+export const USER = "alice@example.com";
+
+/** A console under test. */
+export interface ConsoleUnderTest {
+  readonly console: RunningConsole;
+  readonly node: FakeNode;
+  readonly dataFolder: string;
+  /** Moves what the console takes for the time; timers stay as they are. */
+  readonly moveTime: (ms: number) => void;
+  ask(path: string, ask?: Ask): Promise<Answer>;
+  /** Signs in and answers the token. */
+  signIn(): Promise<string>;
+}
+
+/** Starts a console with one fake node, `n1`, on which Alice has a root; ready when it has been polled. */
+export async function startTestConsole(
+  t: TestContext,
+  options: Partial<ConsoleOptions> = {},
+): Promise<ConsoleUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "console-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
+  t.after(() => node.close());
+  const url = `sqlite:${join(folder, "metadata.db")}`;
+  await fillStore(t, url, node);
+  const { clock, moveTime } = movableClock();
+  const dataFolder = folder;
+  const console = await startConsole({
+    listen: { host: "127.0.0.1", port: 0 },
+    dataFolder,
+    directory: await openDirectoryReader(url, { clock }),
+    password: await OperatorPassword.open({
+      env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
+      file: undefined,
+    }),
+    loginFailureDelayMs: 0,
+    allowNodes: ["127.0.0.1"],
+    rates: { visitor: { perSecond: 1e6, burst: 1e6 }, operator: { perSecond: 1e6, burst: 1e6 } },
+    clock,
+    random: systemRandom,
+    log: silentLogger,
+    checkReplies: true,
+    ...options,
+  });
+  t.after(() => console.stop());
+  const ask = (path: string, wish?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, wish);
+  while ((await ask("/ready")).status !== 200) await sleep(20);
+  return {
+    console,
+    node,
+    dataFolder,
+    moveTime,
+    ask,
+    async signIn() {
+      const answer = await ask("/api/auth/login", { body: { password: PASSWORD } });
+      return tokenOf(answer);
+    },
+  };
+}
+
+/** The token that an answer sets as a cookie; empty when it sets none. */
+export function tokenOf(answer: Answer): string {
+  return /^svc_admin_token=([0-9a-f]{64});/.exec(answer.headers["set-cookie"]?.[0] ?? "")?.[1] ?? "";
+}
+
+/** As a MetaServer leaves it: one node that has registered, and Alice's root on it. */
+async function fillStore(t: TestContext, url: string, node: FakeNode): Promise<void> {
+  const store = await openDirectory(url, { clock: systemClock });
+  t.after(() => store.close());
+  await store.register({
+    fsId: node.id,
+    name: "Node 1",
+    address: node.address,
+    softwareVersion: "0.1.0",
+    clusterId: "",
+    instanceId: "instance",
+    dataId: "data",
+    diskTotalBytes: 1_000_000_000_000n,
+    diskFreeBytes: 600_000_000_000n,
+    diskReserveBytes: 0n,
+    roots: [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }],
+    speaker: { kind: "mock" },
+  });
+}
+
+function movableClock(): { clock: Clock; moveTime: (ms: number) => void } {
+  let movedMs = 0;
+  const clock: Clock = {
+    wallMs: () => systemClock.wallMs() + movedMs,
+    steadyMs: () => systemClock.steadyMs() + movedMs,
+    after: (delayMs, callback) => systemClock.after(delayMs, callback),
+    every: (intervalMs, callback) => systemClock.every(intervalMs, callback),
+  };
+  return {
+    clock,
+    moveTime: (ms) => {
+      movedMs += ms;
+    },
+  };
+}
