@@ -7,7 +7,7 @@ import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import type { Problem } from "#webapi/problem.ts";
-import { type AppDeps, makeApp } from "./app.ts";
+import { type Agent, type AppDeps, makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
 import type { App, OperatorSession } from "./route.ts";
@@ -32,6 +32,8 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON, unless it is text or bytes already. */
   readonly body?: unknown;
+  /** Keeps connections; default: one for each request. */
+  readonly agent?: Agent;
 }
 
 /** An application under test. */
@@ -109,7 +111,7 @@ export function askHttp(url: string, ask: Ask = {}): Promise<Answer> {
       port,
       path,
       method: ask.method ?? (body === undefined ? "GET" : "POST"),
-      agent: false,
+      agent: ask.agent ?? false,
       headers: {
         ...(body === undefined
           ? {}

@@ -36,17 +36,38 @@ export interface ConsoleUnderTest {
 /** Starts a console with one fake node, `n1`, on which Alice has a root; ready when it has been polled. */
 export async function startTestConsole(
   t: TestContext,
-  options: Partial<ConsoleOptions> = {},
+  wish: Partial<ConsoleOptions> = {},
 ): Promise<ConsoleUnderTest> {
-  const folder = await mkdtemp(join(tmpdir(), "console-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const { options, node, moveTime } = await testConsoleOptions(t);
+  const console = await startConsole({ ...options, ...wish });
+  t.after(() => console.stop());
+  const ask = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
+  while ((await ask("/ready")).status !== 200) await sleep(20);
+  return {
+    console,
+    node,
+    dataFolder: options.dataFolder,
+    moveTime,
+    ask,
+    async signIn() {
+      return tokenOf(await ask("/api/auth/login", { body: { password: PASSWORD } }));
+    },
+  };
+}
+
+/** What such a console is started with, and the node that it will find. */
+export async function testConsoleOptions(
+  t: TestContext,
+): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void }> {
+  const dataFolder = await mkdtemp(join(tmpdir(), "console-"));
+  t.after(() => rm(dataFolder, { recursive: true, force: true }));
   const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
   t.after(() => node.close());
-  const url = `sqlite:${join(folder, "metadata.db")}`;
+  const url = `sqlite:${join(dataFolder, "metadata.db")}`;
   await fillStore(t, url, node);
   const { clock, moveTime } = movableClock();
-  const dataFolder = folder;
-  const console = await startConsole({
+  const boundless = { perSecond: 1e6, burst: 1e6 };
+  const options: ConsoleOptions = {
     listen: { host: "127.0.0.1", port: 0 },
     dataFolder,
     directory: await openDirectoryReader(url, { clock }),
@@ -56,27 +77,13 @@ export async function startTestConsole(
     }),
     loginFailureDelayMs: 0,
     allowNodes: ["127.0.0.1"],
-    rates: { visitor: { perSecond: 1e6, burst: 1e6 }, operator: { perSecond: 1e6, burst: 1e6 } },
+    rates: { visitor: boundless, operator: boundless },
     clock,
     random: systemRandom,
     log: silentLogger,
     checkReplies: true,
-    ...options,
-  });
-  t.after(() => console.stop());
-  const ask = (path: string, wish?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, wish);
-  while ((await ask("/ready")).status !== 200) await sleep(20);
-  return {
-    console,
-    node,
-    dataFolder,
-    moveTime,
-    ask,
-    async signIn() {
-      const answer = await ask("/api/auth/login", { body: { password: PASSWORD } });
-      return tokenOf(answer);
-    },
   };
+  return { options, node, moveTime };
 }
 
 /** The token that an answer sets as a cookie; empty when it sets none. */

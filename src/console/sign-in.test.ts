@@ -1,0 +1,216 @@
+// Signing in under attack and from wrong places, at the real listener (D17, D-02, D-03, T10, T11, C-04).
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { Agent } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { auditFiles } from "#audit/audit-files.ts";
+import { loadOrCreateAuthority } from "#authority/authority.ts";
+import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
+import { systemClock } from "#base/clock.ts";
+import { adminPasswordHash } from "#identity/admin-password.ts";
+import type { Answer } from "./app.fixture.ts";
+import { type ConsoleUnderTest, PASSWORD, startTestConsole, testConsoleOptions } from "./console.fixture.ts";
+import { startConsole } from "./console.ts";
+import { passwordHashes } from "./hash-password.ts";
+import { OperatorPassword } from "./operator-password.ts";
+
+function signIn(
+  console: ConsoleUnderTest,
+  password: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return console.ask("/api/auth/login", { body: { password }, headers });
+}
+
+/** A password whose looks are counted. */
+async function countedPassword(hash: string): Promise<{ password: OperatorPassword; looks: () => number }> {
+  const password = await OperatorPassword.open({ env: { ADMIN_PASSWORD_HASH: hash }, file: undefined });
+  const matches = password.matches.bind(password);
+  let looks = 0;
+  password.matches = (candidate) => {
+    looks++;
+    return matches(candidate);
+  };
+  return { password, looks: () => looks };
+}
+
+test("thousands of guesses from three addresses: fifteen are looked at, and the operator gets in throughout (D-03)", async (t) => {
+  const { password, looks } = await countedPassword(passwordHashes(PASSWORD).argon2);
+  const console = await startTestConsole(t, { password, trustedProxies: ["127.0.0.1"] });
+  // What is shown is how many are looked at: connections may be kept.
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
+  const codes = new Map<string, number>();
+  // GROVE_GUESSES=10000 takes half a minute.
+  const guesses = Number(process.env["GROVE_GUESSES"] ?? 2_000);
+  let entries = 0;
+  let next = 0;
+  const guess = async (): Promise<void> => {
+    while (next < guesses) {
+      const at = next++;
+      const answer = await console.ask("/api/auth/login", {
+        body: { password: `guess ${at}` },
+        headers: from(`203.0.113.${at % 3}`),
+        agent,
+      });
+      const code = answer.problem?.code ?? "";
+      codes.set(code, (codes.get(code) ?? 0) + 1);
+      if (code === "RATE_LIMITED") assert.match(answer.headers["retry-after"] ?? "", /^[1-9]\d*$/);
+      if (at % 200 === 199) {
+        assert.equal((await signIn(console, PASSWORD, from("192.0.2.7"))).status, 200);
+        entries++;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 24 }, guess));
+  assert.deepEqual([...codes].sort(), [
+    ["BAD_PASSWORD", 15],
+    ["RATE_LIMITED", guesses - 15],
+  ]);
+  assert.equal(entries, guesses / 200);
+  assert.equal(looks(), 15 + entries);
+  const right = await signIn(console, PASSWORD, from("203.0.113.0"));
+  assert.equal(right.problem?.code, "RATE_LIMITED", "the right password is not looked at either");
+});
+
+test("the built-in password is good on this machine alone, asked by a name of this machine (T10, D-02)", async (t) => {
+  const password = await OperatorPassword.open({ env: {}, file: undefined });
+  const console = await startTestConsole(t, { password, insecureHttp: true });
+  const code = async (headers: Record<string, string>): Promise<unknown> => {
+    const answer = await signIn(console, "admin", headers);
+    return answer.problem?.code ?? answer.status;
+  };
+  assert.equal(await code({}), 200);
+  assert.equal(await code({ host: "localhost:8080" }), 200);
+  assert.equal(await code({ host: "[::1]:8080" }), 200);
+  // A name of somebody else's that leads here, as a page in the operator's own browser may use it.
+  assert.equal(
+    await code({ host: "rebound.evil.example:8080", origin: "http://rebound.evil.example:8080" }),
+    "DEFAULT_PASSWORD_REMOTE",
+  );
+  assert.equal(
+    await code({ "x-forwarded-for": "203.0.113.9" }),
+    "DEFAULT_PASSWORD_REMOTE",
+    "a proxy nobody has named",
+  );
+  const refused = await signIn(console, "admin", { via: "1.1 proxy" });
+  assert.match(refused.problem?.detail ?? "", /grove admin hash-password/);
+  const status = (await console.ask("/api/auth/status")).json as { default_password: boolean };
+  assert.equal(status.default_password, true);
+});
+
+test("over plain HTTP from another machine a password is not even looked at, unless that is allowed", async (t) => {
+  const { password, looks } = await countedPassword(adminPasswordHash(PASSWORD));
+  const trusting = { trustedProxies: ["127.0.0.1"], password };
+  const strict = await startTestConsole(t, trusting);
+  const plain = { "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "http" };
+  assert.equal((await signIn(strict, PASSWORD, plain)).problem?.code, "LOGIN_NEEDS_TLS");
+  assert.equal(looks(), 0);
+  const behindTls = await signIn(strict, PASSWORD, { ...plain, "x-forwarded-proto": "https" });
+  assert.equal(behindTls.status, 200);
+  assert.match(behindTls.headers["set-cookie"]?.[0] ?? "", /; Secure;|; Secure$/);
+  const lenient = await startTestConsole(t, { ...trusting, insecureHttp: true });
+  assert.equal((await signIn(lenient, PASSWORD, plain)).status, 200);
+});
+
+test("a changed password ends every session when the file is read again; an unreadable one changes nothing (D-04)", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "password-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "hash");
+  await writeFile(file, adminPasswordHash(PASSWORD), { mode: 0o600 });
+  const console = await startTestConsole(t, { password: await OperatorPassword.open({ env: {}, file }) });
+  const headers = { authorization: `Bearer ${await console.signIn()}` };
+  await console.console.reload();
+  assert.equal((await console.ask("/api/users", { headers })).status, 200);
+  await writeFile(file, "");
+  await assert.rejects(console.console.reload());
+  assert.equal((await console.ask("/api/users", { headers })).status, 200);
+  await writeFile(file, adminPasswordHash("another password"));
+  await console.console.reload();
+  assert.equal((await console.ask("/api/users", { headers })).status, 401);
+  assert.equal((await signIn(console, PASSWORD)).status, 401);
+  assert.equal((await signIn(console, "another password")).status, 200);
+});
+
+test("who signs in, who fails and who signs out stands in the audit log, without password or token (D24)", async (t) => {
+  const console = await startTestConsole(t);
+  await signIn(console, "not the password");
+  const token = await console.signIn();
+  await console.ask("/api/auth/logout", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  await console.console.stop();
+  const [file] = await auditFiles(join(console.dataFolder, "audit"));
+  const text = await readFile(file?.path ?? "", "utf8");
+  const acts = text
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { act: string }).act);
+  assert.deepEqual(acts, ["operator.refused", "operator.open", "operator.close"]);
+  for (const secret of [token, PASSWORD, "not the password", adminPasswordHash(PASSWORD)])
+    assert.equal(text.includes(secret), false);
+});
+
+test("over HTTPS the cookie is Secure, and the certificate can be changed under way (D-05)", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "https-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const authority = await loadOrCreateAuthority(join(folder, "ca"), { clock: systemClock });
+  const pairOf = async (id: string): Promise<{ cert: string; key: string }> => {
+    const wish = { id, names: ["localhost"], addresses: ["127.0.0.1"] };
+    const files = await ensureNodeCertificate(authority, join(folder, id), wish, systemClock);
+    return {
+      cert: await readFile(files.certificatePath, "utf8"),
+      key: await readFile(files.keyPath, "utf8"),
+    };
+  };
+  const { options } = await testConsoleOptions(t);
+  const console = await startConsole({ ...options, tls: await pairOf("first") });
+  t.after(() => console.stop());
+  assert.match(console.url, /^https:/);
+  const first = await askTls(console.address.port, authority.certificatePem);
+  assert.equal(first.status, 200);
+  assert.match(
+    first.cookie,
+    /^svc_admin_token=[0-9a-f]{64}; Max-Age=43200; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  );
+  assert.equal(first.hsts, "max-age=31536000");
+  assert.match(first.subject, /first/);
+  await console.reload(await pairOf("second"));
+  assert.match((await askTls(console.address.port, authority.certificatePem)).subject, /second/);
+});
+
+interface TlsAnswer {
+  readonly status: number | undefined;
+  readonly cookie: string;
+  readonly hsts: string | undefined;
+  readonly subject: string;
+}
+
+function askTls(port: number, ca: string): Promise<TlsAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<TlsAnswer>();
+  const options = {
+    host: "127.0.0.1",
+    port,
+    ca,
+    path: "/api/auth/login",
+    method: "POST",
+    agent: false,
+    headers: { "content-type": "application/json" },
+  };
+  const request = httpsRequest(options, (response) => {
+    const peer = (response.socket as TLSSocket).getPeerCertificate();
+    response.resume();
+    resolve({
+      status: response.statusCode,
+      cookie: response.headers["set-cookie"]?.[0] ?? "",
+      hsts: response.headers["strict-transport-security"],
+      subject: `${peer.subjectaltname} ${JSON.stringify(peer.subject)}`,
+    });
+  });
+  request.on("error", reject);
+  request.end(JSON.stringify({ password: PASSWORD }));
+  return promise;
+}
