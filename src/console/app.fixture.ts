@@ -1,5 +1,5 @@
 // A real application on a real listener for tests of routes: requests by node:http, as a visitor or as an operator.
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ManualClock } from "#base/clock.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
@@ -7,7 +7,7 @@ import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import type { Problem } from "#webapi/problem.ts";
-import { type Agent, type AppDeps, makeApp } from "./app.ts";
+import { type AppDeps, makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
 import type { App, OperatorSession } from "./route.ts";
