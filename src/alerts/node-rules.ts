@@ -23,8 +23,8 @@ export interface NodeGauges {
   readonly quotaDriftBytes: bigint | null;
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
-  /** True when the node accepts mock tokens (spec 5.7); versions before 0.2 do not say. */
-  readonly authMock?: boolean | null;
+  /** True when the node accepts mock tokens (spec 5.7). */
+  readonly authMock: boolean | null;
   readonly invalidFields: readonly string[];
 }
 
@@ -77,7 +77,7 @@ export function nodeConditions(
     about("quota_drift", drift(gauges.quotaDriftBytes)),
     about("corruption", above(gauges.damagedFileCount, "critical")),
     about("storage_failed", flag(gauges.storageFailed, "critical")),
-    about("auth_mock", flag(gauges.authMock ?? null, "warning")),
+    about("auth_mock", flag(gauges.authMock, "warning")),
     about("bad_metrics", invalid(gauges.invalidFields)),
   ];
 }

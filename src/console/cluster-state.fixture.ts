@@ -77,6 +77,7 @@ const HEALTHY: NodeReading = {
   quotaDriftBytes: 0n,
   certDaysLeft: 80,
   clockSkewMs: 3,
+  authMock: false,
   storageFailed: false,
   damagedFileCount: 0,
   damageFoundTotal: 0,

@@ -66,6 +66,8 @@ export interface NodeReading {
   readonly quotaDriftBytes: bigint | null;
   readonly certDaysLeft: number | null;
   readonly clockSkewMs: number | null;
+  /** True when the node accepts mock tokens. */
+  readonly authMock: boolean | null;
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
   readonly damageFoundTotal: number | null;

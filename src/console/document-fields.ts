@@ -142,6 +142,7 @@ const FIELDS: FieldTable = {
   quotaDriftBytes: added("quota_drift_bytes", signedCount),
   certDaysLeft: added("cert_days_left", between(-1e6, 1e6)),
   clockSkewMs: added("clock_skew_ms", between(-1e15, 1e15)),
+  authMock: added("auth_mock", flag),
   storageFailed: added("storage_failed", flag),
   damagedFileCount: added("damaged_file_count", smallCount),
   damageFoundTotal: added("damage_found_total", smallCount),

@@ -178,6 +178,7 @@ const HEALTHY: Readonly<Record<string, unknown>> = {
   quota_drift_bytes: 0,
   cert_days_left: 80,
   clock_skew_ms: 3,
+  auth_mock: false,
   storage_failed: false,
   damaged_file_count: 0,
   damage_found_total: 0,

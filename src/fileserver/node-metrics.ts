@@ -27,6 +27,8 @@ export interface NodeMetricsDeps {
   readonly connections: () => number;
   readonly quotaDriftBytes: () => number | null;
   readonly clockSkewMs: () => number | null;
+  /** True when mock tokens are accepted (spec 5.7). */
+  readonly authMock: boolean;
 }
 
 /** What a scrape gets: the document, and beside it what tells of single users. */
@@ -59,6 +61,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
       gitCommit: commit,
       certDaysLeft: deps.certDaysLeft(),
       clockSkewMs: deps.clockSkewMs(),
+      authMock: deps.authMock,
       storageFailed: deps.storage.failure !== undefined,
       care: {
         damagedFiles: damaged.count,

@@ -217,11 +217,11 @@ type LiveReadings = Pick<
 };
 
 function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadings): Promise<StatusServer> {
-  const { dataFolder, reserveBytes, listen, metricsPort } = options;
+  const { dataFolder, reserveBytes, listen, metricsPort, identity } = options;
   const { storage, state } = opened;
   return startMetricsListener(
     {
-      metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes }),
+      metrics: nodeMetrics({ ...opened, ...live, dataFolder, reserveBytes, authMock: identity.mock }),
       securityEvents: () => opened.securityEvents.list(),
       audit: (after, limit) => opened.auditLog.read(after, limit),
       // That no metaserver answers is no reason: the roots that are here are served without it. That it will not have us is one.

@@ -56,6 +56,7 @@ const INPUTS: MetricsInputs = {
   gitCommit: null,
   certDaysLeft: null,
   clockSkewMs: null,
+  authMock: false,
   storageFailed: false,
   care: {
     damagedFiles: 2,

@@ -91,6 +91,8 @@ export interface MetricsInputs {
   readonly certDaysLeft: number | null;
   /** Difference to the MetaServer's clock; null when unknown. */
   readonly clockSkewMs: number | null;
+  /** True when the node accepts mock tokens (spec 5.7). */
+  readonly authMock: boolean;
   /** True once a flush has failed and the node takes no more writes. */
   readonly storageFailed: boolean;
   readonly care: CareReadings;
@@ -145,6 +147,8 @@ export interface NodeMetrics {
   readonly quota_drift_bytes: Json64 | null;
   readonly cert_days_left: number | null;
   readonly clock_skew_ms: number | null;
+  /** True when the node accepts mock tokens: the alert `auth_mock:<fsID>` (D11). */
+  readonly auth_mock: boolean;
   readonly storage_failed: boolean;
   /** Files whose stored bytes were found wrong and that were not replaced since: above 0 it is the alert `corruption:<fsID>` (D11). */
   readonly damaged_file_count: number;
@@ -199,6 +203,7 @@ export function buildMetrics(
     quota_drift_bytes: inputs.quotaDriftBytes,
     cert_days_left: inputs.certDaysLeft,
     clock_skew_ms: inputs.clockSkewMs,
+    auth_mock: inputs.authMock,
     storage_failed: inputs.storageFailed,
     ...careFields(inputs.care),
     users_truncated: users.isTruncated,

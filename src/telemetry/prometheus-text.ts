@@ -152,6 +152,7 @@ function careFamilies(m: NodeMetrics): MetricFamily[] {
       "Bytes by which quota counters and directory trees differ: always a bug.",
       m.quota_drift_bytes,
     ),
+    gauge("svc_auth_mock", "1 when mock tokens are accepted: anybody can be anybody.", m.auth_mock ? 1 : 0),
     gauge(
       "svc_storage_failed",
       "1 once a flush has failed and no more writes are taken.",

@@ -83,6 +83,7 @@ function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, oper
     gitCommit: null,
     certDaysLeft: 30,
     clockSkewMs: -1_500,
+    authMock: false,
     storageFailed: false,
     care: {
       damagedFiles: 0,
@@ -172,6 +173,7 @@ test("what is not known is left out, and what is guarded is not there without it
     gitCommit: null,
     certDaysLeft: null,
     clockSkewMs: null,
+    authMock: true,
     storageFailed: true,
     care: {
       damagedFiles: 0,
