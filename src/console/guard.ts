@@ -82,7 +82,8 @@ export function addGuard(app: App, deps: GuardDeps): void {
     if (request.credential?.from === "query") deps.onQueryToken();
     request.viewer = lookWho(request.client, request.credential, deps.sessions);
     const path = pathOf(request);
-    if (path.startsWith("/api/")) limit(request.viewer, buckets);
+    // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
+    if (/^\/(?:api|ws)\//.test(path)) limit(request.viewer, buckets);
     admit(request, path);
   });
   // Events of a body that is still arriving do not belong to the scope above.

@@ -15,13 +15,11 @@ import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { CLOSE_CODES } from "#webapi/live.ts";
+import type { Audience } from "./cluster-views.ts";
 import { LiveClient, type LiveVisit } from "./live-client.ts";
 import { answerRequest, type TopicSource } from "./live-requests.ts";
 import { LiveStream, liveMessage } from "./live-stream.ts";
 import type { OperatorSession } from "./route.ts";
-
-/** Two forms of everything: one for visitors, in which nothing depends on users, and one for operators (spec 5.8.4). */
-export type Audience = "public" | "operator";
 
 /** What became of an alert, in both forms. */
 export interface LiveAlert {
@@ -149,7 +147,8 @@ export class Hub {
     } else {
       this.#clientsOf(stream).add(client);
       client.sendEvent(hello(stream, session));
-      if (endpoint === "cluster") client.sendSnapshot(this.#snapshot(audience));
+      const snapshot = endpoint === "cluster" ? this.#snapshot(audience) : undefined;
+      if (snapshot !== undefined) client.sendSnapshot(snapshot);
     }
   }
 
@@ -159,7 +158,9 @@ export class Hub {
     for (const audience of ["public", "operator"] as const) {
       const clients = this.#clientsOf(this.#streams[audience]);
       if (clients.size === 0) continue;
-      const message = this.#streams[audience].passing("metrics.snapshot", this.#deps.snapshot(audience));
+      const data = this.#serialised(audience);
+      if (data === undefined) continue;
+      const message = this.#streams[audience].passing("metrics.snapshot", data);
       this.#snapshots.set(audience, message);
       for (const client of clients) client.sendSnapshot(message);
     }
@@ -268,13 +269,23 @@ export class Hub {
   }
 
   /** The newest snapshot for somebody who has just come; made once per round however many come. */
-  #snapshot(audience: Audience): Buffer {
-    let message = this.#snapshots.get(audience);
-    if (message === undefined) {
-      message = this.#streams[audience].beside("metrics.snapshot", this.#deps.snapshot(audience));
-      this.#snapshots.set(audience, message);
-    }
+  #snapshot(audience: Audience): Buffer | undefined {
+    const kept = this.#snapshots.get(audience);
+    const data = kept === undefined ? this.#serialised(audience) : undefined;
+    if (data === undefined) return kept;
+    const message = this.#streams[audience].beside("metrics.snapshot", data);
+    this.#snapshots.set(audience, message);
     return message;
+  }
+
+  /** A fault in what is shown must not end the stream of alerts. */
+  #serialised(audience: Audience): Buffer | undefined {
+    try {
+      return this.#deps.snapshot(audience);
+    } catch (error) {
+      this.#deps.log.error("snapshot_failed", { audience, error: errorText(error) });
+      return undefined;
+    }
   }
 
   #request(client: LiveClient, text: string): void {

@@ -17,7 +17,11 @@ export const LIVE_PROTOCOL = "svc.v1";
 /** Prefix of a ticket in Sec-WebSocket-Protocol. */
 export const TICKET_PREFIX = "ticket.";
 
-/** What a message of each type carries. Actions and logs have theirs in their own files. */
+/**
+ * What a message of each type carries. `resume_from_seq` is the lowest number behind which every event is still kept: whoever comes back
+ * with a lower one, or with one above the number of `hello`, has missed some, and asks GET /api/alerts. Actions and logs have theirs in
+ * their own files.
+ */
 export const liveData = {
   hello: z.object({
     server_version: z.string(),
@@ -35,7 +39,11 @@ export const liveData = {
   error: problem,
 } as const;
 
-/** The envelope: seq counts per stream, ts is unix seconds and may have decimals. */
+/**
+ * The envelope. `seq` counts per stream: /ws/cluster of visitors, /ws/cluster of operators, /ws/actions, each action. It never goes back,
+ * over restarts of the console neither; numbers that are left out were snapshots. `hello`, `error` and `session.expiring` carry the newest
+ * number and take none. `ts` is unix seconds and may have decimals.
+ */
 export const liveMessage = z.object({
   v: z.literal(1),
   type: z.string(),
@@ -54,7 +62,7 @@ export const liveRequest = z.union([
     })
     .strict(),
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), node: z.string(), service: z.string() }).strict(),
-  /** Asks for what came behind a number, as far as it is still kept; the rest comes as a fresh snapshot. */
+  /** Asks, once, for the events between a number and `hello`, as far as they are kept; snapshots are not repeated. */
   z.object({ type: z.literal("resume"), after_seq: z.int().min(0) }).strict(),
   z.object({ type: z.literal("pong") }).strict(),
 ]);
