@@ -71,6 +71,7 @@ test("a message has every field of Alertmanager's webhook, version 4, and no oth
   assert.deepEqual(payload.commonLabels, {
     alertname: "storage_warning",
     severity: "warning",
+    instance: "pi-1",
     node_name: "pi-1",
   });
   const [firing, resolved] = payload.alerts;

@@ -99,6 +99,8 @@ function labelsOf({ type, severity, nodeId, nodeName, username }: NoticeAlert): 
   return {
     alertname: type,
     severity,
+    // The name by which templates made for Prometheus look for it.
+    instance: nodeName ?? nodeId ?? "console",
     ...(nodeId === undefined ? {} : { node_id: nodeId }),
     ...(nodeName === undefined ? {} : { node_name: nodeName }),
     ...(username === undefined ? {} : { username }),
