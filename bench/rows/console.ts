@@ -1,9 +1,10 @@
 // The console under load: what it serves to people, to browsers and to a crowd.
 import type { Group } from "#bench/row.ts";
+import { consoleClusterRows } from "./console-cluster.ts";
 import { consoleLiveRows } from "./console-live.ts";
 
 /** Each part's rows are in a file of their own. */
 export const console: Group = {
   name: "console",
-  rows: () => [...consoleLiveRows()],
+  rows: () => [...consoleClusterRows(), ...consoleLiveRows()],
 };
