@@ -65,6 +65,7 @@ test("what becomes worse is told, what becomes less bad is not, and its end is t
   assert.equal(over?.status, "resolved");
   const [alert] = over?.alerts ?? [];
   assert.equal(alert?.startsAtMs, 1_790_000_060_000);
+  assert.equal(alert?.value, 70);
   assert.equal(alert?.endsAtMs, 1_790_000_660_000);
 });
 

@@ -203,7 +203,11 @@ export class NoticeDesk {
       tracked.subject = subjectOf(fact);
       tracked.groupName = undefined;
     }
+    const before = tracked.watch.level;
     this.#step(tracked, reading, at);
+    // The end is told with the value that it came with.
+    const isOver = before !== "none" && tracked.watch.level === "none";
+    if (isOver) tracked.subject = { ...tracked.subject, ...subjectOf(fact) };
   }
 
   #step(tracked: TrackedAlert, reading: Reading, at: Moment): void {

@@ -52,6 +52,7 @@ const over: NoticeAlert = {
   status: "resolved",
   reason: "over",
   endsAtMs: 1_790_000_600_000,
+  value: 70,
 };
 const notice = (...alerts: NoticeAlert[]): Notice => ({
   group: { alertname: "storage_warning" },
@@ -80,6 +81,7 @@ test("a message has every field of Alertmanager's webhook, version 4, and no oth
   assert.equal(resolved?.endsAt, "2026-09-21T14:23:20.000Z");
   assert.equal(firing.annotations["summary"], "pi-1 is 90.5 % full");
   assert.match(resolved.annotations["summary"] ?? "", /room again/);
+  assert.match(resolved.annotations["description"] ?? "", /down to 70 %, below its limit of 80 %/);
 });
 
 test("the fingerprint and the group's key stay the same when an alert becomes worse or is over", () => {
@@ -139,6 +141,14 @@ test("a mail says what is wrong, since when, and where to look", () => {
   assert.match(text, /over at 2026-09-21 14:23 UTC/);
   assert.match(text, /https:\/\/console\.example\.net\/\n$/);
   assert.equal(mailText(notice(over), "").subject, "[grove over] pi-1 has room again");
+});
+
+test("the end of an absence says for how long, and the end of a happening that it was one (D11)", () => {
+  const away = mailText(notice({ ...over, key: "node_offline:n1", type: "node_offline" }), "");
+  assert.equal(away.subject, "[grove over] pi-1 is online again");
+  assert.match(away.text, /answers again after 10 min/);
+  const tried = mailText(notice({ ...over, key: "mock_token:n1", type: "mock_token" }), "");
+  assert.equal(tried.subject, "[grove over] Over: Somebody tried a mock token on pi-1");
 });
 
 test("a flapping alert says that it flaps and that nothing more is told for now (D11)", () => {

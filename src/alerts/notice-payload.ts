@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { formatDuration } from "#base/duration.ts";
 import { FLAP_RAISES_MAX, FLAP_WINDOW_MS } from "#base/limits.ts";
-import { type AlertText, textOf } from "./alert-texts.ts";
+import { type AlertText, type TextFacts, textOf } from "./alert-texts.ts";
 import type { Notice, NoticeAlert } from "./notice.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -128,18 +128,25 @@ function textFor(alert: NoticeAlert): AlertText {
     threshold,
     detail: detail ?? {},
   };
-  if (alert.status === "resolved") {
-    // The last bad value is what is remembered; the end needs none.
-    const text = textOf(type, { ...facts, value: undefined }, true);
-    return text;
-  }
   const text = textOf(type, facts, false);
+  if (alert.status === "resolved") return overText(alert, facts, text);
   if (alert.reason !== "flapping") return text;
   const span = formatDuration(FLAP_WINDOW_MS);
   return {
     title: `Flapping: ${text.title}`,
     message: `${text.message} This came and went more than ${FLAP_RAISES_MAX} times within ${span}; nothing more is told of it until it has been stable for ${span}.`,
   };
+}
+
+function overText(alert: NoticeAlert, facts: TextFacts, before: AlertText): AlertText {
+  const awayMs = (alert.endsAtMs ?? alert.startsAtMs) - alert.startsAtMs;
+  // The end of an absence is a record of a type of its own.
+  if (alert.type === "node_offline") {
+    return textOf("node_online", { ...facts, detail: { away_seconds: awayMs / 1_000 } }, false);
+  }
+  const text = textOf(alert.type, facts, true);
+  if (text.title !== before.title) return text;
+  return { title: `Over: ${before.title}`, message: `It has not happened again. ${before.message}` };
 }
 
 function groupKeyOf(group: Texts): string {

@@ -139,7 +139,7 @@ export class NoticeQueue {
 async function readQueued(path: string): Promise<QueuedNotice | undefined> {
   try {
     const { schema: _, ...queued } = FILE_SHAPE.parse(JSON.parse(await readFile(path, "utf8")));
-    return queued as QueuedNotice;
+    return queued;
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
     throw error;

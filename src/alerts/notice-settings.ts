@@ -167,7 +167,9 @@ async function receiverOf(file: z.infer<typeof receiver>, from: Sources): Promis
   if (file.webhook !== undefined) {
     const { url, signing_secret, bearer_token, ca_file, allow_plain_http } = file.webhook;
     return {
-      ...{ kind: "webhook" as const, name, minSeverity },
+      kind: "webhook",
+      name,
+      minSeverity,
       url: webhookUrl(url, allow_plain_http),
       signingSecret: await secretOf(signing_secret, "webhook.signing_secret", from),
       bearerToken: await secretOf(bearer_token, "webhook.bearer_token", from),
@@ -196,7 +198,15 @@ async function receiverOf(file: z.infer<typeof receiver>, from: Sources): Promis
     throw new Error("email: a password is not sent without TLS");
   }
   return {
-    ...{ kind: "email" as const, name, minSeverity, to, from: sender, host, port, security, username },
+    kind: "email",
+    name,
+    minSeverity,
+    to,
+    from: sender,
+    host,
+    port,
+    security,
+    username,
     password: await secretOf(password, "email.password", from),
     ca: await certificates(ca_file, from),
   };

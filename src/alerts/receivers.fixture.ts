@@ -167,7 +167,7 @@ export class MailServer {
           say("220 go on");
           socket.off("data", onData);
           const secureContext = createSecureContext(this.#tls);
-          const secure = new TLSSocket(socket as Socket, { isServer: true, secureContext });
+          const secure = new TLSSocket(socket, { isServer: true, secureContext });
           secure.on("error", () => {});
           this.#converse(secure, true);
           return;

@@ -73,7 +73,7 @@ class PatternReader {
   #at = 0;
 
   constructor(source: string) {
-    const characters = [...source];
+    const characters = Array.from(source);
     if (characters[0] === "^") characters.shift();
     if (characters.at(-1) === "$" && characters.at(-2) !== "\\") characters.pop();
     this.#characters = characters;

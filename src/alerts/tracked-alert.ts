@@ -104,7 +104,12 @@ export function noticeAlertOf(tracked: TrackedAlert, reason: NoticeAlert["reason
   const worst = worseOf(severity, tracked.told?.worst);
   const isOver = reason === "over";
   return {
-    ...{ key, type, status: isOver ? "resolved" : "firing", reason, severity, worst },
+    key,
+    type,
+    status: isOver ? "resolved" : "firing",
+    reason,
+    severity,
+    worst,
     ...subjectOf(subject),
     startsAtMs,
     ...(isOver ? { endsAtMs: tracked.endsAtMs } : {}),

@@ -1,9 +1,10 @@
 // The routes of the notification layer: silences, and what was told and waits; operators only (decision D11).
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Notifier } from "#alerts/notifier.ts";
 import type { AuditAct } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
-import { noticesReply, silence, silenceList, silenceRequest } from "#webapi/notice.ts";
+import { noticesReply, type Silence, silence, silenceList, silenceRequest } from "#webapi/notice.ts";
 import { type App, operatorOf, ProblemError } from "./route.ts";
 
 /** What the routes need. */
@@ -58,12 +59,9 @@ export function noticeRoutes(app: App, { notifier, onAct }: NoticeRoutesDeps): v
       },
     },
     async (request, reply) => {
-      const actor = `operator:${operatorOf(request).id}`;
+      const actor = actorOf(request);
       const added = await notifier.silences.add(request.body, actor).catch(refuse);
-      const matchers = added.matchers
-        .map(({ name, value, is_regex }) => `${name}${is_regex ? "=~" : "="}${JSON.stringify(value)}`)
-        .join(" ");
-      const detail = { matchers, ends_at: added.ends_at, comment: added.comment };
+      const detail = { matchers: matchersText(added), ends_at: added.ends_at, comment: added.comment };
       onAct({ act: "silence.add", actor, subject: added.id, request: request.id, detail });
       return reply.code(201).send(added);
     },
@@ -82,13 +80,23 @@ export function noticeRoutes(app: App, { notifier, onAct }: NoticeRoutesDeps): v
       },
     },
     async (request) => {
-      const actor = `operator:${operatorOf(request).id}`;
+      const actor = actorOf(request);
       const ended = await notifier.silences.end(request.params.id);
       if (ended === undefined) throw new ProblemError("NO_SUCH_SILENCE", "there is no silence of that id");
       onAct({ act: "silence.end", actor, subject: ended.id, request: request.id });
       return ended;
     },
   );
+}
+
+function actorOf(request: FastifyRequest): string {
+  return `operator:${operatorOf(request).id}`;
+}
+
+function matchersText({ matchers }: Silence): string {
+  return matchers
+    .map(({ name, value, is_regex }) => `${name}${is_regex ? "=~" : "="}${JSON.stringify(value)}`)
+    .join(" ");
 }
 
 function refuse(error: unknown): never {
