@@ -7,6 +7,10 @@ import type { SeriesRows } from "./series-format.ts";
 import { SERIES_SCHEMA } from "./series-format.ts";
 import type { SeriesAnswer, SeriesLoaded, SeriesRequest } from "./series-messages.ts";
 
+/** What it makes is short-lived text; room for more of it is memory that nobody gives back. */
+const YOUNG_MEBIBYTES = 2;
+const OLD_MEBIBYTES = 48;
+
 type Unnumbered<T> = T extends { request: number } ? Omit<T, "request"> : never;
 
 interface Waiting {
@@ -76,6 +80,7 @@ export class SeriesThread {
     // Beside this file in the sources, and beside the bundle that holds it.
     const worker = new Worker(new URL(`./series-worker${extname(import.meta.url)}`, import.meta.url), {
       name: "grove-console-history",
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES, maxOldGenerationSizeMb: OLD_MEBIBYTES },
     });
     worker.on("message", (answer: SeriesAnswer) => this.#answered(answer));
     worker.on("error", (error) => this.#died(error));

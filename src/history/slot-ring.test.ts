@@ -5,9 +5,11 @@ import fc from "fast-check";
 import { type Rows, SlotRing } from "./slot-ring.ts";
 import { slotAfter, slotOf } from "./slots.ts";
 
-const CAPACITY = 8;
+const CAPACITY = 21;
+/** Rings have less room at first. */
+const ROOM = 4;
 
-/** What the ring is to be: slots to figures, the newest eight slots of them. */
+/** What the ring is to be: slots to figures, the newest of them. */
 class Model {
   readonly rows = new Map<number, number>();
   newest = -1;
@@ -26,18 +28,18 @@ class Model {
 
 const puts = fc.array(
   fc.record({
-    move: fc.oneof({ weight: 5, arbitrary: fc.constant(1) }, fc.integer({ min: -10, max: 20 })),
+    move: fc.oneof({ weight: 8, arbitrary: fc.constant(1) }, fc.integer({ min: -10, max: 20 })),
     value: fc.nat(1_000),
     takes: fc.boolean(),
   }),
-  { maxLength: 40 },
+  { maxLength: 60 },
 );
 
 describe("ring of slots", () => {
   it("is what a map of the newest slots is, whatever is put; a slot without a row is NaN", () => {
     fc.assert(
       fc.property(puts, (steps) => {
-        const ring = new SlotRing(2, CAPACITY);
+        const ring = new SlotRing(2, CAPACITY, ROOM);
         const model = new Model();
         let slot = 100;
         for (const { move, value } of steps) {
@@ -60,8 +62,8 @@ describe("ring of slots", () => {
   it("what is taken bit by bit and put into another ring makes the same ring", () => {
     fc.assert(
       fc.property(puts, (steps) => {
-        const ring = new SlotRing(1, CAPACITY);
-        const copy = new SlotRing(1, CAPACITY);
+        const ring = new SlotRing(1, CAPACITY, ROOM);
+        const copy = new SlotRing(1, CAPACITY, ROOM);
         const copyOver = (rows: Rows | undefined): void => {
           if (rows !== undefined) copy.restore(rows);
         };
@@ -74,19 +76,19 @@ describe("ring of slots", () => {
         copyOver(ring.takeUnsaved());
         assert.equal(ring.hasUnsaved, false);
         assert.equal(ring.takeUnsaved(), undefined);
-        for (let look = slot - 20; look <= slot + 20; look++)
+        for (let look = slot - 40; look <= slot + 40; look++)
           assert.deepEqual(copy.at(0, look), ring.at(0, look));
       }),
     );
   });
 
   it("what is taken as a whole makes the same ring, wherever it begins", () => {
-    const ring = new SlotRing(2, CAPACITY);
-    for (let slot = 5; slot < 40; slot += 3) {
+    const ring = new SlotRing(2, CAPACITY, ROOM);
+    for (let slot = 5; slot < 90; slot += 3) {
       ring.put(slot, [slot, slot / 2]);
-      const copy = new SlotRing(2, CAPACITY);
+      const copy = new SlotRing(2, CAPACITY, ROOM);
       copy.restore(ring.takeAll() ?? { firstSlot: 0, values: new Float32Array() });
-      for (let look = 0; look < 50; look++) assert.deepEqual(copy.at(1, look), ring.at(1, look));
+      for (let look = 0; look < 100; look++) assert.deepEqual(copy.at(1, look), ring.at(1, look));
     }
   });
 

@@ -10,16 +10,21 @@ export interface Rows {
 /** The newest rows of one series. */
 export class SlotRing {
   readonly columns: number;
+  /** Rows that are kept at most. */
   readonly capacity: number;
-  readonly #values: Float32Array<ArrayBuffer>;
+  /** Rows that there is room for; it grows with them. */
+  #room: number;
+  #values: Float32Array<ArrayBuffer>;
   #firstSlot = 0;
   #newestSlot = -1;
   #unsavedFrom = Number.POSITIVE_INFINITY;
 
-  constructor(columns: number, capacity: number) {
+  /** Has room for all rows from the start, unless less is wished. */
+  constructor(columns: number, capacity: number, room: number = capacity) {
     this.columns = columns;
     this.capacity = capacity;
-    this.#values = new Float32Array(columns * capacity).fill(Number.NaN);
+    this.#room = Math.min(capacity, room);
+    this.#values = new Float32Array(columns * this.#room).fill(Number.NaN);
   }
 
   get isEmpty(): boolean {
@@ -44,20 +49,20 @@ export class SlotRing {
   /** A figure; NaN where there is none. */
   at(column: number, slot: number): number {
     if (slot < this.#firstSlot || slot > this.#newestSlot) return Number.NaN;
-    return this.#values[column * this.capacity + (slot % this.capacity)] ?? Number.NaN;
+    return this.#values[this.#place(column, slot)] ?? Number.NaN;
   }
 
   /** Copies the figures of a column from a slot on, as many as the target holds; NaN where there is none. */
   read(column: number, fromSlot: number, target: Float64Array): void {
-    const base = column * this.capacity;
+    const base = column * this.#room;
     const { length } = target;
-    let place = fromSlot % this.capacity;
+    let place = fromSlot % this.#room;
     for (let index = 0; index < length; index++) {
       const slot = fromSlot + index;
       const isKept = slot >= this.#firstSlot && slot <= this.#newestSlot;
       target[index] = isKept ? (this.#values[base + place] as number) : Number.NaN;
       place++;
-      if (place === this.capacity) place = 0;
+      if (place === this.#room) place = 0;
     }
   }
 
@@ -76,7 +81,7 @@ export class SlotRing {
   put(slot: number, row: ArrayLike<number>): void {
     this.#moveTo(slot);
     for (let column = 0; column < this.columns; column++) {
-      this.#values[column * this.capacity + (slot % this.capacity)] = finite(row[column]);
+      this.#values[this.#place(column, slot)] = finite(row[column]);
     }
     this.#unsavedFrom = Math.min(this.#unsavedFrom, slot);
   }
@@ -88,9 +93,7 @@ export class SlotRing {
       const slot = rows.firstSlot + index;
       this.#moveTo(slot);
       for (let column = 0; column < this.columns; column++) {
-        this.#values[column * this.capacity + (slot % this.capacity)] = finite(
-          rows.values[column * length + index],
-        );
+        this.#values[this.#place(column, slot)] = finite(rows.values[column * length + index]);
       }
     }
   }
@@ -119,10 +122,10 @@ export class SlotRing {
   #copy(firstSlot: number): Rows {
     const length = this.#newestSlot - firstSlot + 1;
     const values = new Float32Array(this.columns * length);
-    const start = firstSlot % this.capacity;
-    const beforeWrap = Math.min(length, this.capacity - start);
+    const start = firstSlot % this.#room;
+    const beforeWrap = Math.min(length, this.#room - start);
     for (let column = 0; column < this.columns; column++) {
-      const base = column * this.capacity;
+      const base = column * this.#room;
       values.set(this.#values.subarray(base + start, base + start + beforeWrap), column * length);
       values.set(this.#values.subarray(base, base + length - beforeWrap), column * length + beforeWrap);
     }
@@ -133,6 +136,7 @@ export class SlotRing {
   #moveTo(slot: number): void {
     if (slot <= this.#newestSlot) this.cut(slot);
     if (this.isEmpty) this.#firstSlot = slot;
+    this.#makeRoom(slot - this.#firstSlot + 1);
     for (let gap = Math.max(this.#newestSlot + 1, slot - this.capacity + 1); gap < slot; gap++) {
       if (gap >= this.#firstSlot) this.#clear(gap);
     }
@@ -140,9 +144,29 @@ export class SlotRing {
     this.#firstSlot = Math.max(this.#firstSlot, slot - this.capacity + 1);
   }
 
+  #makeRoom(rows: number): void {
+    if (rows <= this.#room || this.#room === this.capacity) return;
+    const kept = this.isEmpty ? undefined : this.#copy(this.#firstSlot);
+    this.#room = Math.min(this.capacity, Math.max(rows, this.#room * 2));
+    this.#values = new Float32Array(this.columns * this.#room).fill(Number.NaN);
+    if (kept === undefined) return;
+    const length = kept.values.length / this.columns;
+    for (let index = 0; index < length; index++) {
+      for (let column = 0; column < this.columns; column++) {
+        this.#values[this.#place(column, kept.firstSlot + index)] = kept.values[
+          column * length + index
+        ] as number;
+      }
+    }
+  }
+
+  #place(column: number, slot: number): number {
+    return column * this.#room + (slot % this.#room);
+  }
+
   #clear(slot: number): void {
     for (let column = 0; column < this.columns; column++) {
-      this.#values[column * this.capacity + (slot % this.capacity)] = Number.NaN;
+      this.#values[this.#place(column, slot)] = Number.NaN;
     }
   }
 }

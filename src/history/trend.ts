@@ -22,6 +22,9 @@ const LATEST_MAX_AGE_MS = 3_600_000;
 /** How soon one that had no pace is looked at again. */
 const NO_PACE_MS = 60_000;
 
+/** Most trends of a young console are short: room grows with the points. */
+const ROOM = 16;
+
 /** One resolution of a trend. */
 export interface Tier {
   readonly slotMs: number;
@@ -44,7 +47,7 @@ export class Trend {
     this.#comparedPoints = comparedPoints;
     this.tiers = tiers.map(({ slotMs, points }) => ({
       slotMs,
-      ring: new SlotRing(TREND_COLUMNS.length, points),
+      ring: new SlotRing(TREND_COLUMNS.length, points, ROOM),
     }));
   }
 
