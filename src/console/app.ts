@@ -20,7 +20,7 @@ import {
 import type { Logger } from "#base/log.ts";
 import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { addGuard, type GuardDeps } from "./guard.ts";
-import { LIVE_SERVER } from "./live-routes.ts";
+import { isLiveUpgrade, LIVE_SERVER } from "./live-routes.ts";
 import { addOpenApi } from "./openapi.ts";
 import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
 import { PROBLEMS } from "./problem-table.ts";
@@ -123,6 +123,7 @@ function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[
     maxHeaderSize: CONSOLE_HEADERS_MAX_BYTES,
     requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
     headersTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
+    shouldUpgradeCallback: isLiveUpgrade,
   };
   const server =
     deps.tls === undefined

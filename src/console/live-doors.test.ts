@@ -198,6 +198,10 @@ test("whoever comes without an upgrade gets a problem document", async (t) => {
     assert.deepEqual([status, problem?.code], [expected, code]);
   await assert.rejects(live.open("/ws/other"), /status 404/);
   await assert.rejects(live.open("/api/none"), /status 404/);
+  // Some clients offer HTTP/2 with every request: the offer is passed over.
+  const offer = { connection: "upgrade, http2-settings", upgrade: "h2c", "http2-settings": "AAMAAABk" };
+  assert.equal((await live.ask("/api/users", { headers: offer })).problem?.code, "AUTH_REQUIRED");
+  assert.equal((await live.ask("/ws/cluster", { headers: offer })).problem?.code, "BAD_REQUEST");
 });
 
 test("nothing is compressed, whatever a client offers (D-07)", async (t) => {

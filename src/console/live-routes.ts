@@ -1,4 +1,5 @@
 // The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (decision D8).
+import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIVE_REQUEST_MAX_BYTES } from "#base/limits.ts";
 import { LIVE_PROTOCOL, TICKET_PREFIX } from "#webapi/live.ts";
@@ -23,6 +24,14 @@ export const LIVE_SERVER = {
   // ws has sent what there is to say; ending the connection here as well would cut it off.
   errorHandler(): void {},
 } as const;
+
+/**
+ * True for a request that asks for a WebSocket where there are some. Every other upgrade, such as the one to HTTP/2 that some clients
+ * offer with each request, is passed over, as HTTP allows, and the request answered as it is.
+ */
+export function isLiveUpgrade({ url, headers }: IncomingMessage): boolean {
+  return url?.startsWith("/ws/") === true && headers.upgrade?.toLowerCase() === "websocket";
+}
 
 /** Of the offered subprotocols ours is chosen; a ticket among them is never sent back. */
 function chooseProtocol(offered: ReadonlySet<string>): string | false {

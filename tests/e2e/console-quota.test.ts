@@ -30,11 +30,9 @@ async function startConsole(
 ): Promise<{ program: Program; url: string; data: string }> {
   const { address } = await freePlace();
   const data = join(cluster.folder, "admin");
-  const program = startGrove([
-    ...["admin", "-data", data, "-listen", address, "-allow_nodes", "127.0.0.0/8"],
-    ...["-meta", `sqlite:${join(cluster.folder, "meta", "metadata.db")}`],
-    ...["-tls_ca", join(cluster.caDir, "ca.crt")],
-  ]);
+  const store = `sqlite:${join(cluster.folder, "meta", "metadata.db")}`;
+  const words = ["admin", "-data", data, "-listen", address, "-meta", store, "-allow_nodes", "127.0.0.0/8"];
+  const program = startGrove([...words, "-tls_ca", join(cluster.caDir, "ca.crt")]);
   t.after(() => stopProgram(program, "SIGKILL"));
   await program.says(/the console is on/);
   return { program, url: `http://${address}`, data };
