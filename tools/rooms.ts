@@ -140,6 +140,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["csv-stringify", "zod"],
     builtins: [...FILES, "node:worker_threads"],
   },
+  orchestration: {
+    floor: 2,
+    holds: "actions on nodes over SSH: their arguments, records, locks, connections, runs",
+    imports: ["base", "os", "webapi"],
+    packages: ["zod"],
+    builtins: [...FILES, "node:child_process"],
+  },
   directory: {
     floor: 2,
     holds: "the shared metadata store behind one interface",
@@ -192,6 +199,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "authority",
       "alerts",
       "history",
+      "orchestration",
     ],
     packages: [
       "@bufbuild/protobuf",
