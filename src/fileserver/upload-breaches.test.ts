@@ -9,7 +9,7 @@ import { chunk, header, refusal, startTestNode, type TestNode, type UploadPart }
 
 let node: TestNode;
 before(async () => {
-  node = await startTestNode();
+  node = await startTestNode({ env: { SVC_ADMIN_EMAIL: "admin@example.com" } });
   await node.signIn("user0@example.com");
 });
 after(() => node.stop());
@@ -195,4 +195,18 @@ test("uploads broken off at random bytes, in random ways, leave the accounts and
   for (let i = 0; i < 500 && node.node.service.ledger.openAccounts > 0; i++) await delay(10);
   assert.deepEqual(await state(), before);
   assert.equal(Buffer.from((await user.call.readFile({ path: "/kept" })).data).toString(), "kept");
+});
+
+test("none of these is an error of the node: only refusals are counted, as is a full quota (T4, D12)", async () => {
+  const { email, call } = await node.signIn("full@example.com");
+  const admin = await node.signIn("admin@example.com");
+  assert.equal((await admin.call.setQuota({ username: email, quotaBytes: 8n })).success, true);
+  await refusal(call.createFile({ path: "/nine", data: Buffer.alloc(9) }));
+  const counts = node.node.telemetry.counts();
+  assert.deepEqual([counts.errors, counts.failedWrites, counts.failedReads], [0, 0, 0]);
+  assert.ok(counts.refused >= BREACHES.length);
+  assert.ok(
+    counts.writeOps >= counts.refused,
+    "refusals are operations too, so that they thin out a share of errors",
+  );
 });
