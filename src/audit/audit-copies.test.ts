@@ -57,8 +57,8 @@ test("lines come back as they were written, newest first, in pages of any size",
   const [a, b] = [chain(40, "a"), chain(40, "b")];
   const expected: string[] = [];
   for (let i = 0; i < 40; i += 4) {
-    assert.equal(copies.take("fs-a", a.slice(i, i + 4)), undefined);
-    assert.equal(copies.take("fs-b", b.slice(i, i + 4)), undefined);
+    assert.equal(copies.take("fs-a", a.slice(i, i + 4)).problem, undefined);
+    assert.equal(copies.take("fs-b", b.slice(i, i + 4)).problem, undefined);
     await copies.flush();
     expected.push(
       ...a.slice(i, i + 4).map((line) => `fs-a ${line}`),
@@ -90,9 +90,9 @@ test("a line that was changed, left out, or is none stops the taking and says wh
   const copies = await open(await newFolder());
   const lines = chain(10);
   copies.take("fs-a", lines.slice(0, 5));
-  assert.match(copies.take("fs-a", lines.slice(6)) ?? "", /line 7 came where line 6 should be/);
+  assert.match(copies.take("fs-a", lines.slice(6)).problem ?? "", /line 7 came where line 6 should be/);
   const other = chain(10, "x");
-  assert.match(copies.take("fs-a", other.slice(5)) ?? "", /line 6 does not follow from line 5/);
+  assert.match(copies.take("fs-a", other.slice(5)).problem ?? "", /line 6 does not follow from line 5/);
   for (const bad of [
     "",
     "{}",
@@ -102,9 +102,9 @@ test("a line that was changed, left out, or is none stops the taking and says wh
     "[]",
     `{"seq":6,"time":"","prev":"${"x".repeat(70_000)}"}`,
   ]) {
-    assert.match(copies.take("fs-a", [bad]) ?? "", /is no line of an audit log/, bad.slice(0, 20));
+    assert.match(copies.take("fs-a", [bad]).problem ?? "", /is no line of an audit log/, bad.slice(0, 20));
   }
-  assert.equal(copies.take("fs-a", lines.slice(5)), undefined, "the true chain goes on");
+  assert.equal(copies.take("fs-a", lines.slice(5)).problem, undefined, "the true chain goes on");
   assert.equal(copies.states().get("fs-a")?.head?.seq, 10);
 });
 
@@ -114,7 +114,7 @@ test("after a break another chain begins, and the check tells of it", async () =
   copies.take("fs-a", chain(5));
   copies.startOver("fs-a", "line 5 is another one than\nwas gathered");
   assert.deepEqual(copies.states().get("fs-a"), { generation: 2, head: undefined });
-  assert.equal(copies.take("fs-a", chain(8, "x")), undefined);
+  assert.equal(copies.take("fs-a", chain(8, "x")).problem, undefined);
   await copies.close();
   const [verdict] = await verifyCopies(folder);
   assert.deepEqual(verdict?.broken, ["line 5 is another one than was gathered"]);
@@ -140,8 +140,8 @@ test("a start finds where each chain stands, with or without what was written do
       ["fs-b", 7],
     ],
   );
-  assert.equal(third.take("fs-a", a.slice(10)), undefined);
-  assert.equal(third.take("fs-b", b.slice(7)), undefined);
+  assert.equal(third.take("fs-a", a.slice(10)).problem, undefined);
+  assert.equal(third.take("fs-b", b.slice(7)).problem, undefined);
   await third.flush();
   await writeFile(join(folder, COPIES_FOLDER, "heads.json"), "nonsense");
   const fourth = await open(folder);

@@ -84,23 +84,28 @@ export class AuditCopies {
   }
 
   /**
-   * Takes lines that follow a source's head, as they were written. At the first that does not follow, it stops and says why; a first line
-   * of a generation follows from anything.
+   * Takes lines that follow a source's head, as they were written. At the first that does not follow, it stops and says why, and how many
+   * were taken; a first line of a generation follows from anything.
    */
-  take(source: string, lines: readonly string[]): string | undefined {
+  take(
+    source: string,
+    lines: readonly string[],
+  ): { readonly taken: number; readonly problem: string | undefined } {
     const { generation, head: before } = this.#states.get(source) ?? { generation: 1, head: undefined };
     const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
     let head = before;
     let problem: string | undefined;
+    let taken = 0;
     for (const text of lines) {
       problem = problemOf(text, head);
       if (problem !== undefined) break;
       head = { seq: readLine(text)?.seq ?? 0, hash: hashOf(text) };
       this.#pending.push(copiedText({ gatheredAt, source, generation, text, broken: undefined }));
+      taken++;
     }
     if (head !== before) this.#states.set(source, { generation, head });
     this.#schedule();
-    return problem;
+    return { taken, problem };
   }
 
   /** Notes that a source's chain broke, and begins another for it. */

@@ -39,10 +39,18 @@ class FakeLog {
     this.#head = line.head;
   }
 
+  /** Numbers that no line has, as after a power cut that took some. */
+  skip(count: number): number {
+    this.#head = { ...this.#head, seq: this.#head.seq + count };
+    return this.#head.seq;
+  }
+
   answer(after: number, limit = 3): string {
-    const entries = this.lines.slice(after, after + limit);
-    const next = after + entries.length;
-    return `{"entries":[${entries.join(",\n")}],"next_after":${next},"head_seq":${this.lines.length},"complete":${next >= this.lines.length}}`;
+    const seqOf = (line: string): number => (JSON.parse(line) as { seq: number }).seq;
+    const entries = this.lines.filter((line) => seqOf(line) > after).slice(0, limit);
+    const next = entries.map(seqOf).at(-1) ?? after;
+    const last = this.lines.map(seqOf).at(-1) ?? 0;
+    return `{"entries":[${entries.join(",\n")}],"next_after":${next},"head_seq":${last},"complete":${next >= last}}`;
   }
 }
 
@@ -214,6 +222,20 @@ test("a node that rewrites its past, cuts its log off or begins it anew is found
   // What was there before it was rewritten is still there, beside what it says now.
   const told = subjects(await list("?node=fs-a&act=file.delete"));
   assert.ok(told.includes("fs-a /2") && told.includes("fs-a /harmless"));
+});
+
+test("a log with a gap of its own is one break, and goes on behind it", async () => {
+  const { round, logs, raised, gathering, list } = await startGathering("fs-a");
+  const log = logs.get("fs-a") ?? assert.fail();
+  for (let i = 0; i < 3; i++) log.add("file.delete", `/${i}`);
+  assert.equal(log.skip(5), 8);
+  log.add("audit.gap", "audit", "node");
+  log.add("file.delete", "/later");
+  for (let i = 0; i < 3; i++) await round();
+  assert.equal(raised.length, 1);
+  assert.match(String(raised[0]?.detail?.["reason"]), /line 9 came where line 4 should be/);
+  assert.equal(gathering.chains().find(({ node }) => node === "fs-a")?.last_seq, 10);
+  assert.equal((await list("?node=fs-a&act=file.delete")).entries.length, 4);
 });
 
 test("garbage, refusals and logs that break again and again cost nothing but that node's lines (F-05)", async () => {

@@ -2,8 +2,9 @@
 
 import { alertKey } from "#alerts/alert-kinds.ts";
 import type { Occurrence } from "#alerts/condition.ts";
+import type { NodeName } from "#alerts/node-rules.ts";
 import type { AuditCopies } from "#audit/audit-copies.ts";
-import { hashOf } from "#audit/audit-line.ts";
+import { hashOf, readLine } from "#audit/audit-line.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { CONSOLE_SOURCE } from "#audit/copied-line.ts";
 import type { AuditSink } from "#base/audit-act.ts";
@@ -30,7 +31,7 @@ export interface AuditGatheringDeps {
   readonly copies: AuditCopies;
   /** The console's own log. */
   readonly own: Pick<AuditLog, "read" | "flush">;
-  readonly cluster: Pick<ClusterState, "onPoll">;
+  readonly cluster: Pick<ClusterState, "onPoll" | "onRound">;
   readonly addresses: Pick<NodeAddresses, "target">;
   readonly http: Pick<NodeHttp, "get">;
   /** Takes the console's own line about a break. */
@@ -40,6 +41,9 @@ export interface AuditGatheringDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+/** The console itself, as one of those whose lines are kept. */
+const CONSOLE: NodeName = { id: CONSOLE_SOURCE, name: "the console" };
 
 interface Source {
   isUnderWay: boolean;
@@ -63,15 +67,22 @@ export interface AuditAnswer {
 export class AuditGathering {
   readonly #deps: AuditGatheringDeps;
   readonly #sources = new Map<string, Source>();
-  readonly #end: () => void;
+  readonly #ends: (() => void)[];
   #underWay = 0;
   #ownTurn: Promise<void> = Promise.resolve();
 
   constructor(deps: AuditGatheringDeps) {
     this.#deps = deps;
-    this.#end = deps.cluster.onPoll(({ node, reading }) => {
-      if (reading !== undefined) this.#maybe(node);
-    });
+    this.#ends = [
+      deps.cluster.onPoll(({ node, reading }) => {
+        if (reading !== undefined) this.#maybe(node);
+      }),
+      deps.cluster.onRound(() => {
+        this.takeOwn().catch((error: unknown) => {
+          deps.log.error("audit_not_gathered", { node: CONSOLE.id, error: errorText(error) });
+        });
+      }),
+    ];
   }
 
   /** How each source stands. */
@@ -89,32 +100,35 @@ export class AuditGathering {
     });
   }
 
-  /** Takes the console's own lines over, so that one look finds everything. */
+  /** Takes the console's own lines over, so that one look finds everything. Rejects when they cannot be read. */
   takeOwn(): Promise<void> {
-    this.#ownTurn = this.#ownTurn.then(async () => {
-      const { own, copies } = this.#deps;
-      await own.flush();
-      for (;;) {
-        const after = copies.states().get(CONSOLE_SOURCE)?.head?.seq ?? 0;
-        const page = await own.read(after, AUDIT_PAGE_LINES);
-        const problem = copies.take(CONSOLE_SOURCE, page.lines);
-        if (problem !== undefined || page.headSeq < after) {
-          this.#broken(CONSOLE_SOURCE, CONSOLE_SOURCE, problem ?? ended(page.headSeq, after));
-          continue;
-        }
-        if (page.nextAfter >= page.headSeq) break;
-      }
-      await copies.flush();
-    });
+    this.#ownTurn = this.#ownTurn.catch(() => undefined).then(() => this.#takeOwnPages());
     return this.#ownTurn;
   }
 
   /** Gathers no more. */
   close(): void {
-    this.#end();
+    for (const end of this.#ends) end();
+  }
+
+  async #takeOwnPages(): Promise<void> {
+    const { own, copies } = this.#deps;
+    await own.flush();
+    for (;;) {
+      const after = copies.states().get(CONSOLE.id)?.head?.seq ?? 0;
+      const page = await own.read(after, AUDIT_PAGE_LINES);
+      if (page.headSeq < after) this.#broken(CONSOLE, ended(page.headSeq, after));
+      else {
+        this.#takeAll(CONSOLE, page.lines);
+        if (page.nextAfter >= page.headSeq) break;
+      }
+    }
+    await copies.flush();
   }
 
   #maybe(node: NodeState): void {
+    // A node by the console's own name must not speak for it.
+    if (node.id === CONSOLE.id) return;
     const nowMs = this.#deps.clock.steadyMs();
     const source = this.#sourceOf(node.id, nowMs);
     if (source.isUnderWay || nowMs < source.dueMs || this.#underWay >= AUDIT_GATHERS_AT_ONCE) return;
@@ -153,18 +167,32 @@ export class AuditGathering {
       const fresh = head === undefined ? answer.lines : answer.lines.slice(1);
       const [known] = answer.lines;
       const isOther = head !== undefined && known !== undefined && hashOf(known) !== head.hash;
-      const reason =
-        head !== undefined && answer.headSeq < head.seq
-          ? ended(answer.headSeq, head.seq)
-          : isOther
-            ? `line ${head.seq} is not the one that was gathered`
-            : copies.take(node.id, fresh);
-      if (reason !== undefined) this.#broken(node.id, node.name, reason);
-      else if (answer.isComplete || fresh.length === 0) return;
+      if (head !== undefined && answer.headSeq < head.seq)
+        this.#broken(node, ended(answer.headSeq, head.seq));
+      else if (isOther) this.#broken(node, `line ${head.seq} is not the one that was gathered`);
+      else {
+        this.#takeAll(node, fresh);
+        if (answer.isComplete || fresh.length === 0) return;
+      }
     }
   }
 
-  #broken(id: string, name: string, reason: string): void {
+  /** Takes lines; where the chain breaks among them, another begins with the line that does not follow. */
+  #takeAll(from: NodeName, lines: readonly string[]): void {
+    const { copies } = this.#deps;
+    let rest = lines;
+    for (;;) {
+      const { taken, problem } = copies.take(from.id, rest);
+      if (problem === undefined) return;
+      this.#broken(from, problem);
+      // What is no line begins no chain either: it is asked for again, and not for ever.
+      if (!isLine(rest[taken])) return;
+      if ((copies.states().get(from.id)?.generation ?? 1) > AUDIT_GENERATIONS_MAX) return;
+      rest = rest.slice(taken);
+    }
+  }
+
+  #broken({ id, name }: NodeName, reason: string): void {
     const { copies, audit, onBroken, log } = this.#deps;
     log.error("audit_broken", { node: id, reason });
     copies.startOver(id, reason);
@@ -193,6 +221,10 @@ export class AuditGathering {
     this.#sources.set(id, source);
     return source;
   }
+}
+
+function isLine(text: string | undefined): boolean {
+  return text !== undefined && readLine(text) !== undefined;
 }
 
 function ended(headSeq: number, knownSeq: number): string {

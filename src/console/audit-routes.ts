@@ -74,6 +74,8 @@ async function listActs(
     if (entry !== undefined && wanted.passes(entry)) entries.push(entry);
     return entries.length < limit;
   });
+  // They come as they were gathered; on a page their own times decide, which are those of many clocks.
+  entries.sort((a, b) => Date.parse(b.time) - Date.parse(a.time));
   return { entries, next_cursor: next === undefined || isOver ? null : `${next.file}.${next.offset}` };
 }
 

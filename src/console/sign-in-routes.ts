@@ -29,7 +29,7 @@ export interface SignInDeps {
   readonly failureDelayMs?: number;
   readonly log: Logger;
   readonly audit: (act: AuditAct) => void;
-  /** Told of each wrong password. */
+  /** Told of each wrong password, and of each that was not looked at because there were too many (D-03). */
   readonly onFailure: (address: string) => void;
 }
 
@@ -107,6 +107,7 @@ async function login(
   const { address, isSecure } = factsOf(request);
   const attempt = deps.limiter.begin(address);
   if (typeof attempt === "number") {
+    deps.onFailure(address);
     throw new ProblemError("RATE_LIMITED", "too many wrong passwords; this one was not looked at", {
       retryAfterSeconds: attempt / 1_000,
     });
