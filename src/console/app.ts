@@ -81,7 +81,11 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
   readJson(app);
   await app.register(cookie);
-  await app.register(helmet, { ...HELMET, strictTransportSecurity: deps.tls === undefined ? false : HSTS });
+  const headers = await securityHeaders(deps.tls !== undefined);
+  app.addHook("onRequest", (_request, reply, done) => {
+    reply.headers(headers);
+    done();
+  });
   await app.register(websocket, LIVE_SERVER);
   await addOpenApi(app);
   addGuard(app, deps);
@@ -117,6 +121,19 @@ const HELMET = {
 
 /** For this name alone: other services of the domain are not ours to speak for. */
 const HSTS = { maxAge: 31_536_000, includeSubDomains: false };
+
+/** What helmet sets, asked for once: it would work all of it out anew for each answer, which takes longer than most of them. */
+async function securityHeaders(isTls: boolean): Promise<Readonly<Record<string, string>>> {
+  const asked = fastify();
+  await asked.register(helmet, { ...HELMET, strictTransportSecurity: isTls ? HSTS : false });
+  const bare = await fastify().inject("/");
+  const { headers } = await asked.inject("/");
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" && bare.headers[name] === undefined ? [[name, value]] : [],
+    ),
+  );
+}
 
 function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[1]): Server {
   const options = {
