@@ -15,6 +15,7 @@ const Node = page(() => import("./pages/node.tsx"));
 const Users = page(() => import("./pages/users.tsx"));
 const Alerts = page(() => import("./pages/alerts.tsx"));
 const Performance = page(() => import("./pages/performance.tsx"));
+const Audit = page(() => import("./pages/audit.tsx"));
 const SignIn = page(() => import("./pages/sign-in.tsx"));
 const Settings = page(() => import("./pages/settings.tsx"));
 const Missing = page(() => import("./pages/missing.tsx"));
@@ -39,6 +40,11 @@ export function App(): ReactNode {
           </Route>
           <Route path="/alerts" component={Alerts} />
           <Route path="/performance" component={Performance} />
+          <Route path="/audit">
+            <OperatorOnly>
+              <Audit />
+            </OperatorOnly>
+          </Route>
           <Route path="/sign-in" component={SignIn} />
           <Route path="/settings">
             <OperatorOnly>

@@ -11,7 +11,8 @@ export const CHROMIUM: string | undefined = [
   "/usr/bin/google-chrome",
 ].find((path) => existsSync(path));
 
-const CHROMIUM_FLAGS = [
+/** What Chromium needs where it runs as root, and without a desktop. */
+export const CHROMIUM_FLAGS: string[] = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",

@@ -1,5 +1,5 @@
 // Goes anywhere by typing: pages and nodes by name, opened with Ctrl K or ⌘ K.
-import { Button, Kbd, Modal, TextInput } from "@mantine/core";
+import { Button, Kbd, Modal, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
@@ -24,17 +24,17 @@ export function CommandPalette(): ReactNode {
       <Button
         variant="default"
         size="compact-sm"
-        aria-label="Go to …"
         onClick={open}
         rightSection={
-          <Kbd size="xs" className="wide-only">
+          <Kbd size="xs" className="wide-only" aria-hidden="true">
             Ctrl K
           </Kbd>
         }
       >
         <span className="wide-only">Go to …</span>
-        <span className="narrow-only" aria-hidden="true">
-          ⌕
+        <span className="narrow-only">
+          <VisuallyHidden>Go to a page or node</VisuallyHidden>
+          <span aria-hidden="true">⌕</span>
         </span>
       </Button>
       <Modal

@@ -2,21 +2,11 @@
 import { Button, NumberInput, Select, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
+import type { Silence } from "#webapi/notice.ts";
 import { call } from "../live/api.ts";
 import { queryClient } from "../live/query-client.ts";
 import { formatMoment } from "../words/time.ts";
 import { Failed } from "./page-state.tsx";
-
-/** A silence as the console gives it (Alertmanager's shape). */
-interface Silence {
-  readonly id: string;
-  readonly matchers: readonly { readonly name: string; readonly value: string; readonly is_regex: boolean }[];
-  readonly starts_at: number;
-  readonly ends_at: number;
-  readonly created_by: string;
-  readonly comment: string;
-  readonly state: "pending" | "active" | "expired";
-}
 
 const KEY = ["silences"];
 const again = (): Promise<void> => queryClient.invalidateQueries({ queryKey: KEY });

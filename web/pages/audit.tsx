@@ -1,0 +1,189 @@
+// Who did what on any machine of the cluster, the newest first, and whether each node's chain of lines holds.
+import { Button, Select, TextInput } from "@mantine/core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useSearchParams } from "wouter";
+import type { z } from "zod";
+import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
+import { call } from "../live/api.ts";
+import { useCluster } from "../live/cluster.ts";
+import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { StateMark } from "../parts/state-mark.tsx";
+import { formatMoment } from "../words/time.ts";
+
+const FILTERS = ["act", "actor", "subject", "node"] as const;
+
+/** The page at "/audit"; the filter stands in the address. */
+export function Page(): ReactNode {
+  const [search, setSearch] = useSearchParams();
+  const filters = new URLSearchParams({ limit: "100" });
+  for (const name of FILTERS) {
+    const value = search.get(name);
+    if (value !== null && value !== "") filters.set(name, value);
+  }
+  const query = useInfiniteQuery({
+    queryKey: ["audit", filters.toString()],
+    queryFn: ({ pageParam, signal }) =>
+      call<z.infer<typeof auditList>>(
+        `/api/audit?${filters}${pageParam === "" ? "" : `&cursor=${encodeURIComponent(pageParam)}`}`,
+        { signal },
+      ),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    placeholderData: (before) => before,
+  });
+  const set = (name: string, value: string | null): void =>
+    setSearch(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value === null || value === "") next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  const entries = query.data?.pages.flatMap((page) => page.entries);
+  return (
+    <>
+      <h1>Audit</h1>
+      <Chains />
+      <FilterBar search={search} set={set} />
+      {entries === undefined ? (
+        query.error === null ? (
+          <Reading what="the audit log" />
+        ) : (
+          <Failed what="The audit log" error={query.error} />
+        )
+      ) : entries.length === 0 ? (
+        <Nothing>
+          {query.hasNextPage
+            ? "Nothing fits among the newest lines; look further back."
+            : "Nothing fits. Sign-ins, changed quotas, shares, permanent deletes and security events each leave a line here."}
+        </Nothing>
+      ) : (
+        <Entries entries={entries} />
+      )}
+      {query.hasNextPage ? (
+        <Button
+          mt="md"
+          variant="default"
+          onClick={() => void query.fetchNextPage()}
+          loading={query.isFetchingNextPage}
+        >
+          Look further back
+        </Button>
+      ) : null}
+    </>
+  );
+}
+
+function Chains(): ReactNode {
+  const { data } = useQuery({
+    queryKey: ["audit-chains"],
+    queryFn: ({ signal }) => call<z.infer<typeof auditChains>>("/api/audit/chains", { signal }),
+  });
+  if (data === undefined) return null;
+  const broken = data.chains.filter(({ breaks }) => breaks > 0);
+  const waiting = data.chains.filter(({ problem }) => problem !== undefined);
+  return (
+    <p>
+      {broken.length === 0 ? (
+        <StateMark state="online" label={`Every chain of lines holds (${data.chains.length} machines)`} />
+      ) : (
+        <StateMark
+          state="critical"
+          label={`The chain of ${broken.map(({ node }) => node).join(", ")} broke: lines were changed or are missing`}
+        />
+      )}
+      {waiting.length === 0
+        ? null
+        : ` Nothing comes from ${waiting.map(({ node, problem }) => `${node} (${problem})`).join(", ")} at present.`}
+    </p>
+  );
+}
+
+function FilterBar({
+  search,
+  set,
+}: {
+  readonly search: URLSearchParams;
+  readonly set: (name: string, value: string | null) => void;
+}): ReactNode {
+  const { cluster } = useCluster();
+  const nodes = [
+    { value: "console", label: "console" },
+    ...(cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
+  ];
+  return (
+    <div style={{ display: "flex", gap: 12, flexWrap: "wrap", margin: "12px 0" }}>
+      {(["act", "actor", "subject"] as const).map((name) => (
+        <TextInput
+          key={name}
+          aria-label={name}
+          placeholder={name === "act" ? "Act, as quota.*" : name === "actor" ? "Who" : "To what"}
+          defaultValue={search.get(name) ?? ""}
+          onBlur={(event) => set(name, event.currentTarget.value.trim())}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") set(name, event.currentTarget.value.trim());
+          }}
+        />
+      ))}
+      <Select
+        aria-label="Machine"
+        placeholder="Any machine"
+        clearable
+        searchable
+        limit={50}
+        data={nodes}
+        value={search.get("node")}
+        onChange={(value) => set("node", value)}
+      />
+    </div>
+  );
+}
+
+function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
+  return (
+    <div className="table-scroll">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">Did</th>
+            <th scope="col">To what</th>
+            <th scope="col">With</th>
+            <th scope="col">On</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <tr key={`${entry.node} ${entry.seq} ${entry.broken ?? ""}`}>
+              <td data-head="When" style={{ whiteSpace: "nowrap" }}>
+                {formatMoment(Date.parse(entry.time) / 1_000)}
+              </td>
+              <td data-head="Who">{entry.actor}</td>
+              <td data-head="Did">
+                {entry.act}
+                {entry.broken === undefined ? null : (
+                  <StateMark state="critical" label={`the chain broke here: ${entry.broken}`} />
+                )}
+              </td>
+              <td data-head="To what" style={{ overflowWrap: "anywhere" }}>
+                {entry.subject}
+              </td>
+              <td data-head="With" className="quiet" style={{ overflowWrap: "anywhere" }}>
+                {Object.entries(entry.detail ?? {})
+                  .map(([name, value]) => `${name} ${String(value)}`)
+                  .join(", ")}
+              </td>
+              <td data-head="On">
+                {entry.node} <span className="quiet">#{entry.seq}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
