@@ -13,12 +13,15 @@ import { parse64, stringify64 } from "#base/json64.ts";
 import {
   CONSOLE_BODY_MAX_BYTES,
   CONSOLE_CONNECTIONS_MAX,
+  CONSOLE_CONNECTIONS_PER_ADDRESS,
   CONSOLE_HEADERS_MAX_BYTES,
   CONSOLE_KEEP_ALIVE_MS,
   CONSOLE_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
+import { networkOf } from "#base/network.ts";
 import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
+import { isLoopback, peerAddress } from "./client-address.ts";
 import { addGuard, type GuardDeps } from "./guard.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "./live-routes.ts";
 import { addOpenApi } from "./openapi.ts";
@@ -147,8 +150,30 @@ function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[
       ? createHttpServer(options, handler)
       : (createHttpsServer({ ...options, ...deps.tls, minVersion: "TLSv1.2" }, handler) as unknown as Server);
   server.maxConnections = CONSOLE_CONNECTIONS_MAX;
+  limitAddresses(server, deps);
   server.keepAliveTimeout = CONSOLE_KEEP_ALIVE_MS;
   return server;
+}
+
+/** One holder of connections cannot take them all; a proxy that is trusted holds those of many. */
+function limitAddresses(server: Server, { proxies }: AppDeps): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket) => {
+    const address = peerAddress(socket);
+    if (isLoopback(address) || proxies.has(address)) return;
+    const place = networkOf(address);
+    const count = (open.get(place) ?? 0) + 1;
+    if (count > CONSOLE_CONNECTIONS_PER_ADDRESS) {
+      socket.destroy();
+      return;
+    }
+    open.set(place, count);
+    socket.once("close", () => {
+      const left = (open.get(place) ?? 1) - 1;
+      if (left === 0) open.delete(place);
+      else open.set(place, left);
+    });
+  });
 }
 
 /** Bodies are JSON in UTF-8, and nothing else is read; integers keep all their digits (T17). */
@@ -199,7 +224,8 @@ function answerUnknownPaths(app: App): void {
     const methods = new Set(
       [...known.values()].flatMap(({ form, methods }) => (form.test(path) ? [...methods] : [])),
     );
-    if (methods.size === 0)
+    // A route of this very method has looked and found nothing.
+    if (methods.size === 0 || methods.has(request.method))
       throw new ProblemError("NO_SUCH_ROUTE", "there is nothing here; /api/openapi.json lists what there is");
     reply.header("allow", [...methods].sort().join(", "));
     const { title } = PROBLEMS.METHOD_NOT_ALLOWED;

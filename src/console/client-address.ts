@@ -49,7 +49,7 @@ export class TrustedProxies {
 
 /** Reads where a request comes from; of X-Forwarded-For the right-most address that is no trusted proxy counts. */
 export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): ClientFacts {
-  const peer = plainAddress(request.socket.remoteAddress ?? "");
+  const peer = peerAddress(request.socket);
   const isTls = (request.socket as Partial<TLSSocket>).encrypted === true;
   if (!proxies.has(peer)) {
     return { address: peer, isLoopback: isLoopback(peer) && !isHandedOn(request), isSecure: isTls };
@@ -61,6 +61,11 @@ export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): 
     // Behind a proxy that says nothing of it the outer connection is taken to be encrypted (decision D2).
     isSecure: lastItem(request.headers["x-forwarded-proto"])?.toLowerCase() !== "http",
   };
+}
+
+/** The address at the other end of a connection. */
+export function peerAddress(socket: { readonly remoteAddress?: string | undefined }): string {
+  return plainAddress(socket.remoteAddress ?? "");
 }
 
 /** True for an address of this machine that only this machine can use. */

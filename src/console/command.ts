@@ -123,21 +123,23 @@ export function command(): Command {
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
     .addCommand(hashPasswordCommand())
-    .action(async (flags: AdminFlags) => {
-      const log = createLogger({
-        destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
-        level: flags.logLevel,
-        fields: { role: "admin" },
-      });
-      switchLevelOnSignal(log);
-      try {
-        await run(() => start(flags, process.env, log), {
-          onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),
-        });
-      } finally {
-        await log.close();
-      }
+    .action((flags: AdminFlags) => serve(flags));
+}
+
+async function serve(flags: AdminFlags): Promise<void> {
+  const log = createLogger({
+    destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
+    level: flags.logLevel,
+    fields: { role: "admin" },
+  });
+  switchLevelOnSignal(log);
+  try {
+    await run(() => start(flags, process.env, log), {
+      onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),
     });
+  } finally {
+    await log.close();
+  }
 }
 
 async function start(
