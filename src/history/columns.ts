@@ -44,7 +44,7 @@ export const RING_COLUMNS: readonly RingColumn[] = [
 export const SHOWN_COLUMNS: number = RING_COLUMNS.length - 1;
 
 /** Index of the weight of error rates. */
-export const OPS_COLUMN: number = SHOWN_COLUMNS;
+export const OPS_COLUMN: number = RING_COLUMNS.findIndex(({ name }) => name === "ops");
 
 /** Rounds to so many decimals; what is no finite number comes back as it is. */
 export function rounded(value: number, decimals: number): number {

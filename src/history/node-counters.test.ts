@@ -194,7 +194,7 @@ describe("whatever a node says (F-05)", () => {
           const { errorRatePct, ...rates } = counters.record(nodeSample({ steadyMs, ...wish }));
           for (const rate of Object.values(rates)) assert.ok(isRate(rate));
           assert.ok(errorRatePct === null || (errorRatePct >= 0 && errorRatePct <= 100));
-          for (const rate of Object.values(counters.windowRates(steadyMs))) assert.ok(isRate(rate));
+          for (const rate of Object.values({ ...counters.windowRates(steadyMs) })) assert.ok(isRate(rate));
         }
       }),
     );

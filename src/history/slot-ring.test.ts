@@ -15,10 +15,10 @@ class Model {
   newest = -1;
 
   put(slot: number, value: number): void {
-    for (const key of [...this.rows.keys()]) if (key >= slot) this.rows.delete(key);
+    for (const key of this.rows.keys()) if (key >= slot) this.rows.delete(key);
     this.rows.set(slot, value);
     this.newest = slot;
-    for (const key of [...this.rows.keys()]) if (key <= slot - CAPACITY) this.rows.delete(key);
+    for (const key of this.rows.keys()) if (key <= slot - CAPACITY) this.rows.delete(key);
   }
 
   at(slot: number): number {
