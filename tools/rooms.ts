@@ -205,7 +205,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "@bufbuild/protobuf",
       "@fastify/cookie",
       "@fastify/helmet",
-      "@fastify/rate-limit",
       "@fastify/static",
       "@fastify/swagger",
       "@fastify/websocket",
