@@ -667,3 +667,7 @@ export const FORECAST_DAYS_MAX = 3_650;
 export const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
 /** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
 export const CLUSTER_VIEW_KEPT_MS = 200;
+/** Arguments of a service's program, and as many variables of its environment, that are kept for a node. */
+export const SSH_ARGUMENTS_MAX = 64;
+/** Bytes of one such argument, value or path. */
+export const SSH_TEXT_MAX_BYTES = 4_096;

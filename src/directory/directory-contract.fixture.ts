@@ -5,6 +5,7 @@ import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Speaker } from "./directory.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
+import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
 import {
   beat,
   type Contract,
@@ -221,6 +222,7 @@ export function testDirectoryContract(
   );
 
   testRoots(contract);
+  testSshNodes(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {
     await directory.close();

@@ -1,5 +1,7 @@
 // The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
 
+import type { SshNode } from "#base/ssh-node.ts";
+
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
   /** Mock mode: nobody proves anything, and the data directory's id stands for the key. */
@@ -158,7 +160,8 @@ export type StoreState =
 
 /**
  * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use one store; all of them
- * may reject with STORE_UNAVAILABLE or OVERLOADED. It holds nothing that registrations of the FileServers cannot bring back.
+ * may reject with STORE_UNAVAILABLE or OVERLOADED. Save where nodes are reached over SSH, it holds nothing that registrations of the
+ * FileServers cannot bring back.
  */
 export interface Directory {
   /** Resolves when the store can never be used again by this process, with the reason; stays pending otherwise. */
@@ -225,6 +228,15 @@ export interface Directory {
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
 
+  /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
+  sshNodes(): Promise<SshNode[]>;
+
+  /** Records such a node, in the place of what was known of its id. Throws BAD_ARGUMENT, and OVERLOADED beyond 1000. */
+  putSshNode(node: SshNode): Promise<void>;
+
+  /** Forgets such a node and tells whether it was known. */
+  removeSshNode(id: string): Promise<boolean>;
+
   /** Ends the connection; later calls reject. */
   close(): Promise<void>;
 }
@@ -232,5 +244,8 @@ export interface Directory {
 /** The store for whoever only looks, such as the console. */
 export type DirectoryReader = Pick<
   Directory,
-  "failed" | "watch" | "clusterId" | "findRoot" | "listRoots" | "nodes" | "close"
+  "failed" | "watch" | "clusterId" | "findRoot" | "listRoots" | "nodes" | "sshNodes" | "close"
 >;
+
+/** The store for whoever enrols nodes, beside the MetaServers that use it. */
+export type SshNodeStore = Pick<Directory, "nodes" | "sshNodes" | "putSshNode" | "removeSshNode" | "close">;

@@ -4,9 +4,9 @@ import { dirname, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import type { Directory, DirectoryReader } from "./directory.ts";
+import type { Directory, DirectoryReader, SshNodeStore } from "./directory.ts";
 import { isPostgresUrl } from "./postgres-url.ts";
-import { openSqliteDirectory, openSqliteReader } from "./sqlite-directory.ts";
+import { openSqliteDirectory, openSqliteReader, openSqliteSshNodes } from "./sqlite-directory.ts";
 
 /** What a store is opened with. */
 export interface OpenDirectoryDeps {
@@ -50,6 +50,15 @@ export async function openDirectoryReader(
 ): Promise<DirectoryReader> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
+}
+
+/** Opens a store to enrol nodes in it, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
+export async function openSshNodes(
+  url: string,
+  deps: Pick<OpenDirectoryDeps, "clock">,
+): Promise<SshNodeStore> {
+  if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
+  return openSqliteSshNodes({ path: pathOf(url), clock: deps.clock });
 }
 
 function pathOf(url: string): string {

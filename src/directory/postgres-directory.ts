@@ -10,6 +10,7 @@ import {
   POSTGRES_RETRIES_MAX,
   POSTGRES_USER_CONNECTIONS,
 } from "#base/limits.ts";
+import type { SshNode } from "#base/ssh-node.ts";
 import type {
   Directory,
   GrantChange,
@@ -30,8 +31,10 @@ import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
 import { isRefusal, remedyOf, toStoreError } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
+import { PostgresStatements } from "./postgres-statements.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
-import type { Plan, SqlAnswer, SqlAsk } from "./sql-plan.ts";
+import type { Plan } from "./sql-plan.ts";
+import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 
 /** What the store in PostgreSQL is made from. */
@@ -46,8 +49,6 @@ export interface PostgresDirectoryDeps {
 }
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
-/** Statements whose marks have been numbered; those of many rows come in many lengths. */
-const STATEMENTS_KEPT = 256;
 /** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
 const WAITED_OUT_MS = 10_000;
 
@@ -88,7 +89,7 @@ class PostgresDirectory implements Directory {
   readonly #decide: Use;
   readonly #beat: Use;
   readonly #control: Use;
-  readonly #statements = new Map<string, string>();
+  readonly #statements = new PostgresStatements();
   readonly #listeners = new Set<(state: StoreState) => void>();
   readonly #probe: NodeJS.Timeout;
   #state: StoreState = { available: false, reason: "the metadata store has not answered yet" };
@@ -184,6 +185,18 @@ class PostgresDirectory implements Directory {
 
   nodes(): Promise<NodeRecord[]> {
     return this.#run(this.#read, (now) => commands.nodes(now));
+  }
+
+  sshNodes(): Promise<SshNode[]> {
+    return this.#run(this.#read, sshNodes);
+  }
+
+  putSshNode(node: SshNode): Promise<void> {
+    return this.#run(this.#decide, () => putSshNode(node));
+  }
+
+  removeSshNode(id: string): Promise<boolean> {
+    return this.#run(this.#decide, () => removeSshNode(id));
   }
 
   async close(): Promise<void> {
@@ -286,21 +299,8 @@ class PostgresDirectory implements Directory {
 
   async #follow<Result>(client: ClientBase, plan: Plan<Result>): Promise<Result> {
     let step = plan.next();
-    while (step.done !== true) step = plan.next(await this.#ask(client, step.value));
+    while (step.done !== true) step = plan.next(await this.#statements.ask(client, step.value));
     return step.value;
-  }
-
-  async #ask(client: ClientBase, ask: SqlAsk): Promise<SqlAnswer> {
-    let text = this.#statements.get(ask.sql);
-    if (text === undefined) {
-      let mark = 0;
-      text = ask.sql.replaceAll("?", () => `$${++mark}`);
-      if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear();
-      this.#statements.set(ask.sql, text);
-    }
-    const values = ask.values.map((value) => (value === null ? null : String(value)));
-    const { rows, rowCount } = await client.query(ask.locks === true ? `${text} FOR UPDATE` : text, values);
-    return { rows, changes: rowCount ?? 0 };
   }
 
   /** On each new connection: the tables are there, and they are this cluster's. An empty store becomes this cluster's again. */

@@ -49,6 +49,17 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX grants_by_user ON grants ("user", granted);
   CREATE TABLE subjects (username TEXT PRIMARY KEY, issuer TEXT NOT NULL, subject TEXT NOT NULL);
   `,
+  `
+  CREATE TABLE ssh_nodes (
+    id TEXT PRIMARY KEY,
+    host TEXT NOT NULL,
+    port BIGINT NOT NULL,
+    "user" TEXT NOT NULL,
+    host_key TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    services TEXT NOT NULL
+  );
+  `,
 ];
 
 /** The schema version that this program writes. */

@@ -9,7 +9,8 @@ import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
-import { openDirectory, openDirectoryReader } from "./open-directory.ts";
+import { openDirectory, openDirectoryReader, openSshNodes } from "./open-directory.ts";
+import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, registration } from "./store-under-test.fixture.ts";
 
 async function temporaryFolder(cleanUp: (end: () => Promise<void>) => void): Promise<string> {
@@ -153,4 +154,24 @@ test("a reader sees what the MetaServer writes, also after the store was lost an
   directory = await openDirectory(url, { clock });
   await directory.register(registration("b"));
   assert.equal((await reader.nodes())[0]?.fsId, "b");
+});
+
+test("nodes are enrolled beside the MetaServer that has the store open, and all three see them (D20)", async (t) => {
+  const clock = new ManualClock();
+  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const url = `sqlite:${path}`;
+  await assert.rejects(openSshNodes(url, { clock }), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
+  await assert.rejects(stat(path), { code: "ENOENT" });
+  const directory = await openDirectory(url, { clock });
+  t.after(() => directory.close());
+  const reader = await openDirectoryReader(url, { clock });
+  t.after(() => reader.close());
+  const enroller = await openSshNodes(url, { clock });
+  t.after(() => enroller.close());
+  await enroller.putSshNode(sshNode("a"));
+  for (const store of [directory, reader, enroller]) assert.deepEqual(await store.sshNodes(), [sshNode("a")]);
+  await directory.register(registration("a"));
+  assert.equal((await enroller.nodes())[0]?.fsId, "a");
+  assert.equal(await enroller.removeSshNode("a"), true);
+  assert.deepEqual(await reader.sshNodes(), []);
 });

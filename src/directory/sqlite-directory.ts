@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_QUEUE_MAX } from "#base/limits.ts";
+import type { SshNode } from "#base/ssh-node.ts";
 import type {
   Directory,
   DirectoryReader,
@@ -17,6 +18,7 @@ import type {
   RootPlace,
   SharedRoot,
   SharePlace,
+  SshNodeStore,
   StoreState,
   Subject,
 } from "./directory.ts";
@@ -35,7 +37,17 @@ export interface SqliteDirectoryDeps {
  * an older Grove, BAD_ARGUMENT for a file of a newer one or of another program.
  */
 export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<DirectoryReader> {
-  const directory = new SqliteDirectory(deps, true);
+  const directory = new SqliteDirectory(deps, "reader");
+  await directory.opened;
+  return directory;
+}
+
+/**
+ * Opens a store that a MetaServer may be using, to enrol nodes in it: nothing of theirs goes by a clock or a lease, so that a second
+ * writer does no harm. Throws as `openSqliteReader` does.
+ */
+export async function openSqliteSshNodes(deps: SqliteDirectoryDeps): Promise<SshNodeStore> {
+  const directory = new SqliteDirectory(deps, "enroller");
   await directory.opened;
   return directory;
 }
@@ -55,7 +67,7 @@ const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlit
  * a newer Grove or of another program, STORE_UNAVAILABLE when it cannot be opened.
  */
 export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
-  const directory = new SqliteDirectory(deps, false);
+  const directory = new SqliteDirectory(deps, "owner");
   await directory.opened;
   return directory;
 }
@@ -70,13 +82,13 @@ class SqliteDirectory implements Directory {
   #lastId = 0;
   #ended: Error | undefined;
 
-  constructor(deps: SqliteDirectoryDeps, readOnly: boolean) {
+  constructor(deps: SqliteDirectoryDeps, role: WorkerStart["role"]) {
     this.#clock = deps.clock;
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
     this.#fail = failed.resolve;
     this.opened = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
-    const workerData: WorkerStart = { path: deps.path, now: this.#now(), readOnly };
+    const workerData: WorkerStart = { path: deps.path, now: this.#now(), role };
     this.#worker = new Worker(new URL(WORKER, import.meta.url), { workerData });
     this.#worker.on("message", (reply: WorkerReply) => this.#settle(reply));
     this.#worker.on("error", (cause) => this.#end(unavailable("the metadata store's worker failed", cause)));
@@ -144,6 +156,18 @@ class SqliteDirectory implements Directory {
 
   nodes(): Promise<NodeRecord[]> {
     return this.#call("nodes");
+  }
+
+  sshNodes(): Promise<SshNode[]> {
+    return this.#call("sshNodes");
+  }
+
+  putSshNode(node: SshNode): Promise<void> {
+    return this.#call("putSshNode", node);
+  }
+
+  removeSshNode(id: string): Promise<boolean> {
+    return this.#call("removeSshNode", id);
   }
 
   async close(): Promise<void> {

@@ -2,11 +2,13 @@
 import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { SshNode } from "#base/ssh-node.ts";
 import type { LocatedRoot, NodeRecord, RootPlace } from "./directory.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
 import { requireKnownSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
+import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 
 interface OpenFile {
@@ -15,14 +17,16 @@ interface OpenFile {
   readonly place: string;
 }
 
-/** Reads a store that another process writes; a file that was replaced is opened again. */
+/** Reads a store that another process writes, or enrols nodes in it; a file that was replaced is opened again. */
 export class SqliteReader {
   readonly #path: string;
+  readonly #mode: "read-only" | "FULL";
   #file: OpenFile | undefined;
 
   /** Throws STORE_UNAVAILABLE when there is no store yet, BAD_ARGUMENT for a file of another schema or program. */
-  constructor(path: string) {
+  constructor(path: string, role: "reader" | "enroller") {
     this.#path = path;
+    this.#mode = role === "reader" ? "read-only" : "FULL";
     this.#open();
   }
 
@@ -42,14 +46,34 @@ export class SqliteReader {
     return this.#read(now, commands.nodes);
   }
 
+  sshNodes(now: Now): SshNode[] {
+    return this.#read(now, sshNodes);
+  }
+
+  putSshNode(_now: Now, node: SshNode): void {
+    this.#write(putSshNode(node));
+  }
+
+  removeSshNode(_now: Now, id: string): boolean {
+    return this.#write(removeSshNode(id));
+  }
+
   close(): void {
     this.#file?.session.close();
     this.#file = undefined;
   }
 
   #read<Result>(now: Now, plan: (moment: commands.Moment) => Plan<Result>): Result {
+    return this.#use((session) => session.follow(plan(readersMoment(now))));
+  }
+
+  #write<Result>(plan: Plan<Result>): Result {
+    return this.#use((session) => session.write(() => session.follow(plan)));
+  }
+
+  #use<Result>(use: (session: SqlSession) => Result): Result {
     try {
-      return this.#open().follow(plan(readersMoment(now)));
+      return use(this.#open());
     } catch (error) {
       // Whatever is wrong with the connection, the next one may be better: the file is not ours to give up.
       this.close();
@@ -61,7 +85,7 @@ export class SqliteReader {
     const place = placeOf(this.#path);
     if (this.#file?.place === place) return this.#file.session;
     this.close();
-    const session = new SqlSession(this.#path, "read-only");
+    const session = new SqlSession(this.#path, this.#mode);
     try {
       requireKnownSchema(session.database);
     } catch (error) {

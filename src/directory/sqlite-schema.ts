@@ -58,6 +58,17 @@ const MIGRATIONS: readonly string[] = [
   -- Roots that the node holds and the store has elsewhere: they are not missing here.
   ALTER TABLE nodes ADD COLUMN roots_refused INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  CREATE TABLE ssh_nodes (
+    id TEXT PRIMARY KEY,
+    host TEXT NOT NULL,
+    port INTEGER NOT NULL,
+    "user" TEXT NOT NULL,
+    host_key TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    services TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** The schema version that this program writes. */

@@ -1,6 +1,7 @@
 // The metadata store on SQLite: runs the commands synchronously, each one transaction; lives inside the worker.
 import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { SshNode } from "#base/ssh-node.ts";
 import type {
   GrantChange,
   Heartbeat,
@@ -20,6 +21,7 @@ import type { NodeRow } from "./node-row.ts";
 import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
+import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
@@ -121,6 +123,18 @@ export class SqliteStore {
 
   nodes(now: Now): NodeRecord[] {
     return this.#read(commands.nodes(this.#moment(now)));
+  }
+
+  sshNodes(_now: Now): SshNode[] {
+    return this.#read(sshNodes());
+  }
+
+  putSshNode(_now: Now, node: SshNode): void {
+    this.#write(putSshNode(node));
+  }
+
+  removeSshNode(_now: Now, id: string): boolean {
+    return this.#write(removeSshNode(id));
   }
 
   close(): void {

@@ -9,8 +9,8 @@ import { type Now, SqliteStore } from "./sqlite-store.ts";
 export interface WorkerStart {
   readonly path: string;
   readonly now: Now;
-  /** Another process writes. */
-  readonly readOnly: boolean;
+  /** "owner": writes all of it, alone. The others go beside the owner: "reader" looks, "enroller" writes nodes for SSH too. */
+  readonly role: "owner" | "reader" | "enroller";
 }
 
 /** Names of the store's commands. */
@@ -71,12 +71,12 @@ function answer(store: SqliteStore | SqliteReader, request: WorkerRequest): Work
 }
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  const { path, now, readOnly } = workerData as WorkerStart;
+  const { path, now, role } = workerData as WorkerStart;
   let store: SqliteStore | SqliteReader;
   try {
-    store = readOnly ? new SqliteReader(path) : new SqliteStore(path, now);
+    store = role === "owner" ? new SqliteStore(path, now) : new SqliteReader(path, role);
   } catch (error) {
-    port.postMessage(toReply(0, error, readOnly));
+    port.postMessage(toReply(0, error, role !== "owner"));
     port.close();
     return;
   }

@@ -1,0 +1,25 @@
+// The statements of plans in PostgreSQL's words: numbered marks, values as text.
+import type { ClientBase } from "pg";
+import type { SqlAnswer, SqlAsk } from "./sql-plan.ts";
+
+/** Statements whose marks have been numbered; those of many rows come in many lengths. */
+const STATEMENTS_KEPT = 256;
+
+/** Asks the database what plans ask for. */
+export class PostgresStatements {
+  readonly #texts = new Map<string, string>();
+
+  /** Runs one statement. Throws what pg throws. */
+  async ask(client: ClientBase, ask: SqlAsk): Promise<SqlAnswer> {
+    let text = this.#texts.get(ask.sql);
+    if (text === undefined) {
+      let mark = 0;
+      text = ask.sql.replaceAll("?", () => `$${++mark}`);
+      if (this.#texts.size >= STATEMENTS_KEPT) this.#texts.clear();
+      this.#texts.set(ask.sql, text);
+    }
+    const values = ask.values.map((value) => (value === null ? null : String(value)));
+    const { rows, rowCount } = await client.query(ask.locks === true ? `${text} FOR UPDATE` : text, values);
+    return { rows, changes: rowCount ?? 0 };
+  }
+}
