@@ -263,7 +263,9 @@ export const GENERATED: readonly string[] = ["src/proto/gen", "src/grpc/gen", "t
 export const MAX_FILE_LINES = 400;
 
 /** Files that are longer, each with the reason why one file reads better than two. */
-export const LONG_FILES: Readonly<Record<string, string>> = {};
+export const LONG_FILES: Readonly<Record<string, string>> = {
+  "src/base/limits.ts": "one table, so that nobody has to guess where a limit stands",
+};
 
 /** SHA-256 of docs/specification.md: the contract is cited by section, so the copy stays as it was given. */
 export const SPECIFICATION_SHA256 = "dd4cec9f5e54c5caf460abc8b04901af8a8e8fe72744c5fc1ed3dac3f3388c6c";

@@ -81,7 +81,9 @@ async function show(page: Page, site: Site, path: string): Promise<void> {
   await page.goto(site.url + path);
   const heading = page.getByRole("main").getByRole("heading", { level: 1 });
   await heading.waitFor().catch(async () => {
-    assert.fail(`${path} shows no heading: ${await page.locator("body").innerText()}; ${site.complaints.join("\n")}`);
+    assert.fail(
+      `${path} shows no heading: ${await page.locator("body").innerText()}; ${site.complaints.join("\n")}`,
+    );
   });
   for (const reading of await page.getByText(/^Reading /).all()) await reading.waitFor({ state: "detached" });
 }

@@ -1,7 +1,6 @@
 // What the pages know of the cluster: read once, then kept fresh by the socket, or by polling while there is none.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
-import type { AlertRecord } from "#webapi/alert.ts";
 import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
 import { call } from "./api.ts";
 import { Connection, type ConnectionState, type LiveNode } from "./connection.ts";
@@ -45,8 +44,7 @@ export const connection = new Connection(`${scheme}://${location.host}/ws/cluste
     );
     for (const listener of snapshotListeners) listener(data.nodes, wallSeconds);
   },
-  alert(_kind, alert) {
-    for (const listener of alertListeners) listener(alert);
+  alert() {
     void queryClient.invalidateQueries({ queryKey: ALERTS_KEY });
   },
   sessionExpiring: noteExpiry,
@@ -57,18 +55,11 @@ watchSession(() => connection.restart());
 
 type SnapshotListener = (nodes: readonly LiveNode[], wallSeconds: number) => void;
 const snapshotListeners = new Set<SnapshotListener>();
-const alertListeners = new Set<(alert: AlertRecord) => void>();
 
 /** Calls back with every snapshot; returns how to end it. */
 export function onSnapshot(listener: SnapshotListener): () => void {
   snapshotListeners.add(listener);
   return () => snapshotListeners.delete(listener);
-}
-
-/** Calls back with every alert that is raised, changes or is resolved; returns how to end it. */
-export function onAlert(listener: (alert: AlertRecord) => void): () => void {
-  alertListeners.add(listener);
-  return () => alertListeners.delete(listener);
 }
 
 /** What the connection is doing. */
