@@ -118,7 +118,7 @@ async function checkAll(
     }
     if (answer.status < 400) continue;
     assert.equal(answer.problem?.status, answer.status, what);
-    assert.equal(answer.problem?.instance, `urn:svc:request:${answer.headers["x-request-id"]}`, what);
+    assert.equal(answer.problem?.instance, `urn:svc:request:${String(answer.headers["x-request-id"])}`, what);
     assert.equal(
       answer.headers["www-authenticate"],
       answer.status === 401 ? 'Bearer realm="svc-admin"' : undefined,
