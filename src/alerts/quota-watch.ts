@@ -1,6 +1,6 @@
 // The rule about quotas: conditions for users near the edge only, so that 100,000 users cost no more than a look each (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
-import { ALERT_THRESHOLDS } from "#base/limits.ts";
+import { ALERT_THRESHOLDS, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
@@ -17,7 +17,8 @@ export interface UserReadings {
   readonly usersWithheld: boolean;
 }
 
-const { warning: WARNING, critical: CRITICAL } = ALERT_THRESHOLDS.quotaPercent;
+const WARNING = QUOTA_ALERT_WARNING_PERCENT;
+const CRITICAL = ALERT_THRESHOLDS.quotaPercent.critical;
 const [WARNING_PARTS, CRITICAL_PARTS] = [BigInt(WARNING), BigInt(CRITICAL)];
 /** Below this share no exact look is needed. */
 const FAR_SHARE = (WARNING - 1) / 100;

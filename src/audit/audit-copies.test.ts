@@ -177,6 +177,27 @@ test("the oldest files go, and what stands in them is forgotten without breaking
   assert.equal((await open(folder)).states().get("fs-a")?.head?.seq, 60);
 });
 
+test("a stop between two files costs neither", async () => {
+  const folder = await newFolder();
+  const copies = await open(folder, { fileMaxBytes: 1_000 });
+  const lines = chain(30);
+  for (const line of lines.slice(0, 20)) {
+    copies.take("fs-a", [line]);
+    await copies.flush();
+  }
+  await copies.close();
+  const files = await copies.files();
+  const newest = files.at(-1);
+  assert.ok(newest !== undefined && files.length > 2);
+  const gone = (await readFile(newest.path, "utf8")).split("\n").length - 1;
+  await rm(newest.path);
+  // What was written down tells of the file that is not there.
+  const again = await open(folder, { fileMaxBytes: 1_000 });
+  assert.equal(again.take("fs-a", lines.slice(20)).problem, undefined);
+  await again.flush();
+  assert.equal((await backwards(again)).length, 30 - gone);
+});
+
 test("a copy that was changed on the console's disk is found", async () => {
   const folder = await newFolder();
   const copies = await open(folder);

@@ -171,6 +171,7 @@ export class AuditCopies {
       if (clock.steadyMs() - this.#headsSavedMs >= AUDIT_HEADS_INTERVAL_MS) await this.#saveHeads();
     } catch (error) {
       this.#tell(error);
+      await this.#leaveFile();
       // What was not written is forgotten, and so asked for again.
       this.#pending = [];
       for (const [source, state] of this.#flushed) this.#states.set(source, state);
@@ -192,6 +193,14 @@ export class AuditCopies {
       await handle.close();
     }
     if (isNew) await syncDirectory(this.#folder);
+  }
+
+  /** After a failed flush nobody knows what a file holds behind what was flushed before: what comes next goes into another. */
+  async #leaveFile(): Promise<void> {
+    if (this.#bytes === 0) return;
+    await truncate(this.#file.path, this.#bytes).catch(() => undefined);
+    this.#file = auditFile(this.#folder, this.#file.firstSeq + 1);
+    this.#bytes = 0;
   }
 
   async #nextFile(): Promise<void> {
@@ -243,6 +252,10 @@ async function findStates(folder: string): Promise<Found> {
   const told = await readHeads(folder);
   const states = told?.states ?? new Map<string, SourceState>();
   if (last === undefined) return { states, file: auditFile(folder, (told?.place.file ?? 0) + 1), bytes: 0 };
+  // A stop between two files: the one that was to come is not there yet, and the one before it is full.
+  if (told !== undefined && last.firstSeq < told.place.file) {
+    return { states, file: auditFile(folder, told.place.file), bytes: 0 };
+  }
   let bytes = 0;
   for (const file of files) {
     if (told !== undefined && file.firstSeq < told.place.file) continue;

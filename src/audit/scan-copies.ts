@@ -1,5 +1,5 @@
 // Reads gathered audit lines from the newest back, in bounded steps that a cursor continues.
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import type { AuditCopies, CopyPlace } from "./audit-copies.ts";
 import { type CopiedLine, readCopied } from "./copied-line.ts";
 
@@ -20,7 +20,8 @@ export async function scanCopies(
   const files = (await copies.files()).filter(({ firstSeq }) => firstSeq <= start.file).toReversed();
   let left = maxBytes;
   for (const { path, firstSeq } of files) {
-    const handle = await open(path, "r");
+    const handle = await openOrGone(path);
+    if (handle === undefined) continue;
     try {
       const { size } = await handle.stat();
       // What is being written behind the end is not there yet.
@@ -50,6 +51,16 @@ export async function scanCopies(
     }
   }
   return undefined;
+}
+
+/** Undefined for a file that was rotated away, or is only about to be written. */
+async function openOrGone(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /** Visits the lines of some bytes from the last to the first; answers where the one begins at which the visitor stopped. */

@@ -57,9 +57,10 @@ export const ALERT_THRESHOLDS = {
   storagePercent: { warning: 80, critical: 95 },
   temperatureCelsius: { warning: 65, critical: 85 },
   errorRatePercent: { warning: 5, critical: 20 },
-  /** The warning when exceeded, the critical level when reached (T1). */
-  quotaPercent: { warning: 95, critical: 100 },
+  quotaPercent: { critical: 100 },
 } as const;
+/** Share of a quota in percent above which there is a warning (T1, spec 3.1 rule 3). */
+export const QUOTA_ALERT_WARNING_PERCENT = 95;
 /** Operations that a window of 60 s must hold before a share of errors counts as one (T4). */
 export const ERROR_RATE_MIN_OPERATIONS = 20;
 /** Resolved alerts that are kept of those that visitors may see, and as many of the others: what one sees must not tell of the other (D11). */
@@ -88,8 +89,6 @@ export const LOGIN_FAILURES_WINDOW_MS: number = 15 * 60_000;
 export const ATTEMPT_OVER_MS: number = 24 * 3_600_000;
 /** Alerts of a node that nobody knows any more end after so long. */
 export const NODE_FORGOTTEN_MS: number = 3_600_000;
-/** Values of one alert's detail that are texts are cut here. */
-export const ALERT_TEXT_MAX_LENGTH = 200;
 /** Node status thresholds in percent and degrees Celsius, crossed when exceeded (spec 3.2, 8). */
 export const NODE_STATUS_THRESHOLDS = {
   warning: { diskPercent: 80, temperatureCelsius: 65 },

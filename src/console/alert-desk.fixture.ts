@@ -1,0 +1,65 @@
+// An alert desk in the hands of a test: it says what each poll came to, and sees what is told.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AlertEvent } from "#alerts/alert-book.ts";
+import { silentLogger } from "#base/log.ts";
+import { AlertDesk, type AlertDeskDeps } from "./alert-desk.ts";
+import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
+
+/** A desk under test. */
+export interface DeskUnderTest extends ReturnType<typeof testCluster> {
+  readonly desk: AlertDesk;
+  readonly events: AlertEvent[];
+  readonly window: { errors: number; ops: number };
+  /** One round in which these nodes answer so; null does not answer. What it brought is saved at its end. */
+  round(
+    answers: Readonly<Record<string, Partial<NodeReading> | null>>,
+    security?: SecurityEvent[],
+  ): Promise<string[]>;
+}
+
+/** Starts one over nodes of these ids; `ends` takes what ends it. */
+export async function startDesk(
+  ends: (() => Promise<unknown>)[],
+  nodes: readonly string[],
+  wish: Partial<AlertDeskDeps> = {},
+): Promise<DeskUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "grove-desk-"));
+  const { book, clock } = testCluster(...nodes);
+  const window = { errors: 0, ops: 0 };
+  const desk = await AlertDesk.open({
+    folder,
+    clock,
+    log: silentLogger,
+    cluster: book,
+    history: { errorWindow: () => window, forecastDiskFullDays: () => undefined },
+    isDefaultPassword: () => false,
+    ...wish,
+  });
+  const events: AlertEvent[] = [];
+  desk.onEvent((event) => events.push(event));
+  ends.push(async () => {
+    book.close();
+    await desk.close();
+    await rm(folder, { recursive: true });
+  });
+  return {
+    book,
+    clock,
+    desk,
+    events,
+    window,
+    async round(answers, security = []) {
+      const before = events.length;
+      for (const [id, answer] of Object.entries(answers)) {
+        if (answer === null) book.failed(id, "timeout");
+        else book.answered(id, nodeReading(answer), security);
+      }
+      clock.advance(5_000);
+      await desk.saved();
+      return events.slice(before).map(({ kind, alert }) => `${kind} ${alert.key} ${alert.severity}`);
+    },
+  };
+}
