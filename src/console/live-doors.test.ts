@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";
+import { TrustedProxies } from "./client-address.ts";
 import type { HubDeps } from "./hub.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
 
@@ -173,6 +174,20 @@ test("one address has 20 sockets of visitors; operators come in beside them, and
   await visitors[0]?.closed;
   await travel();
   await (await live.open("/ws/cluster")).next("hello");
+});
+
+test("the addresses of one /64 count as one, those of another /64 do not (D17)", async (t) => {
+  const live = await startLive(
+    { limits: { socketsPerAddress: 2 } },
+    { proxies: new TrustedProxies(["127.0.0.1"]) },
+  );
+  t.after(() => live.close());
+  const from = (address: string) => live.open("/ws/cluster", { headers: { "x-forwarded-for": address } });
+  await from("2001:db8::1");
+  await from("2001:db8::2:3");
+  await assert.rejects(from("2001:db8::4"), /status 429/);
+  await from("2001:db8:0:1::4");
+  await from("192.0.2.1");
 });
 
 test("visitors leave places to operators, and nobody is let in beyond the last (D17)", async (t) => {

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIVE_REQUEST_MAX_BYTES } from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
 import { LIVE_PROTOCOL, TICKET_PREFIX } from "#webapi/live.ts";
 import { factsOf, isForeign } from "./guard.ts";
 import type { Hub, LiveArrival, LiveEndpoint } from "./hub.ts";
@@ -66,7 +67,7 @@ function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint): void
     wsHandler: (socket, request) => {
       const arrival = arrivals.get(request);
       if (arrival === undefined) throw new TypeError("a socket came past the door");
-      const { address } = factsOf(request);
+      const address = placeOf(request);
       deps.hub.accept(socket, { ...arrival, endpoint, address, connection: request.raw.socket });
     },
   });
@@ -75,7 +76,7 @@ function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint): void
 function admitted(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
   const arrival = arrivalOf(request, deps);
   const isOperator = arrival.session !== undefined;
-  const obstacle = deps.hub.obstacle(isOperator ? undefined : factsOf(request).address);
+  const obstacle = deps.hub.obstacle(isOperator ? undefined : placeOf(request));
   if (obstacle === undefined) return arrival;
   if (obstacle === "stopping")
     throw new ProblemError("STARTING", "the console stops", { retryAfterSeconds: 5 });
@@ -94,6 +95,11 @@ function arrivalOf(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
   const viewer = viewerOf(request);
   const session = viewer.kind === "operator" ? viewer.session : undefined;
   return { session, isForeign: false, isTicketWrong: false };
+}
+
+/** Whose sockets are counted together: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
+function placeOf(request: FastifyRequest): string {
+  return networkOf(factsOf(request).address);
 }
 
 function ticketOf(request: FastifyRequest): string | undefined {

@@ -4,6 +4,7 @@ import { type ClientOptions, WebSocket } from "ws";
 import { stringify64 } from "#base/json64.ts";
 import { silentLogger } from "#base/log.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
+import type { AppDeps } from "./app.ts";
 import { Hub, type HubDeps } from "./hub.ts";
 import { liveRoutes } from "./live-routes.ts";
 import type { OperatorSession } from "./route.ts";
@@ -48,7 +49,10 @@ export interface LiveUnderTest extends AppUnderTest {
 }
 
 /** Starts one. */
-export async function startLive(wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
+export async function startLive(
+  wish: Partial<HubDeps> = {},
+  options: Partial<AppDeps> = {},
+): Promise<LiveUnderTest> {
   const cluster = { public: { nodes: [], cluster: {} }, operator: { nodes: [], cluster: {} } };
   const serialised = { count: 0 };
   const tickets = new Map<string, OperatorSession>();
@@ -71,7 +75,7 @@ export async function startLive(wish: Partial<HubDeps> = {}): Promise<LiveUnderT
     };
     sessions.onEnd((session) => hub?.endSession(session));
     liveRoutes(plugged, { hub, redeemTicket });
-  });
+  }, options);
   if (hub === undefined) throw new TypeError("no hub");
   const live = hub;
   const base = app.url.replace(/^http/, "ws");
