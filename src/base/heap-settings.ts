@@ -9,3 +9,11 @@ import { setFlagsFromString } from "node:v8";
 export function keepBuffersYoung(): void {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
 }
+
+/**
+ * Has the heap grow by no more than half between two collections, for programs that hold much and change it all the time: by default it
+ * grows to several times what is in use where the machine has the memory.
+ */
+export function growHeapSlowly(): void {
+  setFlagsFromString("--heap-growing-percent=100");
+}

@@ -670,3 +670,5 @@ export const CLUSTER_VIEW_KEPT_MS = 200;
 export const SSH_ARGUMENTS_MAX = 64;
 /** Bytes of one such argument, value or path. */
 export const SSH_TEXT_MAX_BYTES = 4_096;
+/** How long after a look at the cluster the views are kept ready for the next. */
+export const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;

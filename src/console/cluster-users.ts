@@ -1,6 +1,6 @@
 // The `users` of GET /api/cluster for operators: everybody in the list of users, as JSON that is made in turns (decision D4).
-import { stringify64 } from "#base/json64.ts";
 import { USERS_SLICE_MS } from "#base/limits.ts";
+import { json64Text } from "./node-pieces.ts";
 import { inTurns } from "./turns.ts";
 import type { UserList } from "./user-list.ts";
 import { type MergedUser, usagePercent } from "./user-row.ts";
@@ -49,8 +49,8 @@ function* write(users: readonly Readonly<MergedUser>[]): Generator<void, UsersJs
 
 function entryOf(user: Readonly<MergedUser>): string {
   return (
-    `${JSON.stringify(user.username)}:{"used_bytes":${stringify64(user.usedBytes)},` +
-    `"trash_bytes":${stringify64(user.detail?.trashBytes ?? 0n)},"quota_limit":${stringify64(user.quotaBytes)},` +
+    `${JSON.stringify(user.username)}:{"used_bytes":${json64Text(user.usedBytes)},` +
+    `"trash_bytes":${json64Text(user.detail?.trashBytes ?? 0n)},"quota_limit":${json64Text(user.quotaBytes)},` +
     `"quota_source":"${user.source}","usage_percent":${usagePercent(user.usedBytes, user.quotaBytes)},` +
     `"node_id":${JSON.stringify(user.nodeId)}}`
   );

@@ -2,11 +2,11 @@
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { stringify64, toJson64 } from "#base/json64.ts";
-import { CLUSTER_VIEW_KEPT_MS, U64_MAX } from "#base/limits.ts";
+import { CLUSTER_VIEW_KEPT_MS, CLUSTER_VIEW_LOOKED_AT_MS, U64_MAX } from "#base/limits.ts";
 import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeState } from "./cluster-state.ts";
 import type { ClusterUsers } from "./cluster-users.ts";
-import { NodePieces } from "./node-pieces.ts";
+import { type Audience, NodePieces } from "./node-pieces.ts";
 import type { NodeFigures } from "./node-view.ts";
 
 /** What the views are made from. */
@@ -24,9 +24,6 @@ export interface View {
   readonly etag: string;
 }
 
-/** Whose view it is. */
-export type Audience = "public" | "operator";
-
 interface KeptView extends View {
   readonly revision: number;
   readonly madeMs: number;
@@ -34,6 +31,7 @@ interface KeptView extends View {
   readonly users?: unknown;
 }
 
+const AUDIENCES: readonly Audience[] = ["public", "operator"];
 const COMMA = Buffer.from(",");
 const FRAME_END = Buffer.from("]}");
 /** What visitors get in place of users (spec 5.8.4). */
@@ -47,6 +45,8 @@ export class ClusterViews {
   readonly #ends: readonly (() => void)[];
   #revision = 0;
   #isWriting = false;
+  /** Steady time of the last look of each audience. */
+  readonly #askedMs = { public: Number.NEGATIVE_INFINITY, operator: Number.NEGATIVE_INFINITY };
   #public: KeptView | undefined;
   #operator: KeptView | undefined;
   #operatorViews = 0;
@@ -59,17 +59,14 @@ export class ClusterViews {
     this.#ends = [
       deps.cluster.onChange((id) => this.#hasChanged(id)),
       // Rates are known only after those who wait for the poll have had it.
-      deps.cluster.onPoll(({ node }) => {
-        this.#pieces.forget(node.id);
-        this.#hasChanged(node.id);
-      }),
+      deps.cluster.onPoll(({ node }) => this.#hasChanged(node.id)),
     ];
     for (const { id } of deps.cluster.nodes()) this.#hasChanged(id);
   }
 
   /** What GET /api/cluster answers visitors. Nothing in it depends on users: not its length, its order or its tag either. */
   public(): View {
-    const nowMs = this.#deps.clock.steadyMs();
+    const nowMs = this.#asked("public");
     if (this.#public !== undefined && this.#isFresh(this.#public, nowMs)) return this.#public;
     const body = Buffer.concat([this.#head("public"), ...this.#nodes("public"), NO_USERS]);
     const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
@@ -80,7 +77,7 @@ export class ClusterViews {
   /** What it answers operators. */
   async operator(): Promise<View> {
     const users = await this.#deps.users.json();
-    const nowMs = this.#deps.clock.steadyMs();
+    const nowMs = this.#asked("operator");
     const kept = this.#operator;
     if (kept !== undefined && kept.users === users && this.#isFresh(kept, nowMs)) return kept;
     const body = Buffer.concat([
@@ -98,6 +95,7 @@ export class ClusterViews {
 
   /** The `data` of a metrics.snapshot (decision D8): nodes and sums. */
   snapshot(audience: Audience): Buffer {
+    this.#asked(audience);
     const cluster = JSON.stringify(totalsOf(this.#deps.cluster.nodes()));
     return Buffer.concat([
       Buffer.from(`{"cluster":${cluster},"nodes":[`),
@@ -130,27 +128,41 @@ export class ClusterViews {
     const pieces: Buffer[] = [];
     for (const node of this.#deps.cluster.nodes()) {
       if (pieces.length > 0) pieces.push(COMMA);
-      pieces.push(this.#pieces.of(node)[audience]);
+      pieces.push(this.#pieces.of(node, audience));
     }
     return pieces;
   }
 
+  #asked(audience: Audience): number {
+    const nowMs = this.#deps.clock.steadyMs();
+    this.#askedMs[audience] = nowMs;
+    return nowMs;
+  }
+
   #hasChanged(nodeId: string): void {
     this.#revision++;
+    this.#pieces.hasChanged(nodeId);
     this.#changed.add(nodeId);
     if (this.#isWriting) return;
     this.#isWriting = true;
     setImmediate(() => this.#writeChanged());
   }
 
-  /** Writes what has changed soon after the poll, node by node, so that nobody who asks has to wait for a thousand of them. */
+  /**
+   * While somebody looks, writes what has changed soon after the poll, node by node, so that whoever asks next does not wait for a
+   * thousand of them. Nobody looks at most consoles most of the time.
+   */
   #writeChanged(): void {
-    const { cluster } = this.#deps;
+    const { cluster, clock } = this.#deps;
+    const nowMs = clock.steadyMs();
     for (const id of this.#changed) {
       this.#changed.delete(id);
       const node = cluster.node(id);
-      if (node === undefined) this.#pieces.drop(id);
-      else this.#pieces.of(node);
+      if (node !== undefined) {
+        for (const audience of AUDIENCES) {
+          if (nowMs - this.#askedMs[audience] < CLUSTER_VIEW_LOOKED_AT_MS) this.#pieces.of(node, audience);
+        }
+      }
       break;
     }
     this.#isWriting = this.#changed.size > 0;

@@ -6,6 +6,7 @@ import { readNoticeSettings } from "#alerts/notice-settings.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { growHeapSlowly } from "#base/heap-settings.ts";
 import {
   API_OPERATOR_RATE,
   API_VISITOR_RATE,
@@ -133,6 +134,7 @@ async function serve(flags: AdminFlags): Promise<void> {
     fields: { role: "admin" },
   });
   switchLevelOnSignal(log);
+  growHeapSlowly();
   try {
     await run(() => start(flags, process.env, log), {
       onEvent: (event, detail) => log.info(event, detail === "" ? {} : { detail }),

@@ -15,10 +15,10 @@ import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { CLOSE_CODES } from "#webapi/live.ts";
-import type { Audience } from "./cluster-views.ts";
 import { LiveClient, type LiveVisit } from "./live-client.ts";
 import { answerRequest, type TopicSource } from "./live-requests.ts";
 import { LiveStream, liveMessage } from "./live-stream.ts";
+import type { Audience } from "./node-pieces.ts";
 import type { OperatorSession } from "./route.ts";
 
 /** What became of an alert, in both forms. */

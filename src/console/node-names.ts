@@ -23,6 +23,8 @@ export class NodeNames {
   readonly #networks: NodeNetworks;
   readonly #lookup: Lookup;
   readonly #names = new Map<string, Name>();
+  /** What is wrong with hosts that are addresses; checking one takes its time, and they are asked for at every poll. */
+  readonly #problems = new Map<string, string | undefined>();
   readonly #waiting: string[] = [];
   #running = 0;
 
@@ -38,7 +40,7 @@ export class NodeNames {
    */
   addressOf(host: string): string {
     if (isIP(host) !== 0) {
-      const problem = this.#networks.problemOf(host);
+      const problem = this.#problemOfAddress(host);
       if (problem !== undefined) throw new NoAnswer(problem);
       return host;
     }
@@ -50,6 +52,15 @@ export class NodeNames {
   /** Forgets all names but these. */
   keepOnly(hosts: ReadonlySet<string>): void {
     for (const host of this.#names.keys()) if (!hosts.has(host)) this.#names.delete(host);
+    for (const host of this.#problems.keys()) if (!hosts.has(host)) this.#problems.delete(host);
+  }
+
+  #problemOfAddress(ip: string): string | undefined {
+    const known = this.#problems.get(ip);
+    if (known !== undefined || this.#problems.has(ip)) return known;
+    const problem = this.#networks.problemOf(ip);
+    if (this.#problems.size < CONSOLE_NODES_MAX) this.#problems.set(ip, problem);
+    return problem;
   }
 
   #nameOf(host: string): Name {

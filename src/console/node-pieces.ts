@@ -1,79 +1,66 @@
 // Each node's part of the views as JSON that is ready to be sent, written anew only when the node has changed.
-import { stringify64 } from "#base/json64.ts";
 import type { NodeState } from "./cluster-state.ts";
 import { type NodeFigures, operatorPartOf, publicNodeOf } from "./node-view.ts";
 
-/** One node in both forms, as bytes. */
-export interface NodePiece {
-  readonly public: Buffer;
-  readonly operator: Buffer;
-}
-
-interface Kept extends NodePiece {
-  readonly node: NodeState;
-  readonly maps: readonly [storage: KeptMap, quota: KeptMap];
-}
-
-/** A map of users with its JSON. */
-interface KeptMap {
-  readonly map: ReadonlyMap<string, bigint>;
-  readonly json: string;
-}
-
-const NO_USERS: KeptMap = { map: new Map(), json: "{}" };
+/** Whose view it is. */
+export type Audience = "public" | "operator";
 
 /** The pieces of all nodes. */
 export class NodePieces {
   readonly #figuresOf: (nodeId: string) => NodeFigures;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept: Readonly<Record<Audience, Map<string, Buffer>>> = {
+    public: new Map(),
+    operator: new Map(),
+  };
 
   constructor(figuresOf: (nodeId: string) => NodeFigures) {
     this.#figuresOf = figuresOf;
   }
 
-  /** The piece of a node, written now if it has changed. Its figures are looked at only then. */
-  of(node: NodeState): NodePiece {
-    const kept = this.#kept.get(node.id);
-    if (kept?.node === node) return kept;
-    return this.#write(node, kept);
+  /** The piece of a node, written now if something has changed. */
+  of(node: NodeState, audience: Audience): Buffer {
+    const pieces = this.#kept[audience];
+    const kept = pieces.get(node.id);
+    if (kept !== undefined) return kept;
+    const json = Buffer.from(WRITERS[audience](node, this.#figuresOf(node.id)));
+    pieces.set(node.id, json);
+    return json;
   }
 
-  /** Has the next look write the piece anew, for figures that have changed. */
-  forget(nodeId: string): void {
-    const kept = this.#kept.get(nodeId);
-    if (kept !== undefined) this.#kept.set(nodeId, { ...kept, node: { ...kept.node } });
-  }
-
-  /** Drops the piece of a node that is no more. */
-  drop(nodeId: string): void {
-    this.#kept.delete(nodeId);
-  }
-
-  #write(node: NodeState, before: Kept | undefined): NodePiece {
-    const [storage = NO_USERS, quota = NO_USERS] = before?.maps ?? [];
-    const maps = [
-      keep(node.lastGood?.perUserStorage, storage),
-      keep(node.lastGood?.perUserQuota, quota),
-    ] as const;
-    const text = JSON.stringify(publicNodeOf(node, this.#figuresOf(node.id)));
-    const operatorText = JSON.stringify(operatorPartOf(node));
-    const kept: Kept = {
-      node,
-      maps,
-      public: Buffer.from(text),
-      operator: Buffer.from(
-        `${text.slice(0, -1)},${operatorText.slice(1, -1)},"per_user_storage":${maps[0].json},"per_user_quota":${maps[1].json}}`,
-      ),
-    };
-    this.#kept.set(node.id, kept);
-    return kept;
+  /** Something of the node has changed: its pieces are no good any more. */
+  hasChanged(nodeId: string): void {
+    for (const pieces of Object.values(this.#kept)) pieces.delete(nodeId);
   }
 }
 
-function keep(map: ReadonlyMap<string, bigint> | undefined, before: KeptMap): KeptMap {
-  if (map === undefined) return NO_USERS;
-  if (map === before.map) return before;
+const WRITERS: Readonly<Record<Audience, (node: NodeState, figures: NodeFigures) => string>> = {
+  public: writePublic,
+  operator: writeOperator,
+};
+
+function writePublic(node: NodeState, figures: NodeFigures): string {
+  return JSON.stringify(publicNodeOf(node, figures));
+}
+
+function writeOperator(node: NodeState, figures: NodeFigures): string {
+  const part = JSON.stringify(operatorPartOf(node));
+  const storage = writeMap(node.lastGood?.perUserStorage);
+  const quota = writeMap(node.lastGood?.perUserQuota);
+  return (
+    `${writePublic(node, figures).slice(0, -1)},${part.slice(1, -1)},` +
+    `"per_user_storage":${storage},"per_user_quota":${quota}}`
+  );
+}
+
+function writeMap(map: ReadonlyMap<string, bigint> | undefined): string {
   let json = "";
-  for (const [username, bytes] of map) json += `,${JSON.stringify(username)}:${stringify64(bytes)}`;
-  return { map, json: `{${json.slice(1)}}` };
+  for (const [username, bytes] of map ?? []) json += `,${JSON.stringify(username)}:${json64Text(bytes)}`;
+  return `{${json.slice(1)}}`;
+}
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** A count as JSON text: a string above 2^53 - 1 (T17). */
+export function json64Text(bytes: bigint): string {
+  return bytes <= MAX_SAFE ? bytes.toString() : `"${bytes}"`;
 }
