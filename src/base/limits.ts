@@ -428,6 +428,8 @@ export const CHECK_DIFFERENCES_LISTED = 1_000;
 export const METRICS_CONNECTIONS_MAX = 64;
 /** Time in which a request to the metrics listener must have arrived. */
 export const METRICS_REQUEST_TIMEOUT_MS = 10_000;
+/** How long the metrics listener keeps a connection that nobody uses: longer than the console lets pass between two polls. */
+export const METRICS_KEEP_ALIVE_MS = 15_000;
 /** Connections of one address to the metrics listener, so that one visitor cannot shut the others out. */
 export const METRICS_CONNECTIONS_PER_ADDRESS = 16;
 /** Answers of the metrics listener under way at once; more are answered 503. */

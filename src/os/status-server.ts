@@ -8,6 +8,7 @@ import {
   METRICS_ANSWERS_MAX,
   METRICS_CONNECTIONS_MAX,
   METRICS_CONNECTIONS_PER_ADDRESS,
+  METRICS_KEEP_ALIVE_MS,
   METRICS_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
@@ -58,6 +59,7 @@ const SERVER_OPTIONS = {
   requestTimeout: METRICS_REQUEST_TIMEOUT_MS,
   headersTimeout: METRICS_REQUEST_TIMEOUT_MS,
   connectionsCheckingInterval: METRICS_REQUEST_TIMEOUT_MS / 5,
+  keepAliveTimeout: METRICS_KEEP_ALIVE_MS,
 } as const;
 
 const BUSY = '{"error":"too many requests at once"}';
