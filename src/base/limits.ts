@@ -484,6 +484,35 @@ export const PATTERN_STEPS_MAX = 500;
 export const MAINTENANCE_WINDOWS_MAX = 1_000;
 /** A window goes on for this long after its nodes answer again (decision D7). */
 export const MAINTENANCE_AFTER_HEALTHY_MS = 60_000;
+/** Nodes of one action (decision D17). */
+export const ACTION_NODES_MAX = 50;
+/** Time that an action may take on one node, in seconds (decision D7). */
+export const ACTION_LIMIT_SECONDS = {
+  pull: 120,
+  build: 1_800,
+  restart: 60,
+  reboot: 600,
+  apt: 3_600,
+  logs: 30,
+} as const;
+/** Time that a custom command may take, in seconds, unless it says otherwise (decision D7). */
+export const CUSTOM_LIMIT_SECONDS = 60;
+/** Longest time that a custom command may ask for, in seconds (decision D7). */
+export const CUSTOM_LIMIT_MAX_SECONDS = 3_600;
+/** A custom command (decision D17): 8 KiB. */
+export const CUSTOM_COMMAND_MAX_BYTES = 8_192;
+/** Lines of a log that an action fetches unless it says otherwise (decision D10). */
+export const LOG_LINES_DEFAULT = 200;
+/** A node's lock outlives the action's limit by this, then it is free whatever became of the action (decision D7). */
+export const NODE_LOCK_GRACE_MS = 60_000;
+/** Bytes of standard output, and of standard error, that a record of the history keeps in itself (decision D7): 64 KiB. */
+export const ACTION_OUTPUT_KEPT_BYTES = 65_536;
+/** The same for each of its targets; the whole text lies beside the history. */
+export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
+/** Newest records of the history that keep output in themselves (decision D7). */
+export const ACTION_RECORDS_WITH_OUTPUT = 20;
+/** Most records that -history_limit may ask for. */
+export const COMMAND_HISTORY_MAX_RECORDS = 10_000;
 /** FileServers of one demonstration (`grove up`). */
 export const DEMO_NODES_MAX = 20;
 /** How often quota counters are compared with the sizes of the trees (decision D16). */
