@@ -16,21 +16,21 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
 import { type ActionRequest, actionRequest } from "#webapi/action-request.ts";
-import { type ActionTarget, planFor } from "./action-arguments.ts";
+import { type ActionTarget, planFor, wordsOf } from "./action-arguments.ts";
 import { quoted, remoteText } from "./remote-text.ts";
+import type { RunStep } from "./target-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "grove-arguments-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const target: ActionTarget = {
-  nodeId: "n1",
+  id: "n1",
   repository: "/srv/grove/source",
-  services: { fileserver: { logFile: "/var/log/grove/fileserver.log" }, admin: {} },
-  hasServiceManager: true,
+  services: { fileserver: {}, admin: {} },
 };
 const request = (more: object): ActionRequest => actionRequest.parse({ nodes: ["n1"], ...more });
-const lines = (more: object, at: ActionTarget = target): string[] =>
-  planFor(request(more), at).steps.map(({ argv }) => argv.join(" "));
+const lines = (more: object, at: ActionTarget = target): string =>
+  wordsOf(planFor(request(more), at).steps).join(" ");
 const refused = (more: object, at: ActionTarget, says: RegExp): void => {
   assert.throws(
     () => planFor(request(more), at),
@@ -39,24 +39,39 @@ const refused = (more: object, at: ActionTarget, says: RegExp): void => {
 };
 
 test("each action runs exactly what the specification says (spec 4.7, D7, T15, T16)", () => {
-  assert.deepEqual(lines({ action: "pull", branch: "main" }), [
-    "git pull --ff-only --end-of-options origin main",
-  ]);
-  assert.deepEqual(lines({ action: "build" }), ["make build"]);
-  assert.deepEqual(lines({ action: "reboot" }), ["sudo -n reboot"]);
-  assert.deepEqual(lines({ action: "apt", AptMode: "update_only" }), ["sudo -n apt-get update"]);
-  assert.deepEqual(lines({ action: "apt" }), [
-    "sudo -n apt-get update",
-    "sudo -n apt-get upgrade -y -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold",
-  ]);
-  assert.deepEqual(lines({ action: "logs", service: "metaserver", lines: 10 }), [
+  assert.equal(lines({ action: "pull", branch: "main" }), "git pull --ff-only --end-of-options origin main");
+  assert.equal(lines({ action: "build" }), "make build");
+  assert.equal(lines({ action: "reboot" }), "sudo -n reboot");
+  assert.equal(lines({ action: "apt", AptMode: "update_only" }), "sudo -n apt-get update");
+  assert.equal(
+    lines({ action: "apt" }),
+    "sudo -n apt-get update && sudo -n apt-get upgrade -y -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold",
+  );
+  assert.equal(
+    lines({ action: "logs", service: "metaserver", lines: 10 }),
     "sudo -n journalctl -u svc-metaserver -n 10 --no-pager -o json",
-  ]);
+  );
   assert.deepEqual(planFor(request({ action: "custom", command: "uptime; df" }), target), {
     steps: [{ argv: ["sh", "-c", "uptime; df"], cwd: "/srv/grove/source" }],
     limitSeconds: 60,
+    expectsReboot: false,
+    consoleStep: undefined,
   });
-  assert.equal(planFor(request({ action: "pull", branch: "x" }), target).steps[0]?.cwd, "/srv/grove/source");
+  for (const action of ["reboot", "build"]) {
+    assert.equal(planFor(request({ action }), target).expectsReboot, action === "reboot");
+  }
+});
+
+test("a pull notes the commit before and after it, and fails on neither", () => {
+  const { steps } = planFor(request({ action: "pull", branch: "main" }), target);
+  assert.deepEqual(
+    steps.map((step) => (step.kind === "daemon" ? [] : [step.capture, step.isOptional, step.cwd])),
+    [
+      ["git_before", true, "/srv/grove/source"],
+      [undefined, undefined, "/srv/grove/source"],
+      ["git_after", true, "/srv/grove/source"],
+    ],
+  );
 });
 
 test("limits are the action's own, and a custom command's what it asks for (D7)", () => {
@@ -76,46 +91,38 @@ test("limits are the action's own, and a custom command's what it asks for (D7)"
 });
 
 test("a restart of all restarts what the node runs, the console last, and says that it ends with it (T14)", () => {
-  const { steps } = planFor(request({ action: "restart", target_service: "all" }), target);
-  assert.deepEqual(
-    steps.map(({ argv, endsConsole }) => [argv.join(" "), endsConsole === true]),
-    [
-      ["sudo -n systemctl restart svc-fileserver", false],
-      ["sudo -n systemctl restart svc-admin", true],
-    ],
+  const all = request({ action: "restart", target_service: "all" });
+  const { steps, consoleStep } = planFor(all, target);
+  assert.equal(
+    wordsOf(steps).join(" "),
+    "sudo -n systemctl restart svc-fileserver && sudo -n systemctl restart svc-admin",
   );
+  assert.equal(consoleStep, 1);
+  assert.equal(planFor(all, { ...target, services: { metaserver: {} } }).consoleStep, undefined);
 });
 
 test("what a node lacks is refused with a sentence, before anything runs", () => {
-  const bare: ActionTarget = { ...target, services: {}, hasServiceManager: false };
-  const plain: ActionTarget = { ...target, hasServiceManager: false };
+  const bare: ActionTarget = { ...target, services: {} };
   refused({ action: "restart", target_service: "metaserver" }, target, /n1 runs no metaserver/);
   refused({ action: "restart", target_service: "all" }, bare, /n1 runs no service/);
-  refused({ action: "restart", target_service: "admin" }, plain, /no service manager/);
-  refused({ action: "restart", target_service: "admin", restart_mode: "binary" }, target, /how n1 starts/);
-  refused({ action: "logs", service: "admin" }, plain, /log of its admin/);
-  assert.deepEqual(lines({ action: "logs", service: "fileserver" }, plain), [
-    "tail -n 200 -- /var/log/grove/fileserver.log",
-  ]);
-  refused({ action: "build" }, { ...target, repository: "-x" }, /not an absolute path/);
-  refused({ action: "build" }, { ...target, repository: "/a\nb" }, /not an absolute path/);
+  const binary = { action: "restart", target_service: "admin", restart_mode: "binary" };
+  refused(binary, target, /how n1 starts its admin/);
+  refused(binary, { ...target, services: { admin: { argv: ["x"] } } }, /how n1 starts its admin/);
+  refused(binary, { ...target, services: { admin: { argv: [], pidFile: "/p" } } }, /how n1 starts its admin/);
 });
 
-test("a binary's environment, which may hold secrets, is in no argument", () => {
-  const binary = {
+test("a binary is started with the node's own parameters, and a log without a journal is a file (spec 2.9, D10)", () => {
+  const parameters = {
     argv: ["./grove", "fileserver"],
     cwd: "/srv",
-    env: { TOKEN: "hush" },
+    env: { LANG: "C" },
     pidFile: "/run/x.pid",
+    logFile: "/var/log/x.log",
   };
-  const at = { ...target, services: { fileserver: { binary } } };
-  const [step] = planFor(
-    request({ action: "restart", target_service: "fileserver", restart_mode: "binary" }),
-    at,
-  ).steps;
-  assert.deepEqual(step?.argv.slice(4), ["/run/x.pid", "/dev/null", "./grove", "fileserver"]);
-  assert.doesNotMatch(step.argv.join(" "), /hush|TOKEN/);
-  assert.deepEqual(step.env, { TOKEN: "hush" });
+  const at = { ...target, services: { fileserver: parameters } };
+  const restart = { action: "restart", target_service: "fileserver", RestartMode: "binary" };
+  assert.deepEqual(planFor(request(restart), at).steps, [{ kind: "daemon", ...parameters }]);
+  assert.equal(lines({ action: "logs", service: "fileserver" }, at), "tail -n 200 -- /var/log/x.log");
 });
 
 const PIECES = [
@@ -200,7 +207,10 @@ test("hostile branches, targets, services, modes, lines and nodes have no effect
       }
     }
     const at = { ...target, repository: tools };
-    const steps = accepted.slice(0, 300).flatMap((each) => planFor(each, at).steps);
+    const steps = accepted
+      .slice(0, 300)
+      .flatMap((each) => planFor(each, at).steps)
+      .filter((step): step is RunStep => step.kind !== "daemon");
     const script = steps.map((step) => remoteText(step)).join("\n");
     spawnSync("sh", ["-c", script], { cwd: folder, env: { PATH: `${tools}:${process.env["PATH"] ?? ""}` } });
     const words = readFileSync(join(tools, "words"), "utf8").split("\0").slice(0, -1);
@@ -214,36 +224,4 @@ test("hostile branches, targets, services, modes, lines and nodes have no effect
   } finally {
     rmSync(tools, { recursive: true, force: true });
   }
-});
-
-test("a binary is started in the background, ended by the next start, and a stranger's process is left alone", () => {
-  const at = join(folder, "binary");
-  const run = (argv: readonly string[], pidFile: string): ReturnType<typeof spawnSync> => {
-    const binary = { argv, cwd: folder, env: {}, pidFile };
-    const plan = planFor(
-      request({ action: "restart", target_service: "fileserver", restart_mode: "binary" }),
-      { ...target, services: { fileserver: { binary, logFile: join(folder, "log") } } },
-    );
-    return spawnSync("sh", ["-c", plan.steps.map((step) => remoteText(step)).join(" && ")], {
-      timeout: 60_000,
-    });
-  };
-  const pidIn = (): number => Number(readFileSync(at, "utf8").split(" ")[0]);
-  const isUp = (pid: number): boolean => existsSync(`/proc/${pid}`);
-  assert.equal(run(["sleep", "300"], at).status, 0);
-  const first = pidIn();
-  assert.equal(isUp(first), true);
-  assert.equal(run(["sleep", "301"], at).status, 0);
-  const second = pidIn();
-  assert.equal(isUp(first), false);
-  assert.equal(isUp(second), true);
-  // The same number with another start time is somebody else's process.
-  writeFileSync(at, `${second} 12345\n`);
-  assert.equal(run(["sleep", "302"], at).status, 0);
-  assert.equal(isUp(second), true);
-  process.kill(second);
-  process.kill(pidIn());
-  const failed = run(["false"], at);
-  assert.equal(failed.status, 1);
-  assert.match(String(failed.stderr), /ended at once/);
 });

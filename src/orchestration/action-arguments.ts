@@ -1,56 +1,36 @@
 // What an action runs on a node, argument by argument: pure, so that a dry run shows exactly it (spec 4.7; decisions T14 to T16, D7, D20).
-import { isAbsolute } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { ACTION_LIMIT_SECONDS } from "#base/limits.ts";
 import { type ActionRequest, SERVICES, type Service } from "#webapi/action-request.ts";
-import { START_BINARY_SCRIPT } from "./start-binary-script.ts";
+import type { DaemonStep, RemoteStep, RunStep } from "./target-run.ts";
 
-/** How a service's compiled binary is started where no service manager does it (spec 2.9, D20). */
-export interface BinaryParameters {
-  readonly argv: readonly string[];
-  /** Absolute. */
-  readonly cwd: string;
-  /** Never part of arguments: it may hold secrets. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Absolute. */
-  readonly pidFile: string;
-}
-
-/** What is known of a service on a node. */
-export interface NodeService {
-  /** Absolute path of its log, for nodes without a journal. */
+/** What is known of a service on a node: the node restart parameters of spec 2.9. Folders and files as the transport takes them. */
+export interface TargetService {
   readonly logFile?: string;
-  readonly binary?: BinaryParameters;
-}
-
-/** What is known of a node that actions run on (D20). */
-export interface ActionTarget {
-  readonly nodeId: string;
-  /** Absolute path of the working copy. */
-  readonly repository: string;
-  readonly services: Partial<Readonly<Record<Service, NodeService>>>;
-  /** True where systemd runs the services and keeps their journal. */
-  readonly hasServiceManager: boolean;
-}
-
-/** One command. Steps run in order; the first that fails ends the action on this node. */
-export interface ActionStep {
-  readonly argv: readonly string[];
-  /** Absolute folder in which it runs; the home of the remote user without it. */
+  readonly argv?: readonly string[];
   readonly cwd?: string;
-  /** Set for it alone. Goes over standard input, never into arguments. */
   readonly env?: Readonly<Record<string, string>>;
-  /** True when the connection is expected to end with it. */
-  readonly endsConnection?: boolean;
-  /** True when it ends the console that asked for it: the record is handed over first (T14). */
-  readonly endsConsole?: boolean;
+  readonly pidFile?: string;
+}
+
+/** What is known of a node that actions run on; the records of the metadata store have these fields (D20). */
+export interface ActionTarget {
+  readonly id: string;
+  /** Folder of the working copy. */
+  readonly repository: string;
+  readonly services: Readonly<Partial<Record<Service, TargetService>>>;
 }
 
 /** All that an action runs on one node. */
 export interface ActionPlan {
-  readonly steps: readonly ActionStep[];
+  /** In order; the first that fails ends the action on this node. */
+  readonly steps: readonly RemoteStep[];
   /** For all steps together. */
   readonly limitSeconds: number;
+  /** The node's host restarts: the end of the connection is expected, and only a new boot id is success. */
+  readonly expectsReboot: boolean;
+  /** Index of the step that restarts the console itself, the last one: the record is handed over before it (T14). */
+  readonly consoleStep: number | undefined;
 }
 
 const SUDO: readonly string[] = ["sudo", "-n"];
@@ -64,9 +44,31 @@ const APT_OPTIONS: readonly string[] = [
   "Dpkg::Options::=--force-confold",
 ];
 
+/** Names under which the commit before and after a pull is captured. */
+export const GIT_BEFORE = "git_before";
+/** The same after it. */
+export const GIT_AFTER = "git_after";
+
 /** What a request runs on a target. Throws BAD_ARGUMENT when the node lacks what it needs, with a sentence that says what. */
 export function planFor(request: ActionRequest, target: ActionTarget): ActionPlan {
-  return { steps: stepsFor(request, target), limitSeconds: limitSecondsOf(request) };
+  const plan = { limitSeconds: limitSecondsOf(request), expectsReboot: false, consoleStep: undefined };
+  switch (request.action) {
+    case "pull":
+      return { ...plan, steps: pullSteps(request.branch, target.repository) };
+    case "build":
+      return { ...plan, steps: [{ argv: ["make", request.make_target], cwd: target.repository }] };
+    case "restart":
+      return { ...plan, ...restartSteps(request, target) };
+    case "reboot":
+      return { ...plan, steps: [{ argv: [...SUDO, "reboot"] }], expectsReboot: true };
+    case "apt":
+      return { ...plan, steps: aptSteps(request.apt_mode) };
+    case "logs":
+      return { ...plan, steps: [logStep(request.service, request.lines, target)] };
+    case "custom":
+      // The only text that a shell reads: that is what the operator asked for.
+      return { ...plan, steps: [{ argv: ["sh", "-c", request.command], cwd: target.repository }] };
+  }
 }
 
 /** The time that an action may take on each node, in seconds (D7). */
@@ -74,91 +76,76 @@ export function limitSecondsOf(request: ActionRequest): number {
   return request.action === "custom" ? request.timeout_seconds : ACTION_LIMIT_SECONDS[request.action];
 }
 
-function stepsFor(request: ActionRequest, target: ActionTarget): ActionStep[] {
-  const cwd = absolute(target.repository, target, "its repository");
-  switch (request.action) {
-    case "pull":
-      return [{ argv: ["git", "pull", "--ff-only", "--end-of-options", "origin", request.branch], cwd }];
-    case "build":
-      return [{ argv: ["make", request.make_target], cwd }];
-    case "restart":
-      return restartSteps(request, target);
-    case "reboot":
-      return [{ argv: [...SUDO, "reboot"], endsConnection: true }];
-    case "apt":
-      return aptSteps(request.apt_mode);
-    case "logs":
-      return [logStep(request.service, request.lines, target)];
-    case "custom":
-      // The only text that a shell reads: that is what the operator asked for.
-      return [{ argv: ["sh", "-c", request.command], cwd }];
-  }
+/** The words that a plan runs, for records and dry runs: those of one command after the other, told apart by "&&". */
+export function wordsOf(steps: readonly RemoteStep[]): string[] {
+  const shown = steps.filter((step) => step.kind === "daemon" || step.capture === undefined);
+  return shown.flatMap(({ argv }, at) => (at === 0 ? [...argv] : ["&&", ...argv]));
+}
+
+function pullSteps(branch: string, cwd: string): RunStep[] {
+  const commit = (capture: string): RunStep => ({
+    argv: ["git", "rev-parse", "HEAD"],
+    cwd,
+    capture,
+    isOptional: true,
+  });
+  // No name of a branch can be an option or a range: its pattern forbids it, and git is told so once more.
+  const pull = { argv: ["git", "pull", "--ff-only", "--end-of-options", "origin", branch], cwd };
+  return [commit(GIT_BEFORE), pull, commit(GIT_AFTER)];
 }
 
 /** The services that a restart means on this node; the console itself comes last (T14). */
 function restartSteps(
   request: Extract<ActionRequest, { action: "restart" }>,
   target: ActionTarget,
-): ActionStep[] {
+): Pick<ActionPlan, "steps" | "consoleStep"> {
   const { target_service: wanted, restart_mode: mode } = request;
   const here = SERVICES.filter((service) => target.services[service] !== undefined);
   const services = wanted === "all" ? here : here.filter((service) => service === wanted);
   if (services.length === 0) {
-    throw new GroveError("BAD_ARGUMENT", `${target.nodeId} runs no ${wanted === "all" ? "service" : wanted}`);
+    throw new GroveError("BAD_ARGUMENT", `${target.id} runs no ${wanted === "all" ? "service" : wanted}`);
   }
-  return services.map((service) => {
-    const step = mode === "systemctl" ? systemctlStep(service, target) : binaryStep(service, target);
-    return service === "admin" ? { ...step, endsConsole: true } : step;
-  });
+  const steps = services.map((service) =>
+    mode === "systemctl" ? systemctlStep(service) : daemonStep(service, target),
+  );
+  const consoleStep = services.indexOf("admin");
+  return { steps, consoleStep: consoleStep === -1 ? undefined : consoleStep };
 }
 
-function systemctlStep(service: Service, target: ActionTarget): ActionStep {
-  if (!target.hasServiceManager) {
-    throw new GroveError("BAD_ARGUMENT", `${target.nodeId} has no service manager; restart in mode binary`);
-  }
+function systemctlStep(service: Service): RunStep {
   return { argv: [...SUDO, "systemctl", "restart", `svc-${service}`], env: PLAIN_OUTPUT };
 }
 
-function binaryStep(service: Service, target: ActionTarget): ActionStep {
-  const binary = target.services[service]?.binary;
-  if (binary === undefined || binary.argv.length === 0) {
+function daemonStep(service: Service, target: ActionTarget): DaemonStep {
+  const { argv, cwd, env, pidFile, logFile } = target.services[service] ?? {};
+  if (argv === undefined || argv.length === 0 || pidFile === undefined) {
     throw new GroveError(
       "BAD_ARGUMENT",
-      `nobody has said how ${target.nodeId} starts its ${service}; restart in mode systemctl`,
+      `nobody has said how ${target.id} starts its ${service}; restart in mode systemctl`,
     );
   }
-  const pidFile = absolute(binary.pidFile, target, "its pid file");
-  const logFile = target.services[service]?.logFile ?? "/dev/null";
-  const cwd = absolute(binary.cwd, target, "the folder of its binary");
   return {
-    argv: ["sh", "-c", START_BINARY_SCRIPT, "start-binary", pidFile, logFile, ...binary.argv],
-    cwd,
-    env: binary.env,
+    kind: "daemon",
+    argv,
+    pidFile,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    ...(logFile === undefined ? {} : { logFile }),
   };
 }
 
-function aptSteps(mode: "update_upgrade" | "update_only"): ActionStep[] {
+function aptSteps(mode: "update_upgrade" | "update_only"): RunStep[] {
   const update = { argv: [...SUDO, "apt-get", "update"], env: QUIET_APT };
   if (mode === "update_only") return [update];
   return [update, { argv: [...SUDO, "apt-get", "upgrade", "-y", ...APT_OPTIONS], env: QUIET_APT }];
 }
 
-function logStep(service: Service, lines: number, target: ActionTarget): ActionStep {
-  if (target.hasServiceManager) {
-    const journal = ["journalctl", "-u", `svc-${service}`, "-n", `${lines}`, "--no-pager", "-o", "json"];
-    return { argv: [...SUDO, ...journal], env: PLAIN_OUTPUT };
+/** The journal's lines; those of the file where the node's record names one, which is where there is no journal (D10, D20). */
+function logStep(service: Service, lines: number, target: ActionTarget): RunStep {
+  const { logFile, cwd } = target.services[service] ?? {};
+  if (logFile !== undefined) {
+    return { argv: ["tail", "-n", `${lines}`, "--", logFile], ...(cwd === undefined ? {} : { cwd }) };
   }
-  const logFile = target.services[service]?.logFile;
-  if (logFile === undefined) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `nobody has said where ${target.nodeId} keeps the log of its ${service}`,
-    );
-  }
-  return { argv: ["tail", "-n", `${lines}`, "--", absolute(logFile, target, "its log")] };
-}
-
-function absolute(path: string, target: ActionTarget, what: string): string {
-  if (isAbsolute(path) && !/\p{Cc}/u.test(path)) return path;
-  throw new GroveError("BAD_ARGUMENT", `${target.nodeId}: ${what} is not an absolute path`);
+  const journal = ["journalctl", "-u", `svc-${service}`, "-n", `${lines}`, "--no-pager", "-o", "json"];
+  return { argv: [...SUDO, ...journal], env: PLAIN_OUTPUT };
 }

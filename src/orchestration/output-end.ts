@@ -1,0 +1,12 @@
+// The end of a long output, cut between characters.
+
+/** The last bytes of a text in UTF-8, at most that many, beginning with a whole character. */
+export function endOf(text: string, maxBytes: number): string {
+  // A character of UTF-16 takes three bytes at most: most texts need no look at their bytes.
+  if (text.length * 3 <= maxBytes) return text;
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let start = bytes.length - maxBytes;
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return bytes.toString("utf8", start);
+}
