@@ -66,9 +66,10 @@ export function planFor(request: ActionRequest, target: ActionTarget): ActionPla
     case "logs":
       return { ...plan, steps: [logStep(request.service, request.lines, target)] };
     case "custom":
-      // The only text that a shell reads: that is what the operator asked for.
-      return { ...plan, steps: [{ argv: ["sh", "-c", request.command], cwd: target.repository }] };
+      break;
   }
+  // The only text that a shell reads: that is what the operator asked for.
+  return { ...plan, steps: [{ argv: ["sh", "-c", request.command], cwd: target.repository }] };
 }
 
 /** The time that an action may take on each node, in seconds (D7). */
