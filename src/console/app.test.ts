@@ -48,6 +48,23 @@ test("a route says who may call it; visitors are refused before a handler for op
   }
 });
 
+test("however a path is written, it counts against the limit and is kept by no cache (D17, D-14)", async (t) => {
+  const rates = { visitor: { perSecond: 20, burst: 40 }, operator: { perSecond: 50, burst: 100 } };
+  const { ask, close } = await startApp(
+    (app) => void app.get("/api/everybody", { config: { auth: "public" } }, () => ({})),
+    { rates },
+  );
+  t.after(close);
+  for (let at = 0; at < 20; at++) {
+    for (const path of ["/api/everybody", "/%61pi/everybody"]) {
+      const answer = await ask(path);
+      assert.deepEqual([answer.status, answer.headers["cache-control"]], [200, "no-store"], path);
+    }
+  }
+  const refused = await ask("/%61%70i/everybody");
+  assert.deepEqual([refused.problem?.code, refused.headers["retry-after"]], ["RATE_LIMITED", "1"]);
+});
+
 test("a route that does not say who may call it does not start", async () => {
   await assert.rejects(
     startApp((app) => {

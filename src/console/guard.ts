@@ -143,7 +143,7 @@ function admit(request: FastifyRequest, path: string): void {
   }
 }
 
-/** The path without its query. */
+/** The pattern of the route, however its path was written (`/%61pi/…` is one of ours too); without one the path without its query. */
 function pathOf(request: FastifyRequest): string {
-  return request.url.split("?", 1)[0] ?? "";
+  return request.routeOptions.url ?? request.url.split("?", 1)[0] ?? "";
 }
