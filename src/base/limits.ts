@@ -511,6 +511,10 @@ export const ACTION_OUTPUT_KEPT_BYTES = 65_536;
 export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
 /** Newest records of the history that keep output in themselves (decision D7). */
 export const ACTION_RECORDS_WITH_OUTPUT = 20;
+/** Presets of actions, the built-in ones included. */
+export const ACTION_PRESETS_MAX = 100;
+/** Bytes of the file of presets. */
+export const PRESETS_FILE_MAX_BYTES = 1_048_576;
 /** Most records that -history_limit may ask for. */
 export const COMMAND_HISTORY_MAX_RECORDS = 10_000;
 /** FileServers of one demonstration (`grove up`). */

@@ -1,6 +1,6 @@
 // What is kept of an action: who ran what where, and what came of it (spec 2.9, decision D7).
 import { z } from "zod";
-import { ACTION_KINDS } from "./action-request.ts";
+import { ACTION_KINDS, actionRequest } from "./action-request.ts";
 
 /** States of an action (decision D7). */
 export const ACTION_STATES = [
@@ -30,6 +30,9 @@ const TARGET_STATES = [
   "unknown",
 ] as const;
 
+/** A request in full, as it was understood when it came in. */
+const requestAsKept = z.looseObject({ action: z.enum(ACTION_KINDS), dry_run: z.boolean() });
+
 /** What came of an action on one node. Times are unix seconds. */
 const actionTarget = z.object({
   node_id: z.string(),
@@ -57,7 +60,7 @@ export const actionRecord = z.object({
   id: z.string(),
   action: z.enum(ACTION_KINDS),
   /** The request in full, as it was understood. */
-  request: z.looseObject({ action: z.enum(ACTION_KINDS), dry_run: z.boolean() }),
+  request: requestAsKept,
   operator: z.object({ session: z.string(), ip: z.string() }),
   state: z.enum(ACTION_STATES),
   created_at: z.number(),
@@ -75,3 +78,41 @@ export type ActionRecord = z.infer<typeof actionRecord>;
 
 /** GET /api/actions/history: the newest first. */
 export const actionHistoryReply = z.object({ records: z.array(actionRecord), total: z.int() });
+
+/** POST /api/actions/run. */
+export const actionQueued = z.object({ id: z.string(), state: z.literal("queued") });
+
+/** One piece of output; seq counts up over all nodes and streams of an action. ts is unix seconds. */
+export const outputEntry = z.object({
+  seq: z.int(),
+  ts: z.number(),
+  node_id: z.string(),
+  stream: z.enum(["stdout", "stderr"]),
+  data: z.string(),
+});
+
+/** GET /api/actions/{id}/output. */
+export const outputReply = z.object({
+  entries: z.array(outputEntry),
+  next_seq: z.int(),
+  /** True when the action has ended and nothing follows. */
+  complete: z.boolean(),
+});
+
+/** How careful one should be with a preset: run it, ask once, or have it approved. */
+const DANGERS = ["none", "confirm", "approve"] as const;
+
+/** One action that is ready to be run, but for what an operator still chooses. */
+export const actionPreset = z.strictObject({
+  id: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/, "lower-case letters, digits and hyphens"),
+  title: z.string().min(1).max(100),
+  description: z.string().max(1_000),
+  request: actionRequest,
+  danger: z.enum(DANGERS),
+});
+
+/** One preset. */
+export type ActionPreset = z.infer<typeof actionPreset>;
+
+/** GET /api/actions/presets. */
+export const presetsReply = z.array(actionPreset.extend({ request: requestAsKept }));
