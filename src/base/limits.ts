@@ -707,3 +707,9 @@ export const SSH_ARGUMENTS_MAX = 64;
 export const SSH_TEXT_MAX_BYTES = 4_096;
 /** How long after a look at the cluster the views are kept ready for the next. */
 export const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;
+/** How long a host may take to show its SSH keys. */
+export const SSH_KEYSCAN_TIMEOUT_MS = 5_000;
+/** Bytes of the file that says how a node's services are started. */
+export const SSH_SERVICES_FILE_MAX_BYTES = 65_536;
+/** Where SSH listens unless a node says otherwise. */
+export const SSH_PORT = 22;

@@ -12,6 +12,7 @@ import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
+import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
 
 interface TokenFlags {
@@ -42,6 +43,10 @@ Examples:
   On the new machine, with the token on standard input:
     grove node join -metaserver meta.example.net:50050 -data /srv/grove -advertise n1.example.net:50051 < n1.token
     grove fileserver -data /srv/grove
+
+  On the MetaServer's host, so that the console may run actions on the machine:
+    grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
+    grove node list -meta sqlite:/srv/grove-meta/metadata.db
 
 The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
 right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
@@ -97,6 +102,7 @@ export function command(): Command {
     .option("--again", "join again although this folder has a certificate that is still good", false)
     .option("--json", "print JSON", false)
     .action(join);
+  addSshVerbs(root);
   return root;
 }
 
