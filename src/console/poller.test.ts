@@ -1,103 +1,13 @@
-// Polls against nodes of every kind over real sockets: liars cost themselves, the others are graded on time (F-04, F-05, F-08, D24).
+// Polls against nodes of every kind over real sockets: liars cost themselves, the others are graded on time (F-05, F-08, D24).
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ManualClock } from "#base/clock.ts";
 import { NODE_OFFLINE_AFTER_MS, POLL_ANSWER_MAX_BYTES, POLL_INTERVAL_MS } from "#base/limits.ts";
-import { silentLogger } from "#base/log.ts";
-import type { NodeRecord } from "#directory/directory.ts";
-import type { PollOutcome } from "./cluster-state.ts";
-import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
-import {
-  type Behaviour,
-  documentText,
-  type FakeNode,
-  fakeUsers,
-  send,
-  startFakeNode,
-} from "./fake-nodes.fixture.ts";
-import type { Lookup } from "./node-names.ts";
+import { type Behaviour, documentText, fakeUsers, send } from "./fake-nodes.fixture.ts";
+import { closeAll, fake, round, until, watched } from "./watched-cluster.fixture.ts";
 
-const closers: (() => Promise<void> | void)[] = [];
-after(async () => {
-  for (const close of closers.toReversed()) await close();
-});
-
-/** A cluster of fake nodes, and a clock by which their polls come due. */
-async function watched(
-  nodes: readonly Pick<FakeNode, "id" | "address">[],
-  wish: { metricsToken?: string; allowNodes?: readonly string[]; lookup?: Lookup } = {},
-): Promise<
-  ClusterWatch & {
-    clock: ManualClock;
-    records: NodeRecord[];
-    outcomes: PollOutcome[];
-    directory: { nodes: () => Promise<NodeRecord[]> };
-  }
-> {
-  const clock = new ManualClock();
-  const records = nodes.map(recordOf);
-  const directory = { nodes: () => Promise.resolve(records) };
-  const watch = watchCluster({
-    directory,
-    metricsToken: wish.metricsToken,
-    allowNodes: wish.allowNodes ?? ["127.0.0.0/8"],
-    ...(wish.lookup === undefined ? {} : { lookup: wish.lookup }),
-    clock,
-    log: silentLogger,
-  });
-  closers.push(() => watch.close());
-  await watch.start();
-  const outcomes: PollOutcome[] = [];
-  watch.book.onPoll((outcome) => outcomes.push(outcome));
-  return { ...watch, clock, records, outcomes, directory };
-}
-
-function recordOf(node: Pick<FakeNode, "id" | "address">): NodeRecord {
-  return {
-    fsId: node.id,
-    name: node.id,
-    address: node.address,
-    softwareVersion: "0.1.0",
-    epoch: 1,
-    diskTotalBytes: 0n,
-    diskFreeBytes: 0n,
-    diskReserveBytes: 0n,
-    draining: false,
-    live: true,
-    lastSeenWallMs: 0,
-    rootCount: 0,
-  };
-}
-
-async function fake(id: string, users = fakeUsers(3)): Promise<FakeNode> {
-  const node = await startFakeNode(id, users);
-  closers.push(() => node.close());
-  return node;
-}
-
-type Watched = Awaited<ReturnType<typeof watched>>;
-
-/** Lets an interval pass in small steps; after each, all polls but those that hang have their time to end. */
-async function round(
-  cluster: Pick<Watched, "clock" | "poller">,
-  wish: { hanging?: string; ms?: number } = {},
-): Promise<void> {
-  for (let passedMs = 0; passedMs < (wish.ms ?? POLL_INTERVAL_MS); passedMs += STEP_MS) {
-    cluster.clock.advance(STEP_MS);
-    await until(() => cluster.poller.underWay().every((id) => id === wish.hanging));
-  }
-}
-
-const STEP_MS = 100;
-
-async function until(isDone: () => boolean): Promise<void> {
-  for (let tries = 0; !isDone(); tries++) {
-    assert.ok(tries < 4_000, "it did not happen within many turns");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+after(closeAll);
 
 test("each node is polled once every 5 s, with its users and its status (spec 4.4, 8)", async () => {
   const nodes = [await fake("n1"), await fake("n2")];
@@ -330,98 +240,6 @@ test("a node that hangs with its security events is graded all the same, within 
   await until(() => cluster.poller.underWay().length === 0);
   assert.equal(cluster.book.node("n1")?.status, "degraded");
   assert.equal(cluster.poller.counts.missed, 0);
-});
-
-test("addresses that are no node's are refused before anything is sent, with the reason (F-04)", async () => {
-  const places = {
-    metadata: "169.254.169.254:50051",
-    loopback: "[::1]:50051",
-    any: "0.0.0.0:50051",
-    multicast: "224.0.0.1:50051",
-    local: "[fe80::1]:50051",
-    mapped: "[::ffff:169.254.169.254]:50051",
-    low: "10.0.0.1:41000",
-    path: "10.0.0.1/x:50051",
-    nothing: "",
-  };
-  const cluster = await watched(Object.entries(places).map(([id, address]) => ({ id, address })));
-  await round(cluster);
-  for (const { id, pollError, stale } of cluster.book.nodes()) {
-    assert.equal(stale, true);
-    assert.match(
-      pollError ?? "",
-      /metadata service|loopback|reserved|multicast|link-local|address in the metadata store/,
-      id,
-    );
-  }
-});
-
-test("without -allow_nodes the machine's own loopback is refused, and so is a name that leads there (F-04)", async () => {
-  const node = await fake("n1");
-  const port = node.address.split(":")[1] ?? "";
-  const cluster = await watched([node, { id: "n2", address: `node.example:${port}` }], {
-    allowNodes: [],
-    lookup: () => Promise.resolve(["127.0.0.1"]),
-  });
-  await round(cluster);
-  await round(cluster);
-  for (const { pollError } of cluster.book.nodes())
-    assert.match(pollError ?? "", /-allow_nodes 127\.0\.0\.0\/8/);
-  assert.deepEqual(node.requests, []);
-});
-
-test("nodes that are added are polled, those that vanish are not (spec 4.4: read again every 10 s)", async () => {
-  const [one, two] = [await fake("n1"), await fake("n2")];
-  const cluster = await watched([one]);
-  await round(cluster);
-  cluster.records.splice(0, 1, recordOf(two));
-  await round(cluster);
-  const requests = one.requests.length;
-  await round(cluster);
-  await round(cluster);
-  assert.equal(cluster.book.node("n2")?.stale, false);
-  assert.match(cluster.book.node("n1")?.pollError ?? "", /does not list/);
-  assert.equal(one.requests.length, requests);
-});
-
-test("a store that does not answer leaves the nodes as they are (D19)", async () => {
-  const node = await fake("n1");
-  const cluster = await watched([node]);
-  await round(cluster);
-  cluster.directory.nodes = () => Promise.reject(new Error("down"));
-  await round(cluster, { ms: 20_000 });
-  assert.equal(cluster.book.node("n1")?.stale, false);
-  assert.equal(cluster.poller.counts.answered, 5);
-});
-
-test("the polls of many nodes lie evenly apart in the five seconds (F-08: no bursts)", async () => {
-  const clock = new ManualClock();
-  const startedMs = clock.steadyMs();
-  const begins: number[] = [];
-  const watch = watchCluster({
-    directory: {
-      nodes: () =>
-        Promise.resolve(
-          Array.from({ length: 100 }, (_, index) => recordOf({ id: `n${index}`, address: "bad" })),
-        ),
-    },
-    metricsToken: undefined,
-    allowNodes: [],
-    clock,
-    log: silentLogger,
-  });
-  closers.push(() => watch.close());
-  await watch.start();
-  watch.book.onPoll(() => begins.push(clock.steadyMs() - startedMs));
-  for (let passedMs = 0; passedMs < 5_200; passedMs += 50) {
-    clock.advance(50);
-    await Promise.resolve();
-  }
-  assert.ok(begins.length >= 100);
-  for (let fromMs = 0; fromMs < 5_000; fromMs += 500) {
-    const within = begins.filter((ms) => ms >= fromMs && ms < fromMs + 500).length;
-    assert.ok(within >= 5 && within <= 17, `${within} polls from ${fromMs} ms on`);
-  }
 });
 
 test("what an honest node sends is what documentText says", () => {
