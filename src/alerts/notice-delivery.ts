@@ -1,6 +1,12 @@
 // Brings what waits to one receiver, in order: three tries, then a rest that grows, for a day at most (decision D11).
 import type { Clock } from "#base/clock.ts";
-import { NOTICE_LIFETIME_MS, NOTICE_REST_MS, NOTICE_RETRY_MS, NOTICE_TRY_TIMEOUT_MS } from "#base/limits.ts";
+import {
+  NOTICE_LIFETIME_MS,
+  NOTICE_REST_MS,
+  NOTICE_RETRY_MS,
+  NOTICE_STOP_GRACE_MS,
+  NOTICE_TRY_TIMEOUT_MS,
+} from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { NoticeReceiver } from "#webapi/notice.ts";
 import type { NoticeQueue, QueuedNotice } from "./notice-queue.ts";
@@ -26,7 +32,8 @@ export interface NoticeDeliveryDeps {
 /** The delivery to one receiver. Others do not wait for it. */
 export class NoticeDelivery {
   readonly #deps: NoticeDeliveryDeps;
-  readonly #stop = new AbortController();
+  readonly #abort = new AbortController();
+  #isStopped = false;
   /** Messages up to this number are known to be told, so that they may leave. */
   #upToSeq = 0;
   #running: Promise<void> | undefined;
@@ -44,7 +51,7 @@ export class NoticeDelivery {
   /** Lets messages up to a number go. */
   release(upToSeq: number): void {
     this.#upToSeq = Math.max(this.#upToSeq, upToSeq);
-    if (this.#running !== undefined || this.#stop.signal.aborted) return;
+    if (this.#running !== undefined || this.#isStopped) return;
     if (this.#next() === undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
@@ -74,11 +81,13 @@ export class NoticeDelivery {
     };
   }
 
-  /** Breaks off a try under way and makes no more; what waits stays. */
+  /** Makes no more tries; what waits stays. One that is under way has a moment to end, then it is broken off. */
   async close(): Promise<void> {
-    this.#stop.abort();
+    this.#isStopped = true;
     this.#wake?.();
+    const cancel = this.#deps.clock.after(NOTICE_STOP_GRACE_MS, () => this.#abort.abort());
     await this.#running;
+    cancel();
   }
 
   #next(): QueuedNotice | undefined {
@@ -86,14 +95,14 @@ export class NoticeDelivery {
   }
 
   async #run(): Promise<void> {
-    for (let queued = this.#next(); queued !== undefined && !this.#isStopped(); queued = this.#next()) {
+    for (let queued = this.#next(); queued !== undefined && !this.#isStopped; queued = this.#next()) {
       if (this.#deps.clock.wallMs() - queued.createdWallMs > NOTICE_LIFETIME_MS) {
         await this.#finish(queued, "expired");
         continue;
       }
       const result = await this.#threeTries(queued);
-      if (this.#isStopped()) return;
       if (result.kind === "failed") {
+        if (this.#isStopped) return;
         this.#fail(result.why);
         await this.#pause(this.#restMs);
         this.#restMs = Math.min(2 * this.#restMs, NOTICE_REST_MS.longest);
@@ -112,7 +121,7 @@ export class NoticeDelivery {
   async #threeTries(queued: QueuedNotice): Promise<TryResult> {
     for (const [at, pauseMs] of [...NOTICE_RETRY_MS, undefined].entries()) {
       const result = await this.#tryOnce(queued);
-      if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped()) return result;
+      if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped) return result;
       this.#deps.log.warn("notice_try_failed", {
         receiver: this.#deps.receiver.name,
         notice: queued.seq,
@@ -120,7 +129,7 @@ export class NoticeDelivery {
         why: result.why,
       });
       await this.#pause(pauseMs);
-      if (this.#isStopped()) return result;
+      if (this.#isStopped) return result;
     }
     throw new TypeError("no try is without an end");
   }
@@ -131,7 +140,7 @@ export class NoticeDelivery {
     const timeout = new AbortController();
     const cancel = this.#deps.clock.after(NOTICE_TRY_TIMEOUT_MS, () => timeout.abort());
     try {
-      return await this.#deps.sender.send(queued, AbortSignal.any([timeout.signal, this.#stop.signal]));
+      return await this.#deps.sender.send(queued, AbortSignal.any([timeout.signal, this.#abort.signal]));
     } finally {
       cancel();
     }
@@ -157,11 +166,7 @@ export class NoticeDelivery {
       cancel();
       resolve();
     };
-    if (this.#isStopped()) this.#wake();
+    if (this.#isStopped) this.#wake();
     return promise;
-  }
-
-  #isStopped(): boolean {
-    return this.#stop.signal.aborted;
   }
 }

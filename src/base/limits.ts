@@ -462,6 +462,8 @@ export const NOTICE_RETRY_MS: readonly number[] = [1_000, 5_000];
 export const NOTICE_REST_MS = { first: 30_000, longest: 600_000 } as const;
 /** Notices: time for one try, from the connection to the end of the answer. */
 export const NOTICE_TRY_TIMEOUT_MS = 15_000;
+/** Notices: how long a stopping console waits for a try under way, so that it need not be made again. */
+export const NOTICE_STOP_GRACE_MS = 2_000;
 /** Notices: bytes of a receiver's answer that are read at most; nobody looks at them. */
 export const NOTICE_ANSWER_MAX_BYTES = 65_536;
 /** Notices: messages of the past that GET /api/notices lists. */
