@@ -175,7 +175,7 @@ test(
     assert.ok(!secret.err.includes("hunter2"));
     assert.match((await add({ fileserver: { argv: ["x"] } })).err, /argv and pidFile go together/);
     assert.match((await add({ fileserver: { shell: "x" } })).err, /services\.json: fileserver/);
-    assert.equal((await add(document, "-repository", "/opt/grove")).code, 0);
+    assert.equal((await add(document, "-repository", "/opt/grove", "-service", "admin")).code, 0);
     const [node] = JSON.parse((await grove("list", "-meta", url, "-json")).out) as Record<string, unknown>[];
     const { fingerprint: _, ...rest } = node ?? {};
     assert.deepEqual(rest, {
@@ -185,7 +185,7 @@ test(
       user: "grove",
       host_key: key,
       repository: "/opt/grove",
-      services: document,
+      services: { admin: {}, ...document },
     });
     assert.equal((await grove("remove", "n1", "-meta", url)).code, 0);
     assert.match((await grove("remove", "n1", "-meta", url)).err, /not known/);

@@ -6,7 +6,13 @@ import { GroveError } from "#base/errors.ts";
 import { SSH_PORT } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { checkedNodeId, formatHostPort, type HostPort, parseHostPort } from "#base/node-id.ts";
-import { checkedHostKey, checkedSshNode, type SshNode } from "#base/ssh-node.ts";
+import {
+  checkedHostKey,
+  checkedSshNode,
+  SERVICE_NAMES,
+  type ServiceName,
+  type SshNode,
+} from "#base/ssh-node.ts";
 import type { SshNodeStore } from "#directory/directory.ts";
 import { openSshNodes } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
@@ -22,6 +28,7 @@ interface StoreFlags {
 interface AddFlags extends StoreFlags {
   readonly hostKey?: string;
   readonly repository: string;
+  readonly service?: readonly ServiceName[];
   readonly services?: string;
   readonly replace: boolean;
 }
@@ -56,6 +63,11 @@ export function addSshVerbs(root: Command): void {
       "folder of the sources, for pull and build; below the home folder, or absolute",
       "grove",
     )
+    .option(
+      "--service <name>",
+      "service that systemd runs there: fileserver, metaserver or admin; may be repeated (default: fileserver)",
+      collectService,
+    )
     .option("--services <file>", "JSON that says where services log and how they are started without systemd")
     .option("--replace", "the id is known already: put this in its place", false)
     .action(add);
@@ -80,7 +92,9 @@ function withStore(command: Command): Command {
 }
 
 async function add(id: string, login: Login, flags: AddFlags): Promise<void> {
-  const services = flags.services === undefined ? {} : await readServices(flags.services);
+  const started = flags.services === undefined ? {} : await readServices(flags.services);
+  const named = flags.service ?? (flags.services === undefined ? ["fileserver"] : []);
+  const services = { ...Object.fromEntries(named.map((name) => [name, {}])), ...started };
   await withNodes(flags, async (store) => {
     const known = (await store.sshNodes()).find((node) => node.id === id);
     if (known !== undefined && !flags.replace) {
@@ -145,8 +159,14 @@ async function list(flags: StoreFlags): Promise<void> {
     const nodes = await store.sshNodes();
     if (flags.json) return print(nodes.map(documentOf));
     if (nodes.length === 0) process.stderr.write("no machine is known: grove node add\n");
-    const rows = nodes.map((node) => [node.id, loginOf(node), sshFingerprint(node.hostKey), node.repository]);
-    const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
+    const rows = nodes.map((node) => [
+      node.id,
+      loginOf(node),
+      sshFingerprint(node.hostKey),
+      node.repository,
+      Object.keys(node.services).join(","),
+    ]);
+    const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
     for (const row of rows) {
       process.stdout.write(`${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`);
     }
@@ -206,6 +226,12 @@ function parseLogin(text: string): Login {
   } catch (error) {
     throw new InvalidArgumentError(`${errorText(error)}.`);
   }
+}
+
+function collectService(text: string, before: readonly ServiceName[] = []): ServiceName[] {
+  const name = SERVICE_NAMES.find((one) => one === text);
+  if (name === undefined) throw new InvalidArgumentError(`a service is one of ${SERVICE_NAMES.join(", ")}.`);
+  return [...before.filter((one) => one !== name), name];
 }
 
 function bracketed(host: string): string {
