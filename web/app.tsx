@@ -15,6 +15,9 @@ const Node = page(() => import("./pages/node.tsx"));
 const Users = page(() => import("./pages/users.tsx"));
 const Alerts = page(() => import("./pages/alerts.tsx"));
 const Performance = page(() => import("./pages/performance.tsx"));
+const Actions = page(() => import("./pages/actions.tsx"));
+const Action = page(() => import("./pages/action.tsx"));
+const Logs = page(() => import("./pages/logs.tsx"));
 const Audit = page(() => import("./pages/audit.tsx"));
 const SignIn = page(() => import("./pages/sign-in.tsx"));
 const Settings = page(() => import("./pages/settings.tsx"));
@@ -40,6 +43,21 @@ export function App(): ReactNode {
           </Route>
           <Route path="/alerts" component={Alerts} />
           <Route path="/performance" component={Performance} />
+          <Route path="/actions">
+            <OperatorOnly>
+              <Actions />
+            </OperatorOnly>
+          </Route>
+          <Route path="/actions/:id">
+            <OperatorOnly>
+              <Action />
+            </OperatorOnly>
+          </Route>
+          <Route path="/logs">
+            <OperatorOnly>
+              <Logs />
+            </OperatorOnly>
+          </Route>
           <Route path="/audit">
             <OperatorOnly>
               <Audit />

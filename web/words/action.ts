@@ -1,0 +1,47 @@
+// Actions in words: what each does, what state it is in, what one should know before.
+import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ShownState } from "./node-state.ts";
+
+/** Kinds of actions as they are offered. */
+export const ACTION_LABELS: Readonly<Record<ActionRecord["action"], string>> = {
+  pull: "Pull the code of a branch",
+  build: "Build it",
+  restart: "Restart a service",
+  reboot: "Reboot the machine",
+  apt: "Update the system's packages",
+  logs: "Read a log",
+  custom: "Run a command",
+};
+
+/** Shape and colour of an action's state, or a target's. */
+export function shownState(state: string): ShownState {
+  switch (state) {
+    case "succeeded":
+      return "online";
+    case "failed":
+    case "timed_out":
+    case "unreachable":
+    case "rejected":
+      return "critical";
+    case "partly_failed":
+    case "unknown":
+    case "orphaned":
+      return "degraded";
+    case "cancelled":
+    case "skipped":
+      return "offline";
+    default:
+      return "info";
+  }
+}
+
+/** A state as a word: "partly failed". */
+export function stateText(state: string): string {
+  return state.replaceAll("_", " ");
+}
+
+/** What must be typed before it runs: the node's name for what takes a machine or a service away. */
+export function mustBeTyped(action: string, names: readonly string[]): string | undefined {
+  if (action !== "reboot" && action !== "apt" && action !== "custom") return undefined;
+  return names.length === 1 ? names[0] : `${names.length} nodes`;
+}
