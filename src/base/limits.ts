@@ -715,3 +715,39 @@ export const SSH_KEYSCAN_TIMEOUT_MS = 5_000;
 export const SSH_SERVICES_FILE_MAX_BYTES = 65_536;
 /** Where SSH listens unless a node says otherwise. */
 export const SSH_PORT = 22;
+/** Time for reaching a node over SSH: connecting, keys, the first answer of its shell. */
+export const SSH_CONNECT_TIMEOUT_MS = 15_000;
+/** How often a silent SSH connection is asked whether it lives, in seconds, as ssh takes it (D20). */
+export const SSH_KEEPALIVE_SECONDS = 15;
+/** Questions without an answer after which it does not (D20). */
+export const SSH_KEEPALIVE_COUNT = 3;
+/** A connection to a node that nobody uses is kept for this long: an operator's next action finds it. */
+export const SSH_IDLE_MS: number = 5 * 60_000;
+/** Connections to nodes, one process of 8 MB each: five actions of 50 nodes. Beyond them idle ones go; without such, actions wait for none. */
+export const SSH_CONNECTIONS_MAX = 250;
+/** What is kept of ssh's complaints to read the reason from. */
+export const SSH_COMPLAINT_MAX_BYTES = 8_192;
+/** Time that the processes of a cancelled action have between TERM and KILL (D7). */
+export const REMOTE_TERM_GRACE_MS = 10_000;
+/** Time after KILL in which the last of them must be gone. */
+export const REMOTE_KILL_GRACE_MS = 5_000;
+/** Time for the answer to a question about an action on a node, connecting not included. */
+export const REMOTE_ANSWER_TIMEOUT_MS = 10_000;
+/** How long a node that was lost in the middle of an action is looked for; then its state is unknown. */
+export const REMOTE_LOST_PATIENCE_MS = 60_000;
+/** How often it is looked for, and after a reboot too. */
+export const REMOTE_LOST_INTERVAL_MS = 2_000;
+/** After an action's last word its connection is given this long to close by itself: what it left behind may hold it open. */
+export const REMOTE_LINGER_MS = 2_000;
+/** What a step that tells one fact may say. */
+export const REMOTE_CAPTURE_MAX_BYTES = 4_096;
+/** Longest script sent to a node's shell: all steps of an action. */
+export const REMOTE_SCRIPT_MAX_BYTES = 262_144;
+/** Longest line with which that script speaks to us; the facts in it are short. */
+export const REMOTE_WORD_MAX_BYTES = 1_024;
+/** Time that a service started as a binary has to end before KILL, its transfers included. */
+export const DAEMON_STOP_SECONDS = 20;
+/** Secrets that are looked for in the output of actions. */
+export const OUTPUT_SECRETS_MAX = 64;
+/** Shorter ones are not looked for: they would mask half of every output. */
+export const OUTPUT_SECRET_MIN_BYTES = 4;

@@ -1,34 +1,13 @@
-// One action on one node: what is to be run there, and what became of it.
-
-/** One program to be run on a node. The steps of an action run one after the other, up to the first that fails. */
-export type RemoteStep = RunStep | DaemonStep;
-
-/** A program that ends. */
-export interface RunStep {
-  readonly kind?: "run";
-  /** The program and its arguments; none of them is ever seen by a shell. A shell line is `["sh", "-c", line]`. */
-  readonly argv: readonly string[];
-  /** The folder in which it runs: an absolute path, or one below the home folder of the user. Default: the home folder. */
-  readonly cwd?: string;
-  /** Added to the clean environment (HOME, PATH, USER, LOGNAME, LANG). */
-  readonly env?: Readonly<Record<string, string>>;
-  /** The step's standard output goes to `TargetResult.captured` under this name, the first 4 KiB of it without white space around, and nowhere else. */
-  readonly capture?: string;
-  /** Its failure does not stop the steps that follow, nor does it count. */
-  readonly isOptional?: boolean;
-}
-
-/** A program that stays: the one whose pid the file holds is ended, the new one is started, with a session of its own (restart mode `binary`). */
-export interface DaemonStep {
-  readonly kind: "daemon";
-  readonly argv: readonly string[];
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** An absolute path, or one below the step's `cwd`; the same holds for the log file. */
-  readonly pidFile: string;
-  /** Standard output and error are appended to it; without one they are dropped. */
-  readonly logFile?: string;
-}
+// One action on one node: sent, heard, ended when it must be, and what became of it.
+import { constants } from "node:os";
+import { REMOTE_LINGER_MS, REMOTE_LOST_INTERVAL_MS, REMOTE_LOST_PATIENCE_MS } from "#base/limits.ts";
+import { runScript } from "./remote-script.ts";
+import { newScriptSecret, RemoteSession, type SessionEnd } from "./remote-session.ts";
+import type { RemoteStep } from "./remote-step.ts";
+import type { SshConnection } from "./ssh-command.ts";
+import { complaintLine } from "./ssh-refusal.ts";
+import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
+import { scriptSubject, type TargetDeps, type TargetTrace, traceOnTarget } from "./target-trace.ts";
 
 /** What became of an action on one node. `unknown`: it could not be learned whether it still runs, or how it ended. */
 export type TargetState = "succeeded" | "failed" | "unreachable" | "timed_out" | "cancelled" | "unknown";
@@ -78,4 +57,288 @@ export interface TargetRunOptions {
   readonly onOutput: (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
   /** The steps restart the host: a lost connection is expected, and only a new boot id together with health is success. */
   readonly expectsReboot?: { readonly isHealthy: (signal: AbortSignal) => Promise<boolean> };
+}
+
+/**
+ * Runs the steps of an action on a node and tells what became of them. Rejects only with BAD_ARGUMENT, for a target or steps that are
+ * none, and with what `onOutput` threw, after ending what ran; everything that happens on the way to the node and there is a result.
+ */
+export async function runOnTarget(
+  deps: TargetDeps,
+  target: SshTarget,
+  steps: readonly RemoteStep[],
+  options: TargetRunOptions,
+): Promise<TargetResult> {
+  checkSshTarget(target);
+  const run = new TargetRun(deps, target, steps, options);
+  try {
+    return await run.run();
+  } finally {
+    run.close();
+  }
+}
+
+/** The states into which a stopped action goes. */
+type Stop = "timed_out" | "cancelled";
+type Facts = Omit<TargetResult, "captured" | "isOutputCut" | "bootIdBefore" | "bootIdAfter">;
+
+class TargetRun {
+  readonly #deps: TargetDeps;
+  readonly #target: SshTarget;
+  readonly #options: TargetRunOptions;
+  readonly #secret = newScriptSecret();
+  readonly #script: string;
+  readonly #stop = new AbortController();
+  readonly #cleanUps: (() => void)[] = [];
+  #why: Stop = "cancelled";
+  #session: RemoteSession | undefined;
+  #bootIdAfter: string | undefined;
+  #isOutputCut = false;
+
+  constructor(deps: TargetDeps, target: SshTarget, steps: readonly RemoteStep[], options: TargetRunOptions) {
+    this.#deps = deps;
+    this.#target = target;
+    this.#options = options;
+    this.#script = runScript(scriptSubject(deps, target, options.actionId, this.#secret), steps);
+    const stop = (why: Stop): void => {
+      if (this.#stop.signal.aborted) return;
+      this.#why = why;
+      this.#stop.abort();
+    };
+    this.#cleanUps.push(deps.clock.after(options.timeoutMs, () => stop("timed_out")));
+    const onAbort = (): void => stop("cancelled");
+    if (options.signal?.aborted === true) onAbort();
+    options.signal?.addEventListener("abort", onAbort, { once: true });
+    this.#cleanUps.push(() => options.signal?.removeEventListener("abort", onAbort));
+  }
+
+  close(): void {
+    for (const cleanUp of this.#cleanUps) cleanUp();
+  }
+
+  async run(): Promise<TargetResult> {
+    const facts = await this.#attempt(true);
+    const before = this.#session?.bootId;
+    return {
+      ...facts,
+      captured: trimmed(this.#session?.captured ?? {}),
+      ...(before === undefined ? {} : { bootIdBefore: before }),
+      ...(this.#bootIdAfter === undefined ? {} : { bootIdAfter: this.#bootIdAfter }),
+      isOutputCut: this.#isOutputCut,
+    };
+  }
+
+  async #attempt(isFirst: boolean): Promise<Facts> {
+    const connection = await this.#unlessStopped(
+      this.#deps.connections.open(this.#target, this.#stop.signal),
+    );
+    if (connection === undefined) return { state: this.#why, exitCode: null, reason: "NOT_STARTED" };
+    if ("reason" in connection) return { state: "unreachable", exitCode: null, ...connection };
+    try {
+      const session = this.#start(connection);
+      const end = await this.#unlessStopped(session.ended);
+      if (end === undefined) return await this.#endThere();
+      if (end.kind === "unheard") {
+        await this.#endThere();
+        throw end.error;
+      }
+      if (end.kind === "lost") {
+        connection.drop();
+        // Nothing can run twice: the second script finds the name taken when the first had begun.
+        if (!session.isBegun && isFirst) return await this.#attempt(false);
+        if (!session.isBegun) return await this.#neverBegun(end.complaint);
+        this.#isOutputCut = true;
+      }
+      if (end.kind === "refused" && (end.why !== "taken" || isFirst)) return refusedFacts(end.why);
+      if (this.#isRebooting(end)) return await this.#awaitReboot(connection, session.bootId ?? "");
+      return end.kind === "ended" ? endedFacts(end.exitCode, end.failedStep) : await this.#findAgain();
+    } finally {
+      connection.release();
+    }
+  }
+
+  #start(connection: SshConnection): RemoteSession {
+    const { clock, secrets } = this.#deps;
+    const deps = { connection, clock, secrets: secrets(), onOutput: this.#options.onOutput };
+    this.#session = new RemoteSession(deps, this.#script, this.#secret);
+    return this.#session;
+  }
+
+  /** Undefined once the action is to stop; its reason is in `#why`. */
+  async #unlessStopped<T>(promise: Promise<T>): Promise<T | undefined> {
+    const { signal } = this.#stop;
+    const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
+    const onAbort = (): void => resolve(undefined);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([stopped, promise]);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Ends what runs there, and says what is known then; a second way is tried when the first is dead. */
+  async #endThere(): Promise<Facts> {
+    const state = this.#why;
+    const ask = (): Promise<TargetTrace> =>
+      traceOnTarget(this.#deps, this.#target, { actionId: this.#options.actionId, mode: "end" });
+    const first = await ask();
+    const trace = first.state === "unreachable" && first.reason === "CONNECTION_LOST" ? await ask() : first;
+    const last = await this.#lastWord();
+    if (trace.state === "unreachable") {
+      this.#isOutputCut = true;
+      return {
+        state: "unknown",
+        exitCode: null,
+        reason: trace.reason,
+        message: `whether it still runs there is not known: ${trace.message}`,
+        ...(trace.hostKeys === undefined ? {} : { hostKeys: trace.hostKeys }),
+      };
+    }
+    if (trace.state === "left") {
+      const message = `did not end: ${trace.pids.join(", ")}`;
+      return { state: "unknown", exitCode: null, reason: "PROCESSES_LEFT", message };
+    }
+    const end = last?.kind === "ended" ? last : trace.state === "ended" ? trace : undefined;
+    return end === undefined
+      ? { state, exitCode: null }
+      : { ...endedFacts(end.exitCode, end.failedStep), state };
+  }
+
+  /** Output that is still under way gets a moment; then the session is cut. */
+  async #lastWord(): Promise<SessionEnd | undefined> {
+    const session = this.#session;
+    if (session === undefined) return undefined;
+    const cancel = this.#deps.clock.after(REMOTE_LINGER_MS, () => session.cut());
+    const end = await session.ended;
+    cancel();
+    return end;
+  }
+
+  async #neverBegun(complaint: string): Promise<Facts> {
+    const { state } = await traceOnTarget(this.#deps, this.#target, {
+      actionId: this.#options.actionId,
+      mode: "end",
+    });
+    const message = `its shell did not begin: ${complaintLine(complaint)}`;
+    const isSure = state === "none";
+    return { state: isSure ? "failed" : "unknown", exitCode: null, reason: "NOT_STARTED", message };
+  }
+
+  /** After a lost connection: how did it end? It may still run, up to its time limit. */
+  async #findAgain(): Promise<Facts> {
+    const { clock } = this.#deps;
+    let seenMs = clock.steadyMs();
+    for (;;) {
+      const trace = await this.#look();
+      if (trace === undefined) return await this.#endThere();
+      if (trace.state === "ended") {
+        return { ...endedFacts(trace.exitCode, trace.failedStep), reason: "CONNECTION_LOST", message: LOST };
+      }
+      if (trace.state === "running") seenMs = clock.steadyMs();
+      else if (trace.state !== "unreachable")
+        return unknownFacts("the connection was lost, and so was its exit code");
+      else if (trace.reason === "HOST_KEY_CHANGED")
+        return { state: "unknown", exitCode: null, ...withoutState(trace) };
+      else if (clock.steadyMs() - seenMs > REMOTE_LOST_PATIENCE_MS) return unknownFacts(trace.message);
+      await this.#pause();
+    }
+  }
+
+  #isRebooting(end: SessionEnd): boolean {
+    if (this.#options.expectsReboot === undefined) return false;
+    // A shell that the shutdown ended is no failure of the step.
+    return end.kind !== "ended" || end.exitCode === 0 || end.exitCode > SIGNALLED;
+  }
+
+  /** Only a new start of the machine counts, and that it serves again (D7). */
+  async #awaitReboot(connection: SshConnection, before: string): Promise<Facts> {
+    connection.drop();
+    const late = (reason: "NO_NEW_BOOT" | "NOT_HEALTHY", message: string): Facts => ({
+      state: this.#why,
+      exitCode: null,
+      reason,
+      message,
+    });
+    while (this.#bootIdAfter === undefined) {
+      const trace = await this.#look();
+      if (trace === undefined) return late("NO_NEW_BOOT", "the host was not seen to start again");
+      if (trace.state === "unreachable") {
+        if (trace.reason === "HOST_KEY_CHANGED")
+          return { state: "unreachable", exitCode: null, ...withoutState(trace) };
+      } else if (trace.bootId !== before && trace.bootId !== "none") this.#bootIdAfter = trace.bootId;
+      if (this.#bootIdAfter === undefined) await this.#pause();
+    }
+    const isHealthy = this.#options.expectsReboot?.isHealthy ?? (async () => true);
+    for (;;) {
+      const answer = await this.#unlessStopped(isHealthy(this.#stop.signal).catch(() => false));
+      if (answer === true) return { state: "succeeded", exitCode: 0 };
+      if (this.#stop.signal.aborted)
+        return late("NOT_HEALTHY", "the host started again, but its service is not healthy");
+      await this.#pause();
+    }
+  }
+
+  #look(): Promise<TargetTrace | undefined> {
+    const { actionId } = this.#options;
+    const { signal } = this.#stop;
+    return this.#unlessStopped(traceOnTarget(this.#deps, this.#target, { actionId, mode: "look", signal }));
+  }
+
+  async #pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.after(REMOTE_LOST_INTERVAL_MS, resolve);
+    await this.#unlessStopped(promise);
+    cancel();
+  }
+}
+
+const LOST = "the connection was lost on the way, and found again; the end of the output may be missing";
+/** Exit codes above say by which signal a program ended. */
+const SIGNALLED = 128;
+
+function endedFacts(exitCode: number, failedStep: number | undefined): Facts {
+  const signal = exitCode > SIGNALLED ? signalName(exitCode - SIGNALLED) : undefined;
+  return {
+    state: exitCode === 0 ? "succeeded" : "failed",
+    exitCode,
+    ...(signal === undefined ? {} : { signal }),
+    ...(failedStep === undefined ? {} : { failedStep }),
+  };
+}
+
+function trimmed(facts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(facts).map(([name, text]) => [name, text.trim()]));
+}
+
+function signalName(number: number): string | undefined {
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+}
+
+function refusedFacts(why: string): Facts {
+  return {
+    state: "failed",
+    exitCode: null,
+    reason: "NOT_STARTED",
+    message: REFUSED[why] ?? `refused: ${why}`,
+  };
+}
+
+const REFUSED: Readonly<Record<string, string>> = {
+  taken: "an action of this id is on the node already",
+  session: "its shell has no session of its own, so that the action could not be ended",
+  place: "neither ~/.grove-actions nor /dev/shm takes the file by which the action could be ended",
+};
+
+function unknownFacts(message: string): Facts {
+  return { state: "unknown", exitCode: null, reason: "CONNECTION_LOST", message };
+}
+
+function withoutState(trace: Extract<TargetTrace, { state: "unreachable" }>): Omit<typeof trace, "state"> {
+  const { state: _state, ...rest } = trace;
+  return rest;
 }

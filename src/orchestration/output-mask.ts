@@ -1,0 +1,63 @@
+// Takes configured secrets out of output as it streams by, also where a secret comes in two pieces (D7, C-13).
+import { OUTPUT_SECRET_MIN_BYTES, OUTPUT_SECRETS_MAX } from "#base/limits.ts";
+
+const MASK = Buffer.from("[redacted]");
+
+/** Masks one stream. What could be the beginning of a secret is held back until the next bytes tell, or until `end`. */
+export class OutputMask {
+  readonly #secrets: readonly Buffer[];
+  #held: Buffer = Buffer.alloc(0);
+
+  /** Secrets under OUTPUT_SECRET_MIN_BYTES, and those beyond OUTPUT_SECRETS_MAX, are not looked for. */
+  constructor(secrets: readonly string[]) {
+    this.#secrets = [...new Set(secrets)]
+      .map((secret) => Buffer.from(secret))
+      .filter((secret) => secret.length >= OUTPUT_SECRET_MIN_BYTES)
+      // Where two begin at the same byte the longer one is meant.
+      .sort((a, b) => b.length - a.length)
+      .slice(0, OUTPUT_SECRETS_MAX);
+  }
+
+  /** What may be shown now. */
+  push(bytes: Buffer): Buffer {
+    if (this.#secrets.length === 0) return bytes;
+    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    const pieces: Buffer[] = [];
+    for (let found = this.#first(rest); found !== undefined; found = this.#first(rest)) {
+      pieces.push(rest.subarray(0, found.at), MASK);
+      rest = rest.subarray(found.at + found.length);
+    }
+    const heldBytes = this.#beginning(rest);
+    // A copy: the piece would keep the whole buffer that it was read into.
+    this.#held = Buffer.from(rest.subarray(rest.length - heldBytes));
+    pieces.push(rest.subarray(0, rest.length - heldBytes));
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  }
+
+  /** What was held back; nothing follows it. */
+  end(): Buffer {
+    const held = this.#held;
+    this.#held = Buffer.alloc(0);
+    return held;
+  }
+
+  #first(bytes: Buffer): { readonly at: number; readonly length: number } | undefined {
+    let first: { at: number; length: number } | undefined;
+    for (const secret of this.#secrets) {
+      const at = bytes.indexOf(secret);
+      if (at >= 0 && (first === undefined || at < first.at)) first = { at, length: secret.length };
+    }
+    return first;
+  }
+
+  /** Bytes at the end that are the beginning of a secret, at most. */
+  #beginning(bytes: Buffer): number {
+    let longest = 0;
+    for (const secret of this.#secrets) {
+      for (let length = Math.min(secret.length - 1, bytes.length); length > longest; length--) {
+        if (bytes.subarray(bytes.length - length).equals(secret.subarray(0, length))) longest = length;
+      }
+    }
+    return longest;
+  }
+}

@@ -1,0 +1,267 @@
+// What is sent to a node's shell: a script that runs argument arrays and tells how they ended, and one that ends or looks after them.
+import { GroveError } from "#base/errors.ts";
+import {
+  DAEMON_STOP_SECONDS,
+  REMOTE_KILL_GRACE_MS,
+  REMOTE_SCRIPT_MAX_BYTES,
+  REMOTE_TERM_GRACE_MS,
+} from "#base/limits.ts";
+import type { DaemonStep, RemoteStep } from "./remote-step.ts";
+
+/**
+ * The command of the login shell, whichever shell that is: a POSIX shell with a clean environment that reads its script from standard
+ * input. So nothing of an action is in an argument that other users of the node could see, but the arguments of its programs.
+ */
+export const REMOTE_SHELL =
+  'exec env -i HOME="$HOME" PATH="$PATH" USER="$USER" LOGNAME="$LOGNAME" LANG=C.UTF-8 sh -s';
+
+/** What both scripts are about. */
+export interface ScriptSubject {
+  readonly actionId: string;
+  readonly nodeId: string;
+  /** Begins every line with which the script speaks to us. */
+  readonly secret: string;
+  /** Tells one start of the machine from the next. */
+  readonly bootIdFile: string;
+}
+
+/** What the second script does. */
+export type AfterMode =
+  /** Tells whether the action still runs, or how it ended; forgets it when it has. */
+  | "look"
+  /** Ends its processes; makes sure that an action that has not begun never will. */
+  | "end";
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const SECRET = /^[0-9a-f]{32}$/;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const ROUND_SECONDS = 0.2;
+
+/** The script of an action. Throws BAD_ARGUMENT for steps that cannot be run as they are given. */
+export function runScript(subject: ScriptSubject, steps: readonly RemoteStep[]): string {
+  if (steps.length === 0) throw new GroveError("BAD_ARGUMENT", "an action has no steps");
+  const body = steps.map((step, index) => stepText(step, index)).join("\n");
+  const script = `${prelude(subject)}${RUN}main() {\nbegin\n${body}\nfinish - 0\n}\nmain\n`;
+  if (Buffer.byteLength(script) > REMOTE_SCRIPT_MAX_BYTES) {
+    throw new GroveError("BAD_ARGUMENT", "the steps of an action are too long");
+  }
+  return script;
+}
+
+/** The script that looks after an action, or ends it. */
+export function afterScript(subject: ScriptSubject, mode: AfterMode): string {
+  return `${prelude(subject)}${AFTER}main() {\nsay boot "$boot"\n${mode}_action\nexit 0\n}\nmain\n`;
+}
+
+/** One word for a POSIX shell, whatever is in it. Throws BAD_ARGUMENT for a NUL, which no argument can hold. */
+export function shellWord(text: string): string {
+  if (text.includes("\0")) throw new GroveError("BAD_ARGUMENT", "an argument of a command has a NUL byte");
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function prelude(subject: ScriptSubject): string {
+  const { actionId, nodeId, secret, bootIdFile } = subject;
+  if (!NAME.test(actionId) || !NAME.test(nodeId) || !SECRET.test(secret)) {
+    throw new GroveError("BAD_ARGUMENT", "the id of an action or a node is no name");
+  }
+  return `k=${shellWord(`${actionId}.${nodeId}`)} n=${secret} b=${shellWord(bootIdFile)} t=${DAEMON_STOP_SECONDS}
+${COMMON}`;
+}
+
+function stepText(step: RemoteStep, index: number): string {
+  const [program = ""] = step.argv;
+  if (program === "" || program.startsWith("-"))
+    throw new GroveError("BAD_ARGUMENT", "a step names no program");
+  const folder = (step.cwd ?? "").replace(/^~(?:\/|$)/, "");
+  const enter = folder === "" ? "" : `cd -- ${shellWord(folder)} || exit 126\n`;
+  const variables = Object.entries(step.env ?? {}).map(([name, value]) => {
+    if (!VARIABLE.test(name))
+      throw new GroveError("BAD_ARGUMENT", "a step sets a variable that has no proper name");
+    return `export ${name}=${shellWord(value)}\n`;
+  });
+  const words = step.argv.map(shellWord).join(" ");
+  if (step.kind === "daemon") {
+    return `go ${index}\n(\n${enter}${variables.join("")}${daemonText(step)}daemon ${words}\n) </dev/null\nafter ${index} $?`;
+  }
+  const run = `(\n${enter}export GROVE_ACTION="$k"\n${variables.join("")}exec ${words}\n) </dev/null`;
+  const after = step.isOptional === true ? ":" : `after ${index} $?`;
+  if (step.capture === undefined) return `go ${index}\n${run}\n${after}`;
+  if (!NAME.test(step.capture)) throw new GroveError("BAD_ARGUMENT", "a step captures under no proper name");
+  return `go ${index}\nsay capture ${step.capture}\n${run}\nc=$?\nsay captured\n${after.replace("$?", "$c")}`;
+}
+
+function daemonText(step: DaemonStep): string {
+  return `p=${shellWord(step.pidFile)} l=${shellWord(step.logFile ?? "/dev/null")}\n`;
+}
+
+/**
+ * Both scripts. `about PID` reads what the kernel says of a process: its state, session and start. The file of an action lies where
+ * only this user writes, in memory where the disk is full; its first line is the shell of the action, when that started and since
+ * which start of the machine, so that a process with a number used anew is never taken for it.
+ */
+const COMMON = `say() { printf '\\036%s %s\\n' "$n" "$*"; }
+about() {
+state= session= started= line=
+{ IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+set -- \${line##*) }
+[ $# -ge 20 ] || return 1
+state=$1 session=$4
+shift 19
+started=$1
+}
+boot=none
+{ IFS= read -r boot <"$b"; } 2>/dev/null
+homes() {
+for d in "$HOME/.grove-actions" "/dev/shm/.grove-actions-$USER"; do
+[ -d "$d" ] && [ ! -L "$d" ] && [ -O "$d" ] && "$@" && return 0
+done
+return 1
+}
+# Succeeds when the name is ours now, or was taken before us: then $taken says so.
+claim() {
+if [ -e "$d/$k" ]; then taken=yes; return 0; fi
+set -C
+{ printf '%s\\n' "$first" >"$d/$k"; } 2>/dev/null
+c=$?
+set +C
+if [ "$c" = 0 ]; then f=$d/$k; return 0; fi
+[ -s "$d/$k" ] || rm -f -- "$d/$k"
+return 1
+}
+enrol() {
+taken= f=
+for d in "$HOME/.grove-actions" "/dev/shm/.grove-actions-$USER"; do
+[ -d "$d" ] || mkdir -m 700 -- "$d" 2>/dev/null
+done
+homes claim
+}
+`;
+
+/** `begin` takes the action's name; `finish` says how it ended, on both streams, and forgets it when we have heard that. */
+const RUN = `both() { say "$@"; say "$@" >&2; }
+begin() {
+about $$
+if [ "$session" != $$ ]; then both refused session; exit 0; fi
+first="$$ $started $boot"
+enrol
+if [ -n "$taken" ]; then both refused taken; exit 0; fi
+if [ -z "$f" ]; then both refused place; exit 0; fi
+cd -- "$HOME" 2>/dev/null || cd /
+both begun "$boot"
+}
+finish() {
+printf 'end %s %s\\n' "$1" "$2" >>"$f"
+both end "$1" "$2"
+heard=
+IFS= read -r heard
+[ "$heard" = heard ] && exec rm -f -- "$f" "$f.end"
+exit 0
+}
+go() { if [ -e "$f.end" ]; then finish "$1" 143; fi; }
+after() { if [ "$2" != 0 ]; then finish "$1" "$2"; fi; }
+alive() { about "$1" && [ "$state" != Z ] && [ "$started" = "$2" ]; }
+daemon() {
+old= since= was=
+[ -e "$p" ] && { IFS=' ' read -r old; IFS=' ' read -r since was; } <"$p"
+case $old in *[!0-9]*) old=;; esac
+if [ -n "$old" ] && about "$old" && [ "$state" != Z ]; then
+if [ -z "$since" ]; then
+echo "process $old of $p was not started from here: end it once by hand" >&2
+exit 1
+fi
+if [ "$started" = "$since" ] && [ "$boot" = "$was" ]; then
+kill -s TERM -- "-$old" || exit 1
+i=0
+while alive "$old" "$since" && [ "$i" -lt $((t * 5)) ]; do i=$((i + 1)); sleep ${ROUND_SECONDS}; done
+if alive "$old" "$since"; then kill -s KILL -- "-$old"; sleep 1; fi
+if alive "$old" "$since"; then echo "process $old does not end" >&2; exit 1; fi
+fi
+fi
+{ : >>"$l"; } || exit 1
+setsid "$@" >>"$l" 2>&1 &
+new=$!
+about "$new"
+printf '%s\\n%s %s\\n' "$new" "$started" "$boot" >"$p.new" && mv -f -- "$p.new" "$p" || exit 1
+since=$started i=0
+while [ "$i" -lt 5 ]; do
+if ! alive "$new" "$since"; then
+wait "$new"
+c=$?
+echo "ended at once, exit code $c; see $l" >&2
+[ "$c" = 0 ] && c=1
+exit "$c"
+fi
+i=$((i + 1))
+sleep ${ROUND_SECONDS}
+done
+}
+`;
+
+const TERM_ROUNDS = REMOTE_TERM_GRACE_MS / (ROUND_SECONDS * 1000);
+const ALL_ROUNDS = TERM_ROUNDS + REMOTE_KILL_GRACE_MS / (ROUND_SECONDS * 1000);
+
+/**
+ * What belongs to an action: the processes of its shell's session, and those that left it but carry its mark in their environment.
+ * The shell itself is spared until the KILL, so that it can say how the action ended.
+ */
+const AFTER = `held() { [ -e "$d/$k" ] && f=$d/$k; }
+recall() {
+f= w= s= o= word= step= code=
+homes held || return 1
+{ IFS=' ' read -r w s o; IFS=' ' read -r word step code; } <"$f"
+return 0
+}
+shell_runs() { [ "$o" = "$boot" ] && about "$w" && [ "$state" != Z ] && [ "$started" = "$s" ]; }
+members() {
+found=
+[ "$o" = "$boot" ] || return 0
+if ! about "$w" || [ "$started" = "$s" ]; then
+for x in /proc/[0-9]*; do
+x=\${x#/proc/}
+if about "$x" && [ "$session" = "$w" ] && [ "$x" != "$w" ] && [ "$state" != Z ]; then found="$found $x"; fi
+done
+fi
+for x in $(grep -lszxF "GROVE_ACTION=$k" /proc/[0-9]*/environ 2>/dev/null); do
+x=\${x#/proc/}
+x=\${x%/environ}
+case "$found " in *" $x "*) continue;; esac
+if about "$x" && [ "$state" != Z ]; then found="$found $x"; fi
+done
+}
+ended() {
+g=$f
+recall
+rm -f -- "$g" "$g.end"
+if [ "$word" = end ]; then say ended "$step" "$code"; else say none; fi
+}
+look_action() {
+if ! recall; then say none; return; fi
+if [ "$word" = end ]; then ended; return; fi
+members
+if shell_runs || [ -n "$found" ]; then say running; else ended; fi
+}
+end_action() {
+if ! recall; then
+first="0 0 never"
+enrol
+if [ -z "$taken" ]; then say none; return; fi
+recall
+fi
+: >"$f.end"
+i=0 told=
+while :; do
+members
+if [ -z "$found" ] && ! shell_runs; then ended; return; fi
+if [ "$i" -ge ${ALL_ROUNDS} ]; then say left $found; return; fi
+for x in $found; do
+if [ "$i" -ge ${TERM_ROUNDS} ]; then kill -KILL "$x" 2>/dev/null; continue; fi
+case "$told " in *" $x "*) continue;; esac
+told="$told $x"
+kill -TERM "$x" 2>/dev/null
+done
+if [ "$i" -ge ${TERM_ROUNDS} ] && shell_runs; then kill -KILL "$w" 2>/dev/null; fi
+i=$((i + 1))
+sleep ${ROUND_SECONDS}
+done
+}
+`;

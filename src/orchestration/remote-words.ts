@@ -1,0 +1,61 @@
+// Tells what the script on a node says to us from what the programs that it runs say to people; both come on the same streams.
+import { REMOTE_WORD_MAX_BYTES } from "#base/limits.ts";
+
+const LINE_FEED = 0x0a;
+const RECORD_SEPARATOR = 0x1e;
+
+/** Takes both out of a stream, in order. */
+export interface WordsSink {
+  onBytes(bytes: Buffer): void;
+  /** A line of the script, in words. */
+  onWords(words: readonly string[]): void;
+}
+
+/** Reads one stream. A line of the script begins with a record separator and the secret of this run; no program knows it. */
+export class RemoteWords {
+  readonly #head: Buffer;
+  readonly #sink: WordsSink;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(secret: string, sink: WordsSink) {
+    this.#head = Buffer.from(`\u001e${secret} `);
+    this.#sink = sink;
+  }
+
+  push(bytes: Buffer): void {
+    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    this.#held = Buffer.alloc(0);
+    for (let at = rest.indexOf(this.#head); at >= 0; at = rest.indexOf(this.#head)) {
+      const begin = at + this.#head.length;
+      const end = rest.indexOf(LINE_FEED, begin);
+      this.#tell(rest.subarray(0, at));
+      if (end < 0 && rest.length - at <= REMOTE_WORD_MAX_BYTES) {
+        this.#held = Buffer.from(rest.subarray(at));
+        return;
+      }
+      const line = rest.toString("utf8", begin, end < 0 ? rest.length : end);
+      if (end >= 0) this.#sink.onWords(line.split(" "));
+      rest = end < 0 ? Buffer.alloc(0) : rest.subarray(end + 1);
+    }
+    const at = this.#beginning(rest);
+    this.#tell(rest.subarray(0, at));
+    this.#held = Buffer.from(rest.subarray(at));
+  }
+
+  /** Nothing follows: what looked like the beginning of a line was none. */
+  end(): void {
+    this.#tell(this.#held);
+    this.#held = Buffer.alloc(0);
+  }
+
+  /** Where the end of the bytes may be the beginning of a line of the script. */
+  #beginning(bytes: Buffer): number {
+    const at = bytes.lastIndexOf(RECORD_SEPARATOR);
+    if (at < 0 || bytes.length - at >= this.#head.length) return bytes.length;
+    return bytes.subarray(at).equals(this.#head.subarray(0, bytes.length - at)) ? at : bytes.length;
+  }
+
+  #tell(bytes: Buffer): void {
+    if (bytes.length > 0) this.#sink.onBytes(bytes);
+  }
+}

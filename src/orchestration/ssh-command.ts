@@ -1,0 +1,279 @@
+// The system's own ssh: one connection per node that all commands there share, keys of hosts pinned, nothing asked of a terminal (D20).
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import {
+  SSH_COMPLAINT_MAX_BYTES,
+  SSH_CONNECT_TIMEOUT_MS,
+  SSH_CONNECTIONS_MAX,
+  SSH_IDLE_MS,
+  SSH_KEEPALIVE_COUNT,
+  SSH_KEEPALIVE_SECONDS,
+} from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { readComplaint, type SshRefusal } from "./ssh-refusal.ts";
+import { hostKeyPin, type SshTarget } from "./ssh-target.ts";
+
+/** What connections need. */
+export interface SshConnectionsDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The private key (`-ssh_key`); must be its owner's alone. One with a passphrase must be in the agent. */
+  readonly keyFile: string;
+}
+
+/** A connection to a node, in use until `release`. */
+export interface SshConnection {
+  /** Starts a command of the node's login shell; its streams are those of the returned process. */
+  spawn(command: string): ChildProcessWithoutNullStreams;
+  release(): void;
+  /** Ends it for everybody: it is known to be dead. */
+  drop(): void;
+}
+
+/** What the far end says when it is there; whatever a shell's own files print before it is passed over. */
+const READY = "grove-ssh-ready";
+/** Its standard input ends with this process, however that ends: so do the far end and the connection. */
+const HOLD = `echo ${READY}; exec cat >/dev/null`;
+const GROUP_AND_OTHERS = 0o077;
+/** A socket's path has 108 bytes; ssh adds 17 of its own while it makes it. */
+const FOLDER_MAX_BYTES = 64;
+
+/** One ssh that holds a connection open for others. */
+interface Master {
+  readonly key: string;
+  readonly args: readonly string[];
+  readonly child: ChildProcessWithoutNullStreams;
+  /** Undefined once it stands. */
+  readonly opened: Promise<SshRefusal | undefined>;
+  users: number;
+  usedMs: number;
+  cancelIdle: () => void;
+}
+
+/** All connections of a console. */
+export class SshConnections {
+  readonly #deps: SshConnectionsDeps;
+  readonly #masters = new Map<string, Master>();
+  #folder: Promise<string> | undefined;
+  #made = 0;
+  #isClosed = false;
+
+  constructor(deps: SshConnectionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The connection to a node, made if there is none. Answers why there is none; rejects only with the signal's reason. */
+  async open(target: SshTarget, signal?: AbortSignal): Promise<SshConnection | SshRefusal> {
+    const unsafe = await this.#keyFileRefusal();
+    if (unsafe !== undefined) return unsafe;
+    const folder = await this.#ownFolder();
+    const key = [target.id, target.host, target.port, target.user, target.hostKey].join("\n");
+    let master = this.#masters.get(key);
+    if (master === undefined) {
+      if (!this.#makeRoom())
+        return { reason: "CONNECT_FAILED", message: "too many connections to nodes are open" };
+      master = this.#start(key, target, folder);
+    }
+    this.#take(master);
+    try {
+      const refusal = await beforeAbort(master.opened, signal);
+      if (refusal === undefined) return this.#connection(master);
+      this.#leave(master);
+      return refusal;
+    } catch (error) {
+      this.#leave(master);
+      throw error;
+    }
+  }
+
+  /** Ends all of them. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const masters = [...this.#masters.values()];
+    const ends = masters.map((master) => new Promise((resolve) => master.child.once("close", resolve)));
+    for (const master of masters) this.#end(master);
+    await Promise.all(ends);
+    if (this.#folder !== undefined) await rm(await this.#folder, { recursive: true, force: true });
+  }
+
+  #connection(master: Master): SshConnection {
+    let isReleased = false;
+    return {
+      spawn: (command) => spawnSsh([...master.args, command]),
+      release: () => {
+        if (!isReleased) this.#leave(master);
+        isReleased = true;
+      },
+      drop: () => this.#end(master),
+    };
+  }
+
+  #take(master: Master): void {
+    master.cancelIdle();
+    master.users += 1;
+  }
+
+  #leave(master: Master): void {
+    master.users -= 1;
+    master.usedMs = this.#deps.clock.steadyMs();
+    if (master.users > 0) return;
+    master.cancelIdle = this.#deps.clock.after(SSH_IDLE_MS, () => this.#end(master));
+  }
+
+  #end(master: Master): void {
+    if (this.#masters.get(master.key) === master) this.#masters.delete(master.key);
+    master.cancelIdle();
+    master.child.kill("SIGTERM");
+  }
+
+  /** False when all are in use. */
+  #makeRoom(): boolean {
+    if (this.#isClosed) return false;
+    if (this.#masters.size < SSH_CONNECTIONS_MAX) return true;
+    const idle = [...this.#masters.values()].filter((master) => master.users === 0);
+    const oldest = idle.toSorted((a, b) => a.usedMs - b.usedMs)[0];
+    if (oldest === undefined) return false;
+    this.#end(oldest);
+    return true;
+  }
+
+  #start(key: string, target: SshTarget, folder: string): Master {
+    const name = String(++this.#made);
+    const knownHosts = join(folder, `${name}.hosts`);
+    const pin = hostKeyPin(target);
+    const files = [
+      `UserKnownHostsFile="${literal(knownHosts)}"`,
+      `ControlPath=${literal(join(folder, name))}`,
+    ];
+    const options = [...OPTIONS, ...pin.options, ...files].flatMap((option) => ["-o", option]);
+    const common = ["-F", "none", "-T", "-i", literal(this.#deps.keyFile), ...options];
+    const where = ["-l", target.user, "-p", String(target.port), "--", target.host];
+    // A few bytes, written before ssh looks for them.
+    writeFileSync(knownHosts, pin.line, { mode: 0o600, flag: "wx" });
+    const child = spawnSsh([...common, "-M", ...where, HOLD]);
+    const master: Master = {
+      key,
+      args: [...common, "-o", "ControlMaster=no", ...where],
+      child,
+      opened: this.#opening(child, target),
+      users: 0,
+      usedMs: this.#deps.clock.steadyMs(),
+      cancelIdle: () => undefined,
+    };
+    this.#masters.set(key, master);
+    child.once("close", () => {
+      if (this.#masters.get(key) === master) this.#masters.delete(key);
+      master.cancelIdle();
+      rm(knownHosts, { force: true }).catch(() => undefined);
+    });
+    return master;
+  }
+
+  /** Resolves when the far end has answered, or with the reason why it will not. */
+  #opening(child: ChildProcessWithoutNullStreams, target: SshTarget): Promise<SshRefusal | undefined> {
+    return new Promise((resolve) => {
+      let said = "";
+      let complaint = "";
+      const cancel = this.#deps.clock.after(SSH_CONNECT_TIMEOUT_MS, () => {
+        complaint += `\nno answer within ${SSH_CONNECT_TIMEOUT_MS / 1000} seconds`;
+        child.kill("SIGKILL");
+      });
+      child.stdout.on("data", (bytes: Buffer) => {
+        said = (said + bytes.toString("latin1")).slice(-SSH_COMPLAINT_MAX_BYTES);
+        if (!said.includes(READY)) return;
+        cancel();
+        this.#deps.log.debug("ssh.connected", { node_id: target.id });
+        resolve(undefined);
+      });
+      child.stderr.on("data", (bytes: Buffer) => {
+        complaint = (complaint + bytes.toString("latin1")).slice(-SSH_COMPLAINT_MAX_BYTES);
+      });
+      child.once("error", (error) => {
+        complaint += `\nssh cannot be started: ${error.message}`;
+      });
+      child.once("close", () => {
+        cancel();
+        const refusal = readComplaint(complaint, target);
+        // Of one that stood for a while nobody hears any more why it was not made.
+        if (!said.includes(READY))
+          this.#deps.log.warn("ssh.refused", { node_id: target.id, reason: refusal.reason });
+        resolve(refusal);
+      });
+    });
+  }
+
+  #ownFolder(): Promise<string> {
+    const parent = Buffer.byteLength(tmpdir()) <= FOLDER_MAX_BYTES ? tmpdir() : "/tmp";
+    this.#folder ??= mkdtemp(join(parent, "grove-ssh-"));
+    return this.#folder;
+  }
+
+  /** ssh itself refuses such a file only where it belongs to this user; here the rule is for all, and said in words. */
+  async #keyFileRefusal(): Promise<SshRefusal | undefined> {
+    const path = this.#deps.keyFile;
+    try {
+      const { mode } = await stat(path);
+      if ((mode & GROUP_AND_OTHERS) === 0) return undefined;
+      const message = `the SSH key ${path} can be read or written by others; make it yours alone: chmod 600 '${path}'`;
+      return { reason: "KEY_FILE_UNSAFE", message };
+    } catch (error) {
+      return {
+        reason: "KEY_FILE_UNSAFE",
+        message: `the SSH key ${path} cannot be read: ${errorText(error)}`,
+      };
+    }
+  }
+}
+
+/** Of no use to a program: questions, forwarding, other ways of signing in, files of the user or the machine. */
+const OPTIONS: readonly string[] = [
+  "BatchMode=yes",
+  "IdentitiesOnly=yes",
+  "PreferredAuthentications=publickey",
+  "PasswordAuthentication=no",
+  "KbdInteractiveAuthentication=no",
+  "ForwardAgent=no",
+  "ForwardX11=no",
+  "ClearAllForwardings=yes",
+  "PermitLocalCommand=no",
+  "Tunnel=no",
+  "RequestTTY=no",
+  "EscapeChar=none",
+  "ControlPersist=no",
+  "ConnectionAttempts=1",
+  `ConnectTimeout=${Math.floor(SSH_CONNECT_TIMEOUT_MS / 1000)}`,
+  `ServerAliveInterval=${SSH_KEEPALIVE_SECONDS}`,
+  `ServerAliveCountMax=${SSH_KEEPALIVE_COUNT}`,
+  "LogLevel=ERROR",
+];
+
+/** A path for ssh, which would put other text in the place of percent signs. */
+function literal(path: string): string {
+  return path.replaceAll("%", "%%");
+}
+
+function spawnSsh(args: readonly string[]): ChildProcessWithoutNullStreams {
+  const { PATH, HOME, SSH_AUTH_SOCK } = process.env;
+  const agent = SSH_AUTH_SOCK === undefined ? {} : { SSH_AUTH_SOCK };
+  const child = spawn("ssh", args, { env: { PATH, HOME, LC_ALL: "C", ...agent }, stdio: "pipe" });
+  // What is written to one that has ended is lost; its end is told by itself.
+  child.stdin.on("error", () => undefined);
+  return child;
+}
+
+async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise;
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

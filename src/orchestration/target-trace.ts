@@ -1,0 +1,95 @@
+// Looks after an action on a node from outside: whether it runs, how it ended; ends it and makes sure that nothing of it is left.
+import type { Clock } from "#base/clock.ts";
+import { REMOTE_ANSWER_TIMEOUT_MS, REMOTE_KILL_GRACE_MS, REMOTE_TERM_GRACE_MS } from "#base/limits.ts";
+import { type AfterMode, afterScript } from "./remote-script.ts";
+import { askNode, newScriptSecret } from "./remote-session.ts";
+import type { SshConnections } from "./ssh-command.ts";
+import type { SshRefusal } from "./ssh-refusal.ts";
+import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
+
+/** What transport needs. */
+export interface TargetDeps {
+  readonly connections: SshConnections;
+  readonly clock: Clock;
+  /** Configured secrets, which no output may show (D7). */
+  readonly secrets: () => readonly string[];
+  /** The file that tells one start of a node from the next; default the kernel's. */
+  readonly bootIdFile?: string;
+}
+
+/** What is known of an action on a node. */
+export type TargetTrace =
+  /** Processes of it run. */
+  | { readonly state: "running"; readonly bootId: string }
+  /** It ended so; the node has forgotten it now. */
+  | {
+      readonly state: "ended";
+      readonly exitCode: number;
+      readonly failedStep?: number;
+      readonly bootId: string;
+    }
+  /** Nothing of it runs, and how it ended is not known; or it never began. */
+  | { readonly state: "none"; readonly bootId: string }
+  /** These processes of it did not end, KILL or not: another user's, or stuck in the kernel. */
+  | { readonly state: "left"; readonly pids: readonly number[]; readonly bootId: string }
+  | ({ readonly state: "unreachable" } & Omit<SshRefusal, "reason"> & {
+        readonly reason: SshRefusal["reason"] | "CONNECTION_LOST";
+      });
+
+const BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
+const END_TIMEOUT_MS = REMOTE_TERM_GRACE_MS + REMOTE_KILL_GRACE_MS + REMOTE_ANSWER_TIMEOUT_MS;
+
+/**
+ * `look` tells what became of an action on a node. `end` also ends it: TERM, ten seconds, KILL, and a look whether any process is left;
+ * one that has not begun there never will. Rejects with BAD_ARGUMENT for a target that is none, and with the signal's reason.
+ */
+export async function traceOnTarget(
+  deps: TargetDeps,
+  target: SshTarget,
+  action: { readonly actionId: string; readonly mode: AfterMode; readonly signal?: AbortSignal },
+): Promise<TargetTrace> {
+  checkSshTarget(target);
+  const connection = await deps.connections.open(target, action.signal);
+  if ("reason" in connection) return { state: "unreachable", ...connection };
+  try {
+    const secret = newScriptSecret();
+    const script = afterScript(scriptSubject(deps, target, action.actionId, secret), action.mode);
+    const timeoutMs = action.mode === "end" ? END_TIMEOUT_MS : REMOTE_ANSWER_TIMEOUT_MS;
+    const answers = await askNode({ connection, clock: deps.clock }, script, secret, timeoutMs);
+    const trace = answers === undefined ? undefined : readAnswers(answers);
+    if (trace !== undefined) return trace;
+    connection.drop();
+    return { state: "unreachable", reason: "CONNECTION_LOST", message: `${target.host} does not answer` };
+  } finally {
+    connection.release();
+  }
+}
+
+/** What a script about an action is about. */
+export function scriptSubject(
+  deps: TargetDeps,
+  target: SshTarget,
+  actionId: string,
+  secret: string,
+): { actionId: string; nodeId: string; secret: string; bootIdFile: string } {
+  return { actionId, nodeId: target.id, secret, bootIdFile: deps.bootIdFile ?? BOOT_ID_FILE };
+}
+
+function readAnswers(answers: readonly (readonly string[])[]): TargetTrace | undefined {
+  let bootId = "";
+  for (const [word, ...rest] of answers) {
+    if (word === "boot") bootId = rest[0] ?? "";
+    else if (word === "running" || word === "none") return { state: word, bootId };
+    else if (word === "left") return { state: "left", pids: rest.map(Number), bootId };
+    else if (word === "ended") {
+      const [step = "-", code = ""] = rest;
+      return {
+        state: "ended",
+        exitCode: Number(code),
+        ...(step === "-" ? {} : { failedStep: Number(step) }),
+        bootId,
+      };
+    }
+  }
+  return undefined;
+}
