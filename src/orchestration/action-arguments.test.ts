@@ -17,8 +17,8 @@ import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
 import { type ActionRequest, actionRequest } from "#webapi/action-request.ts";
 import { type ActionTarget, planFor, wordsOf } from "./action-arguments.ts";
+import type { RunStep } from "./remote-step.ts";
 import { quoted, remoteText } from "./remote-text.ts";
-import type { RunStep } from "./target-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "grove-arguments-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { ACTION_LIMIT_SECONDS } from "#base/limits.ts";
 import { type ActionRequest, SERVICES, type Service } from "#webapi/action-request.ts";
-import type { DaemonStep, RemoteStep, RunStep } from "./target-run.ts";
+import type { DaemonStep, RemoteStep, RunStep } from "./remote-step.ts";
 
 /** What is known of a service on a node: the node restart parameters of spec 2.9. Folders and files as the transport takes them. */
 export interface TargetService {

@@ -7,6 +7,7 @@ import {
   REMOTE_TERM_GRACE_MS,
 } from "#base/limits.ts";
 import type { DaemonStep, RemoteStep } from "./remote-step.ts";
+import { quoted } from "./remote-text.ts";
 
 /**
  * The command of the login shell, whichever shell that is: a POSIX shell with a clean environment that reads its script from standard
@@ -53,18 +54,12 @@ export function afterScript(subject: ScriptSubject, mode: AfterMode): string {
   return `${prelude(subject)}${AFTER}main() {\nsay boot "$boot"\n${mode}_action\nexit 0\n}\nmain\n`;
 }
 
-/** One word for a POSIX shell, whatever is in it. Throws BAD_ARGUMENT for a NUL, which no argument can hold. */
-export function shellWord(text: string): string {
-  if (text.includes("\0")) throw new GroveError("BAD_ARGUMENT", "an argument of a command has a NUL byte");
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 function prelude(subject: ScriptSubject): string {
   const { actionId, nodeId, secret, bootIdFile } = subject;
   if (!NAME.test(actionId) || !NAME.test(nodeId) || !SECRET.test(secret)) {
     throw new GroveError("BAD_ARGUMENT", "the id of an action or a node is no name");
   }
-  return `k=${shellWord(`${actionId}.${nodeId}`)} n=${secret} b=${shellWord(bootIdFile)} t=${DAEMON_STOP_SECONDS}
+  return `k=${quoted(`${actionId}.${nodeId}`)} n=${secret} b=${quoted(bootIdFile)} t=${DAEMON_STOP_SECONDS}
 ${COMMON}`;
 }
 
@@ -73,13 +68,13 @@ function stepText(step: RemoteStep, index: number): string {
   if (program === "" || program.startsWith("-"))
     throw new GroveError("BAD_ARGUMENT", "a step names no program");
   const folder = (step.cwd ?? "").replace(/^~(?:\/|$)/, "");
-  const enter = folder === "" ? "" : `cd -- ${shellWord(folder)} || exit 126\n`;
+  const enter = folder === "" ? "" : `cd -- ${quoted(folder)} || exit 126\n`;
   const variables = Object.entries(step.env ?? {}).map(([name, value]) => {
     if (!VARIABLE.test(name))
       throw new GroveError("BAD_ARGUMENT", "a step sets a variable that has no proper name");
-    return `export ${name}=${shellWord(value)}\n`;
+    return `export ${name}=${quoted(value)}\n`;
   });
-  const words = step.argv.map(shellWord).join(" ");
+  const words = step.argv.map(quoted).join(" ");
   if (step.kind === "daemon") {
     return `go ${index}\n(\n${enter}${variables.join("")}${daemonText(step)}daemon ${words}\n) </dev/null\nafter ${index} $?`;
   }
@@ -91,7 +86,7 @@ function stepText(step: RemoteStep, index: number): string {
 }
 
 function daemonText(step: DaemonStep): string {
-  return `p=${shellWord(step.pidFile)} l=${shellWord(step.logFile ?? "/dev/null")}\n`;
+  return `p=${quoted(step.pidFile)} l=${quoted(step.logFile ?? "/dev/null")}\n`;
 }
 
 /**

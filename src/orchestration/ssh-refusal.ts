@@ -1,6 +1,7 @@
 // Why a node could not be reached, read from what ssh says about it.
 import { scrub } from "#os/scrub.ts";
-import { hostKeyFingerprint, type SshTarget } from "./ssh-target.ts";
+import { sshFingerprint } from "#os/ssh-keyscan.ts";
+import type { SshTarget } from "./ssh-target.ts";
 
 /** Why there is no connection. */
 export interface SshRefusal {
@@ -22,7 +23,7 @@ const SHOWN = /SHA256:[A-Za-z0-9+/]{43}/;
 export function readComplaint(complaint: string, target: SshTarget): SshRefusal {
   const at = `${target.user}@${target.host} port ${target.port}`;
   if (OTHER_HOST_KEY.test(complaint)) {
-    const pinned = hostKeyFingerprint(target.hostKey);
+    const pinned = sshFingerprint(target.hostKey);
     const shown = SHOWN.exec(complaint)?.[0];
     const what = shown === undefined ? "a key of another type" : shown;
     return {
