@@ -30,26 +30,35 @@ export function quotaLevel(usedBytes: bigint, quotaBytes: bigint): "clear" | "ho
   return used > edge ? "warning" : used === edge ? "hold" : "clear";
 }
 
+/** The node where the metadata store says that a user's root is; undefined when it does not say. */
+export type HomeOf = (username: string) => string | undefined;
+
 /** Remembers who was near the edge, so that who no longer is can be told. */
 export class QuotaWatch {
+  readonly #homeOf: HomeOf;
   /** Users at 95 % or above at the last look, by node. */
   readonly #near = new Map<string, Set<string>>();
-  /** The node that a near user is counted on: two that claim the same one must not take turns. */
+  /** The node that a near user is counted on: the home, and where that is not known the first of those that claim the user (F-05). */
   readonly #nodeOf = new Map<string, string>();
 
   /** Users whose alert was open or muted when the console stopped count as near: they are told of when they no longer are. */
-  constructor(known: Iterable<{ readonly username: string; readonly nodeId: string }>) {
+  constructor(
+    known: Iterable<{ readonly username: string; readonly nodeId: string }>,
+    homeOf: HomeOf = () => undefined,
+  ) {
+    this.#homeOf = homeOf;
     for (const { username, nodeId } of known) this.#claim(nodeId, username);
   }
 
   /** The conditions of those users of a node who are near the edge, or were at the last look. */
   conditions(node: NodeName, readings: UserReadings): Condition[] {
-    if (readings.usersWithheld) return [];
-    const found: Condition[] = [];
+    const found = this.#letGo(node);
+    if (readings.usersWithheld) return found;
     const seen = new Set<string>();
     for (const [username, usedBytes] of readings.perUserStorage) {
       const quotaBytes = readings.perUserQuota.get(username);
       if (quotaBytes === undefined || quotaBytes === 0n) continue;
+      this.#takeOver(node.id, username);
       if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) continue;
       const level = quotaLevel(usedBytes, quotaBytes);
       if (level === "clear" || !this.#claim(node.id, username)) continue;
@@ -78,7 +87,28 @@ export class QuotaWatch {
     for (const username of this.#near.get(nodeId) ?? []) this.#release(nodeId, username);
   }
 
+  /** Users whose home is another node do not count here any more, whatever this one says of them. */
+  #letGo(node: NodeName): Condition[] {
+    const strangers = [...(this.#near.get(node.id) ?? [])].filter((name) => !this.#maySpeak(node.id, name));
+    for (const username of strangers) this.#release(node.id, username);
+    return strangers.map((username) => ({ ...about(node, username), level: "clear" }));
+  }
+
+  /** A near user who is counted elsewhere is counted at home from now on. */
+  #takeOver(nodeId: string, username: string): void {
+    const claimed = this.#nodeOf.get(username);
+    if (claimed === undefined || claimed === nodeId || this.#homeOf(username) !== nodeId) return;
+    this.#release(claimed, username);
+    this.#claim(nodeId, username);
+  }
+
+  #maySpeak(nodeId: string, username: string): boolean {
+    const home = this.#homeOf(username);
+    return home === undefined || home === nodeId;
+  }
+
   #claim(nodeId: string, username: string): boolean {
+    if (!this.#maySpeak(nodeId, username)) return false;
     const claimed = this.#nodeOf.get(username);
     if (claimed !== undefined) return claimed === nodeId;
     this.#nodeOf.set(username, nodeId);

@@ -184,6 +184,31 @@ test("a user whom two nodes claim is counted on the first, until that one lets g
   assert.deepEqual(said(watch.conditions(other, users({ bob: 2_000n }))), ["bob critical"]);
 });
 
+test("a user is counted at home: no other node raises, keeps or ends the alert of one of them (F-05)", () => {
+  const homes = new Map<string, string>();
+  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const liar = { id: "n2", name: "fs-2" };
+  // As long as nobody knows the home, the first who claims the user counts.
+  assert.deepEqual(said(watch.conditions(liar, users({ bob: 1_000n }))), ["bob critical"]);
+  homes.set("bob", "n1");
+  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 960n }))), ["bob warning"]);
+  assert.deepEqual(watch.conditions(liar, users({ bob: 1_000n })), []);
+  assert.deepEqual(watch.conditions(liar, users({ bob: 1n })), []);
+  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 10n }))), ["bob clear"]);
+  assert.deepEqual(watch.conditions(liar, users({ bob: 1_000n })), [], "and it never begins again");
+});
+
+test("an alert that another node has raised ends by what the home says, or by that node's next answer", () => {
+  const homes = new Map<string, string>();
+  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const liar = { id: "n2", name: "fs-2" };
+  watch.conditions(liar, users({ bob: 1_000n, ann: 1_000n }));
+  homes.set("bob", "n1").set("ann", "n3");
+  const [home] = watch.conditions(NODE, users({ bob: 10n }));
+  assert.deepEqual([home?.username, home?.level, home?.nodeId], ["bob", "clear", "n1"]);
+  assert.deepEqual(said(watch.conditions(liar, users({}, { usersWithheld: true }))), ["ann clear"]);
+});
+
 test("a restart is seen by its time or the boot, once, and not when somebody worked on the node (D24)", () => {
   const watch = new RestartWatch();
   const life = (lastRestartUnix: number | null, bootId: string | null = "b1") => ({

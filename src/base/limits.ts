@@ -69,6 +69,12 @@ export const ALERTS_RESOLVED_KEPT = 1_000;
 export const ALERT_KEPT_MS: number = 30 * 86_400_000;
 /** Alerts of one answer (D11). */
 export const ALERTS_PAGE_MAX = 1_000;
+/** How old the list of users' homes may be by which alerts are judged: it is read again at every round that has somebody near a quota. */
+export const HOMES_OF_ALERTS_AGE_MS = 60_000;
+/** Writes of the file of alerts at once; beyond them there is one in so many milliseconds: alerts that flap must not wear a card out. */
+export const ALERT_WRITES_AT_ONCE = 10;
+/** See above. */
+export const ALERT_WRITE_INTERVAL_MS = 1_000;
 /** Open alerts about single users that one node may cause; a node that lies about thousands must not hide the others'. */
 export const USER_ALERTS_PER_NODE_MAX = 1_000;
 /** Open alerts about single users of all nodes, so that the file of alerts stays small. */

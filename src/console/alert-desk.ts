@@ -13,7 +13,7 @@ import {
 import { type AlertListener, AlertStore, momentOf } from "#alerts/alert-store.ts";
 import type { Condition, Moment, Occurrence } from "#alerts/condition.ts";
 import { nodeConditions, offlineCondition } from "#alerts/node-rules.ts";
-import { QuotaWatch } from "#alerts/quota-watch.ts";
+import { type HomeOf, QuotaWatch } from "#alerts/quota-watch.ts";
 import { RestartWatch } from "#alerts/restart-watch.ts";
 import { FailureWindow, loginFailures, SecurityWatch } from "#alerts/security-watch.ts";
 import type { Clock } from "#base/clock.ts";
@@ -32,6 +32,8 @@ export interface AlertDeskDeps {
   readonly cluster: Pick<ClusterState, "nodes" | "node" | "isStarting" | "onPoll" | "onRound">;
   /** Must take a poll's figures before the desk looks at them. */
   readonly history: Pick<History, "errorWindow" | "forecastDiskFullDays">;
+  /** Where users' roots are, as the metadata store says; kept fresh by whoever gives it. */
+  readonly homeOf?: HomeOf;
   /** True while the built-in password is in force (T10). */
   readonly isDefaultPassword: () => boolean;
 }
@@ -68,7 +70,7 @@ export class AlertDesk {
     this.#deps = deps;
     this.#store = store;
     this.#security = new SecurityWatch(store.securityMarks);
-    this.#quotas = new QuotaWatch(nearUsers(store));
+    this.#quotas = new QuotaWatch(nearUsers(store), deps.homeOf);
     this.#ends = [
       deps.cluster.onPoll((outcome) => this.#polled(outcome)),
       deps.cluster.onRound(() => this.#round()),

@@ -69,19 +69,21 @@ export async function openParts(
   ends.push(feedHistory(watch.book, history));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
+  const homes = new HomeNodes({ clock, log, directory });
   const alerts = await AlertDesk.open({
     folder: dataFolder,
     clock,
     log,
     cluster: watch.book,
     history,
+    homeOf: (username) => homes.ofUser(username),
     isDefaultPassword: () => gate.password.isDefault,
   });
   ends.push(() => alerts.close());
   ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
-  const users = openUsers(options, { audit, history, watch });
+  const users = openUsers(options, { audit, history, watch }, homes);
   ends.push(() => users.list.close());
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
   ends.push(live.end);
@@ -128,11 +130,12 @@ async function openGathering(
 function openUsers(
   { clock, log, directory, nodeAuthority }: ConsoleOptions,
   { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
+  homes: HomeNodes,
 ): { list: UserList; quotas: QuotaDesk } {
   const list = new UserList({
     clock,
     cluster: watch.book,
-    homes: new HomeNodes({ clock, log, directory }),
+    homes,
     fullInDays: (username) => history.forecastUserFullDays(username),
   });
   const quotas = new QuotaDesk({

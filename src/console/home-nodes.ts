@@ -1,6 +1,11 @@
 // Where each user's root lives, as the metadata store says: read again when somebody asks and the last look is 10 s old (spec 4.4, D5).
 import type { Clock } from "#base/clock.ts";
-import { ADDRESS_REREAD_INTERVAL_MS, CONSOLE_USERS_MAX, ROOTS_LISTED_MAX } from "#base/limits.ts";
+import {
+  ADDRESS_REREAD_INTERVAL_MS,
+  CONSOLE_USERS_MAX,
+  HOMES_OF_ALERTS_AGE_MS,
+  ROOTS_LISTED_MAX,
+} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
 
@@ -27,11 +32,17 @@ export class HomeNodes {
     return this.#homes;
   }
 
+  /** The node of one user as far as it is known now, for those who ask all the time: it is at most about a minute behind. */
+  ofUser(username: string): string | undefined {
+    void this.refresh(HOMES_OF_ALERTS_AGE_MS);
+    return this.#homes.get(username);
+  }
+
   /** Reads again when that is due. Waits for the first reading alone: later ones show at the next call. A store that fails is logged. */
-  async refresh(): Promise<void> {
+  async refresh(maxAgeMs: number = ADDRESS_REREAD_INTERVAL_MS): Promise<void> {
     const { clock } = this.#deps;
     const isFirst = this.#readAtMs === undefined;
-    if (isFirst || clock.steadyMs() - (this.#readAtMs ?? 0) >= ADDRESS_REREAD_INTERVAL_MS) {
+    if (isFirst || clock.steadyMs() - (this.#readAtMs ?? 0) >= maxAgeMs) {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined;
       });
