@@ -124,7 +124,7 @@ export class AlertBook {
     const count = occurrence.count ?? 1;
     if (open === undefined) return this.#raise(occurrence, level, at, { count, lastAtMs: at.wallMs });
     const severity = RANKS[level] > RANKS[open.severity] ? level : open.severity;
-    const raisedCount = open.raisedCount + count;
+    const raisedCount = countedUp(open.raisedCount, count);
     this.#raises.set(key, raisedCount);
     const { acked: _acked, ...unacked } = open;
     const base = severity === open.severity ? open : unacked;
@@ -242,7 +242,7 @@ export class AlertBook {
       this.#notRaised++;
       return [];
     }
-    const raisedCount = (this.#raises.get(key) ?? 0) + count;
+    const raisedCount = countedUp(this.#raises.get(key) ?? 0, count);
     this.#raises.set(key, raisedCount);
     const alert = {
       key,
@@ -343,6 +343,11 @@ export class AlertBook {
     if (this.#raises.get(alert.key) === alert.raisedCount && !this.#open.has(alert.key))
       this.#raises.delete(alert.key);
   }
+}
+
+/** Never more than the file of alerts can hold: how many attempts there were is what a node says (F-05). */
+function countedUp(count: number, by: number): number {
+  return Math.min(count + by, Number.MAX_SAFE_INTEGER);
 }
 
 /** What a condition says of its subject now; what it does not say stays as it was. */

@@ -1,11 +1,19 @@
 // A process that raises and resolves alerts without end and prints the id of each that it tells of; a test kills it.
 import { writeSync } from "node:fs";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
 import { gradeOf } from "./node-rules.ts";
 
-const store = await AlertStore.open({ folder: process.argv[2] ?? "", clock: systemClock, log: silentLogger });
+/** Waits for no turn to write: the more is written, the more the test sees. */
+const clock: Clock = {
+  ...systemClock,
+  after: (_delayMs, callback) => {
+    const timer = setImmediate(callback);
+    return () => clearImmediate(timer);
+  },
+};
+const store = await AlertStore.open({ folder: process.argv[2] ?? "", clock, log: silentLogger });
 store.onEvent(({ alert }) => writeSync(1, `${alert.id}\n`));
 for (let i = 0; i < 2_000; i++) {
   const node = `n${i % 7}`;

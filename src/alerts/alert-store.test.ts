@@ -155,6 +155,52 @@ test("what cannot be written is shown and told all the same, and written with th
   assert.equal((await inFile(folder)).alerts.length, 1);
 });
 
+test("alerts that flap write the file ten times, then once a second, and are still told only when they are in it", async () => {
+  const folder = await newFolder();
+  const ticking = new ManualClock();
+  const store = await AlertStore.open({ folder, clock: ticking, log: silentLogger });
+  let told = 0;
+  store.onEvent(() => told++);
+  const flap = (percent: number): Promise<void> =>
+    store.take(store.book.apply([storage(percent)], momentOf(ticking)));
+  const isDone = async (saved: Promise<void>): Promise<boolean> =>
+    Promise.race([saved.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, 100, false))]);
+  for (let i = 0; i < 5; i++) {
+    await flap(81);
+    await flap(79);
+  }
+  const before = told;
+  const [first, second] = [flap(81), flap(79)];
+  assert.equal(await isDone(second), false);
+  assert.deepEqual([told, keys(store)[0]], [before, keys(store)[0]]);
+  ticking.advance(999);
+  assert.equal(await isDone(second), false);
+  ticking.advance(1);
+  await Promise.all([first, second]);
+  assert.equal(told, before + 3, "raised, resolved, recorded, with one write");
+  const last = flap(81);
+  await store.close();
+  await last;
+  assert.equal((await inFile(folder)).alerts.length, [...store.shown()].length, "its end waits for nothing");
+});
+
+test("a node that counts attempts beyond all numbers costs no alert at the next start (F-05)", async () => {
+  const folder = await newFolder();
+  const store = await open(folder);
+  const attempts = {
+    key: "mock_token:n1",
+    type: "mock_token",
+    level: "critical",
+    count: Number.MAX_SAFE_INTEGER,
+  } as const;
+  await put(store, storage(81));
+  for (let i = 0; i < 2; i++) await store.take(store.book.happened(attempts, momentOf(clock)));
+  await store.close();
+  const again = await open(folder);
+  assert.equal(again.found.setAsideAs, undefined);
+  assert.deepEqual(keys(again).toSorted(), ["mock_token:n1", "storage_warning:n1"]);
+});
+
 test("killed at any moment, the store has lost no alert that it told of", async () => {
   const folder = await newFolder();
   const told = new Set<string>();

@@ -1,5 +1,6 @@
 // The book and its file: a change is shown and told only once it is on stable storage, many of them with one write (spec 2.6, A-10).
 import type { Clock } from "#base/clock.ts";
+import { ALERT_WRITE_INTERVAL_MS, ALERT_WRITES_AT_ONCE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Alert } from "./alert.ts";
 import { AlertBook, type AlertEvent } from "./alert-book.ts";
@@ -32,10 +33,16 @@ export class AlertStore {
   /** What readers see: the book as it was last saved, newest first. */
   #shown: readonly Alert[];
   #failure: string | undefined;
+  readonly #clock: Clock;
+  /** When the write after the last one would be due if none might come early; steady. */
+  #nextWriteMs = 0;
+  #hurry: () => void = () => undefined;
+  #isClosing = false;
 
   private constructor(file: AlertsFile, found: AlertsFound, options: AlertStoreOptions) {
     this.#file = file;
     this.#log = options.log;
+    this.#clock = options.clock;
     this.found = found;
     this.securityMarks = found.securityMarks;
     this.book = new AlertBook(found.state, momentOf(options.clock));
@@ -81,13 +88,31 @@ export class AlertStore {
 
   /** Resolves when everything taken so far is saved. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#hurry();
     while (this.#running !== undefined) await this.#running;
+  }
+
+  /** Resolves when the file may be written again: some changes at once, then one write for all that a second brings. */
+  async #turn(): Promise<void> {
+    const nowMs = this.#clock.steadyMs();
+    this.#nextWriteMs = Math.max(this.#nextWriteMs, nowMs) + ALERT_WRITE_INTERVAL_MS;
+    const waitMs = this.#nextWriteMs - nowMs - ALERT_WRITES_AT_ONCE * ALERT_WRITE_INTERVAL_MS;
+    if (waitMs <= 0 || this.#isClosing) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(waitMs, resolve);
+      this.#hurry = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   async #run(): Promise<void> {
     // All that this turn of the event loop brings goes with one write.
     await Promise.resolve();
     do {
+      await this.#turn();
       const events = this.#pending;
       this.#pending = [];
       const state = this.book.state();
