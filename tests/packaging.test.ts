@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { ACTION_COMMANDS, sudoFinding } from "#doctor/sudo-check.ts";
 import { type ActionTarget, planFor } from "#orchestration/action-arguments.ts";
 import { actionRequest } from "#webapi/action-request.ts";
 
@@ -103,6 +104,7 @@ mount --bind "$folder/apt-get" /usr/bin/apt-get
 as() { setpriv --reuid 64242 --regid 64242 --clear-groups "$@"; }
 while read -r line; do if as sudo -n -l $line >/dev/null 2>&1; then echo yes; else echo no; fi; done
 for value in noninteractive editor; do as env DEBIAN_FRONTEND=$value sudo -n apt-get update; done
+as env LC_ALL=C sudo -n -l
 `;
 
 test("sudo allows what the actions run, to the letter, and nothing beside it (T16, E-08)", {
@@ -112,12 +114,19 @@ test("sudo allows what the actions run, to the letter, and nothing beside it (T1
   assert.equal(needed.length, 9);
   const followed = "journalctl -u svc-fileserver -n 10 -f --no-pager -o json";
   const asked = [...needed, followed, ...FORBIDDEN];
-  const [program = "", ...words] = [...AS_ROOT, "unshare", "-m", "sh", "-c", NAMESPACE, "sh", SUDOERS];
-  const { stdout, stderr } = spawnSync(program, words, { encoding: "utf8", input: `${asked.join("\n")}\n` });
+  const words = [...AS_ROOT, "unshare", "-m", "sh", "-c", NAMESPACE, "sh", SUDOERS];
+  const { stdout, stderr } = spawnSync(words[0] ?? "", words.slice(1), {
+    encoding: "utf8",
+    input: `${asked.join("\n")}\n`,
+  });
   const answers = stdout.trim().split("\n");
   const told = asked.map((line, at) => `${answers[at]}: ${line}`);
   const expected = asked.map((line, at) => `${at <= needed.length ? "yes" : "no"}: ${line}`);
   assert.deepEqual(told, expected, stderr);
   // Packages ask nothing, and nobody else chooses how they would.
-  assert.deepEqual(answers.slice(asked.length), ["frontend=noninteractive", "frontend="]);
+  const [quiet, other, ...listing] = answers.slice(asked.length);
+  assert.deepEqual([quiet, other], ["frontend=noninteractive", "frontend="]);
+  // And the doctor sees it.
+  const { what } = sudoFinding(listing.join("\n"));
+  assert.equal(what, `all ${ACTION_COMMANDS.length} command lines are allowed`);
 });

@@ -84,18 +84,18 @@ test("a host key is one of the kinds that it names, and loses its comment (D20)"
     `@cert-authority * ${ED25519}`,
     `* ${ED25519}`,
     "ssh-dss AAAAB3NzaC1kc3MAAACBAJzQ0fUkmCMLkqvhMVrHzQ1aXKLF0rXMqmUJ0yJIlhYr",
-    `${ED25519.slice(0, 30)}`,
+    ED25519.slice(0, 30),
   ]) {
     refused({ hostKey: key });
   }
 });
 
 test("a service's program is a list of bounded words with a file for its pid, and its variables hold no secret (2.9)", () => {
-  const service = (facts: object): object => ({
+  const service = (facts: object) => ({
     services: { admin: { argv: ["x"], pidFile: "p", ...facts } },
   });
   const most = Array.from({ length: SSH_ARGUMENTS_MAX }, () => "x".repeat(SSH_TEXT_MAX_BYTES));
-  const kept = checkedSshNode({ ...NODE, ...(service({ argv: most, env: { A_1: "$(x); 'y'" } }) as object) });
+  const kept = checkedSshNode({ ...NODE, ...service({ argv: most, env: { A_1: "$(x); 'y'" } }) });
   assert.deepEqual(kept.services.admin, { argv: most, pidFile: "p", env: { A_1: "$(x); 'y'" } });
   refused(service({ argv: [...most, "x"] }));
   refused(service({ argv: ["x".repeat(SSH_TEXT_MAX_BYTES + 1)] }));

@@ -33,6 +33,7 @@ import {
 import { providerChecks } from "./provider-checks.ts";
 import { countStates, reportJson, reportLines } from "./report.ts";
 import { serverCheck, type Trust } from "./server-probe.ts";
+import { sudoCheck } from "./sudo-check.ts";
 
 interface DoctorFlags extends ClientFlags {
   readonly data?: string;
@@ -45,6 +46,7 @@ interface DoctorFlags extends ClientFlags {
   readonly tlsKey?: string;
   readonly tlsCa?: string;
   readonly envFile?: string;
+  readonly actions: boolean;
 }
 
 /** Makes the parser of `grove doctor`. */
@@ -71,10 +73,16 @@ export function command(host: CommandHost = processHost()): Command {
       .option(
         "--env-file <file>",
         "the servers' variables as NAME=VALUE lines (default: those of this shell)",
+      )
+      .option(
+        "--actions",
+        "look whether this user may run what the console's actions need: sudo -n -l",
+        false,
       ),
     [
       ["grove doctor", "why can I not sign in, or not reach my files?"],
       ["sudo -u grove grove doctor -data /srv/grove", "a FileServer's host"],
+      ["ssh svc@n1 /opt/grove/grove doctor -actions", "may the console's actions run on n1?"],
       ["grove doctor -cluster grove-data/cluster.json", "what 'grove up' runs"],
     ],
   ).action((flags: DoctorFlags) =>
@@ -90,10 +98,11 @@ export function command(host: CommandHost = processHost()): Command {
 async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Check[]> {
   if (flags.cluster !== undefined)
     return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
+  const rights = flags.actions ? [sudoCheck()] : [];
   if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
-    return clientChecks(context);
+    return flags.actions ? rights : clientChecks(context);
   const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
-  return hostChecks(flags, env);
+  return [...(await hostChecks(flags, env)), ...rights];
 }
 
 /** The checks of a server that this machine runs, by the flags and variables that it was started with. */
