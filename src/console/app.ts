@@ -90,6 +90,17 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     done();
   });
   await app.register(websocket, LIVE_SERVER);
+  app.websocketServer.on("wsClientError", ({ message }, socket) => {
+    // The versions that there are, as RFC 6455 wants it (4.4).
+    const headers = { "Sec-WebSocket-Version": "13, 8" };
+    const text = rawProblem(
+      "BAD_REQUEST",
+      `this is no WebSocket handshake: ${message}`,
+      makeRequestId(),
+      headers,
+    );
+    socket.end(text, () => socket.destroy());
+  });
   await addOpenApi(app);
   addGuard(app, deps);
   if (deps.checkReplies === true) checkReplies(app);

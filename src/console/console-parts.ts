@@ -65,11 +65,11 @@ export async function openParts(
     log,
   });
   ends.push(() => watch.close());
+  const homes = new HomeNodes({ clock, log, directory });
   // Before all others who listen to polls: they ask for the rates.
-  ends.push(feedHistory(watch.book, history));
+  ends.push(feedHistory(watch.book, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
-  const homes = new HomeNodes({ clock, log, directory });
   const alerts = await AlertDesk.open({
     folder: dataFolder,
     clock,

@@ -1,6 +1,7 @@
 // Gives the history what polls bring: samples, gaps, and the users for their forecasts (spec 2.8, 2.10).
 import type { NodeSample, UserUsage } from "#history/node-sample.ts";
 import type { ClusterState, NodeReading, PollOutcome } from "./cluster-state.ts";
+import type { HomeNodes } from "./home-nodes.ts";
 
 /** As much of the history as it is fed. */
 interface Fed {
@@ -9,15 +10,25 @@ interface Fed {
   recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void;
 }
 
-/** Feeds the history from now on; the returned function ends that. Call it before others listen who read rates. */
-export function feedHistory(cluster: Pick<ClusterState, "onPoll">, history: Fed): () => void {
+/** How old the homes may be by which users' figures are taken; milliseconds. */
+const HOMES_AGE_MS = 300_000;
+
+/**
+ * Feeds the history from now on; the returned function ends that. Call it before others listen who read rates. Of a user only the home
+ * node is heard, as far as the store has told of homes (F-05).
+ */
+export function feedHistory(
+  cluster: Pick<ClusterState, "onPoll">,
+  history: Fed,
+  homes: Pick<HomeNodes, "current" | "refresh">,
+): () => void {
   return cluster.onPoll(({ node, reading, wallMs, steadyMs }: PollOutcome) => {
     if (reading === undefined) {
       history.recordGap(node.id, wallMs);
       return;
     }
     history.record(sampleOf(node.id, reading, wallMs, steadyMs));
-    history.recordUsers(node.id, wallMs, usersOf(reading));
+    history.recordUsers(node.id, wallMs, usersOf(node.id, reading, homes));
   });
 }
 
@@ -56,9 +67,16 @@ function numeric(count: bigint | null): number | null {
   return count === null ? null : Number(count);
 }
 
-function* usersOf({ perUserStorage, perUserQuota }: NodeReading): Generator<UserUsage> {
+function* usersOf(
+  nodeId: string,
+  { perUserStorage, perUserQuota }: NodeReading,
+  homes: Pick<HomeNodes, "current" | "refresh">,
+): Generator<UserUsage> {
+  void homes.refresh(HOMES_AGE_MS);
+  const { current } = homes;
   for (const [username, usedBytes] of perUserStorage) {
     const quotaBytes = perUserQuota.get(username);
-    if (quotaBytes !== undefined) yield [username, usedBytes, quotaBytes];
+    if (quotaBytes !== undefined && (current.get(username) ?? nodeId) === nodeId)
+      yield [username, usedBytes, quotaBytes];
   }
 }

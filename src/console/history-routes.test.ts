@@ -27,7 +27,7 @@ beforeEach(async () => {
   console = await startApp(async (app, { clock }) => {
     book = new ClusterBook({ clock });
     history = await History.open({ folder, clock, log: silentLogger });
-    feedHistory(book, history);
+    feedHistory(book, history, { current: new Map(), refresh: () => Promise.resolve() });
     historyRoutes(app, { cluster: book, history, clock });
   });
 });

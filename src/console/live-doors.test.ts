@@ -1,6 +1,7 @@
 // Who gets a WebSocket and for how long: origins, sessions that end, caps, silence, a stop of the console (D8, D17, D-07).
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { type TestContext, test } from "node:test";
 import { TrustedProxies } from "./client-address.ts";
 import type { HubDeps } from "./hub.ts";
@@ -217,6 +218,22 @@ test("whoever comes without an upgrade gets a problem document", async (t) => {
   const offer = { connection: "upgrade, http2-settings", upgrade: "h2c", "http2-settings": "AAMAAABk" };
   assert.equal((await live.ask("/api/users", { headers: offer })).problem?.code, "AUTH_REQUIRED");
   assert.equal((await live.ask("/ws/cluster", { headers: offer })).problem?.code, "BAD_REQUEST");
+});
+
+test("a handshake that is none gets a problem document too (D2)", async (t) => {
+  const live = await start(t);
+  const upgrade = { connection: "upgrade", upgrade: "websocket" };
+  const key = { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+  for (const headers of [upgrade, { ...upgrade, ...key, "sec-websocket-version": "7" }]) {
+    const request = httpRequest(`${live.url}/ws/cluster`, { headers });
+    request.end();
+    const [answer] = (await once(request, "response")) as [IncomingMessage];
+    assert.equal(answer.statusCode, 400);
+    assert.equal(answer.headers["content-type"], "application/problem+json; charset=utf-8");
+    assert.equal(answer.headers["sec-websocket-version"], "13, 8");
+    const problem = JSON.parse(Buffer.concat(await answer.toArray()).toString()) as { code: string };
+    assert.equal(problem.code, "BAD_REQUEST");
+  }
 });
 
 test("nothing is compressed, whatever a client offers (D-07)", async (t) => {

@@ -5,6 +5,7 @@ import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { isGroveError } from "#base/errors.ts";
 import { PROBLEM_FIELDS_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { VERSION } from "#base/version.ts";
 import type { Problem, ProblemCode } from "#webapi/problem.ts";
 import { PROBLEM_OF_REFUSAL, PROBLEMS } from "./problem-table.ts";
 import { ProblemError } from "./route.ts";
@@ -63,7 +64,12 @@ export function routeOf(request: FastifyRequest): string {
 }
 
 /** A whole answer for a connection whose request could not be read as HTTP. */
-export function rawProblem(code: ProblemCode, detail: string, requestId: string): string {
+export function rawProblem(
+  code: ProblemCode,
+  detail: string,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
   const body = JSON.stringify(problemDocument(new ProblemError(code, detail), requestId));
   const { status } = PROBLEMS[code];
   return [
@@ -72,6 +78,8 @@ export function rawProblem(code: ProblemCode, detail: string, requestId: string)
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Cache-Control: no-store",
     `X-Request-Id: ${requestId}`,
+    `X-Svc-Version: ${VERSION}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "Connection: close",
     "",
     body,
