@@ -24,8 +24,7 @@ export const SPEC_LIMITS: Readonly<Record<string, Readonly<Record<string, unknow
       storagePercent: { warning: 80, critical: 95 },
       temperatureCelsius: { warning: 65, critical: 85 },
       errorRatePercent: { warning: 5, critical: 20 },
-      // Section 8 names the 100 %, section 3.1 the 95 (T1).
-      quotaPercent: { warning: 95, critical: 100 },
+      quotaPercent: { critical: 100 },
     },
   },
   "Node status thresholds": {
