@@ -48,7 +48,7 @@ function poll(node: Node): string {
   const written = 10_000_000 + node.polls * 1_000_000;
   const head = node.head.replace('"bytes_written_total":10000000', `"bytes_written_total":${written}`);
   return (
-    `${head},"damaged_files":[],"per_user_storage":{${node.storage.join(",")}},` +
+    `${head},"security_events_total":0,"damaged_files":[],"per_user_storage":{${node.storage.join(",")}},` +
     `"per_user_quota":{${node.quota}},"per_user_detail":{${node.detail.join(",")}}}`
   );
 }

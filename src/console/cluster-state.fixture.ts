@@ -81,6 +81,7 @@ const HEALTHY: NodeReading = {
   storageFailed: false,
   damagedFileCount: 0,
   damageFoundTotal: 0,
+  securityEventsTotal: null,
   usersTruncated: false,
   usersWithheld: false,
   perUserStorage: new Map(),

@@ -71,6 +71,8 @@ export interface NodeReading {
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
   readonly damageFoundTotal: number | null;
+  /** Grows whenever the node's list of security events does; null from nodes that do not count them, and without the right token (T8). */
+  readonly securityEventsTotal: number | null;
   /** True when the node has more users than its maps list. */
   readonly usersTruncated: boolean | null;
   /** True when the document has no maps of users, as without the right SVC_METRICS_TOKEN (decision T8). */

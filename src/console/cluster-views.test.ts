@@ -283,6 +283,7 @@ const usersOf: fc.Arbitrary<Partial<NodeReading>> = fc.record({
   quotaDriftBytes: known(bytes),
   damagedFileCount: count,
   damageFoundTotal: count,
+  securityEventsTotal: count,
   usersTruncated: known(fc.boolean()),
   usersWithheld: fc.boolean(),
   invalidFields: fc.constantFrom<readonly string[]>([], ["per_user_storage"]),

@@ -146,6 +146,7 @@ const FIELDS: FieldTable = {
   storageFailed: added("storage_failed", flag),
   damagedFileCount: added("damaged_file_count", smallCount),
   damageFoundTotal: added("damage_found_total", smallCount),
+  securityEventsTotal: added("security_events_total", smallCount),
   usersTruncated: added("users_truncated", flag),
 };
 

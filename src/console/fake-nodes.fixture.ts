@@ -29,6 +29,8 @@ export interface FakeNode {
   users: readonly FakeUser[];
   /** What it answers to /security-events. */
   events: readonly unknown[];
+  /** `security_events_total` in its document; undefined as of a node that does not count them. */
+  eventsTotal: number | undefined;
   /** Never answers /security-events. */
   hangsOnEvents: boolean;
   /** How it answers /metrics; undefined honestly. */
@@ -47,6 +49,7 @@ export async function startFakeNode(id: string, users: readonly FakeUser[] = [])
     fields: {} as Readonly<Record<string, unknown>>,
     users,
     events: [] as readonly unknown[],
+    eventsTotal: undefined as number | undefined,
     hangsOnEvents: false,
     behaviour: undefined as Behaviour | undefined,
     token: undefined as string | undefined,
@@ -74,7 +77,10 @@ export async function startFakeNode(id: string, users: readonly FakeUser[] = [])
 }
 
 function answer(
-  node: Pick<FakeNode, "fields" | "users" | "events" | "hangsOnEvents" | "behaviour" | "token">,
+  node: Pick<
+    FakeNode,
+    "fields" | "users" | "events" | "eventsTotal" | "hangsOnEvents" | "behaviour" | "token"
+  >,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
@@ -84,7 +90,11 @@ function answer(
     if (!mayKnow) return send(response, 401, '{"error":"a bearer token is needed"}');
     return send(response, 200, stringify64({ events: node.events }));
   }
-  const text = documentText({ fields: node.fields, users: mayKnow ? node.users : undefined });
+  const text = documentText({
+    fields: node.fields,
+    users: mayKnow ? node.users : undefined,
+    eventsTotal: node.eventsTotal,
+  });
   if (node.behaviour === undefined) send(response, 200, text);
   else node.behaviour(request, response, text);
 }
@@ -103,13 +113,16 @@ export function send(response: ServerResponse, status: number, body: string | Bu
 export function documentText(wish: {
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly users?: readonly FakeUser[] | undefined;
+  /** How many security events were recorded; undefined as of a node that does not count them. */
+  readonly eventsTotal?: number | undefined;
 }): string {
   const head = stringify64({ ...HEALTHY, ...wish.fields });
   if (wish.users === undefined) return head;
+  const counted = wish.eventsTotal === undefined ? "" : `,"security_events_total":${wish.eventsTotal}`;
   const entries = (valueOf: (user: FakeUser) => unknown): string =>
     stringify64(Object.fromEntries(wish.users?.map((user) => [user.name, valueOf(user)]) ?? []));
   return (
-    `${head.slice(0, -1)},"damaged_files":[]` +
+    `${head.slice(0, -1)}${counted},"damaged_files":[]` +
     `,"per_user_storage":${entries((user) => user.usedBytes ?? 0)}` +
     `,"per_user_quota":${entries((user) => user.quotaBytes ?? 17_179_869_184)}` +
     `,"per_user_detail":${entries((user) => ({

@@ -227,6 +227,35 @@ test("security events come with the poll: each once, and again when it counts up
   assert.equal(cluster.book.node("n1")?.stale, false);
 });
 
+test("a node that counts its security events is asked for them when there are new ones, after a restart, and until it has answered (D22)", async () => {
+  const node = await fake("n1");
+  const [a, b] = ["01J9ZAAAAAAAAAAAAAAAAAAAAA", "01J9ZBBBBBBBBBBBBBBBBBBBBB"];
+  [node.events, node.eventsTotal] = [[event(a, 1)], 1];
+  const cluster = await watched([node]);
+  const asked = async (): Promise<unknown> => {
+    const before = node.requests.length;
+    await round(cluster);
+    const requests = node.requests.slice(before);
+    return [requests.includes("GET /security-events"), cluster.outcomes.at(-1)?.securityEvents.length];
+  };
+  assert.deepEqual(await asked(), [true, 1]);
+  assert.deepEqual(await asked(), [false, 0], "nothing is new");
+  [node.events, node.eventsTotal] = [[event(a, 2), event(b, 1)], 3];
+  assert.deepEqual(await asked(), [true, 2]);
+  assert.deepEqual(await asked(), [false, 0]);
+  node.fields = { last_restart_unix: 1_789_999_999 };
+  assert.deepEqual(await asked(), [true, 0], "another life counts anew");
+  node.eventsTotal = 4;
+  node.events = Array.from({ length: 101 }, (_, index) => event(`id-${index}`, 1));
+  assert.deepEqual(await asked(), [true, 0], "what it answered is no list");
+  node.events = [event(b, 2)];
+  assert.deepEqual(await asked(), [true, 1], "so it is asked again");
+  assert.deepEqual(await asked(), [false, 0]);
+  node.eventsTotal = undefined;
+  assert.deepEqual(await asked(), [true, 0], "who does not count is asked with every poll");
+  assert.deepEqual(await asked(), [true, 0]);
+});
+
 test("a node that hangs with its security events is graded all the same, within its own interval (D22, F-08)", async () => {
   const node = await fake("n1");
   const cluster = await watched([node]);

@@ -11,7 +11,7 @@ import {
 import { errorText, type Logger } from "#base/log.ts";
 import { AnswerPool } from "./answer-pool.ts";
 import type { ClusterBook } from "./cluster-book.ts";
-import type { SecurityEvent } from "./cluster-state.ts";
+import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { NodeDocument, UserAllowance } from "./node-document.ts";
@@ -40,6 +40,8 @@ interface PolledNode {
   readonly id: string;
   readonly document: NodeDocument;
   readonly feed: SecurityEventFeed;
+  /** The life of the node and its count of security events when they were read last; undefined when they must be read. */
+  eventsRead: string | undefined;
   /** Steady time of the next poll without its jitter. */
   dueMs: number;
   isUnderWay: boolean;
@@ -111,6 +113,7 @@ export class Poller {
       id,
       document: new NodeDocument(id, this.#allowance),
       feed: new SecurityEventFeed(),
+      eventsRead: undefined,
       dueMs: this.#deps.clock.steadyMs() + phase * POLL_INTERVAL_MS,
       isUnderWay: false,
       cancel: () => undefined,
@@ -145,7 +148,7 @@ export class Poller {
         maxBytes: POLL_ANSWER_MAX_BYTES,
       });
       const reading = await node.document.read(body);
-      const events = await this.#events(node, target);
+      const events = await this.#events(node, target, reading);
       this.#counts.answered++;
       if (this.#isPolled(node)) book.answered(node.id, reading, events);
     } catch (error) {
@@ -158,15 +161,26 @@ export class Poller {
     }
   }
 
-  /** The node's new security events. It answered for its metrics, so that it does not answer here costs nothing but them. */
-  async #events(node: PolledNode, target: NodeTarget): Promise<readonly SecurityEvent[]> {
+  /**
+   * The node's new security events; it is asked only when its count says that there are some. It answered for its metrics, so that it does
+   * not answer here costs nothing but them.
+   */
+  async #events(
+    node: PolledNode,
+    target: NodeTarget,
+    { lastRestartUnix, securityEventsTotal }: NodeReading,
+  ): Promise<readonly SecurityEvent[]> {
+    const standing = securityEventsTotal === null ? undefined : `${lastRestartUnix}:${securityEventsTotal}`;
+    if (standing !== undefined && standing === node.eventsRead) return [];
     try {
       const body = await this.#http.get(target, {
         path: "/security-events",
         timeoutMs: POLL_EVENTS_TIMEOUT_MS,
         maxBytes: POLL_EVENTS_MAX_BYTES,
       });
-      return node.feed.take(body);
+      const events = node.feed.take(body);
+      node.eventsRead = standing;
+      return events;
     } catch {
       return [];
     }

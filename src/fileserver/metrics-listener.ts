@@ -129,12 +129,12 @@ async function sendMetrics(
   response: ServerResponse,
   forms: readonly [Form, ...Form[]],
 ): Promise<void> {
-  const { node, users, damaged } = await deps.metrics();
+  const { node, users, guarded } = await deps.metrics();
   const shown = mayKnowUsers(deps, request) ? users : undefined;
   response.setHeader("vary", "Accept, Authorization");
   switch (preferredType(request.headers.accept, forms)) {
     case JSON_TYPE:
-      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, damaged));
+      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, guarded));
     case OPENMETRICS_TYPE:
       return send(response, 200, PROMETHEUS_TYPES.openmetrics, prometheusText(node, "openmetrics", shown));
     case "text/plain":

@@ -7,8 +7,9 @@ import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
 import type { DamagedFile, Storage } from "#storage/storage.ts";
 import { HostGauges } from "#telemetry/host-gauges.ts";
-import type { DamagedFileReading, NodeMetrics } from "#telemetry/metrics-document.ts";
+import type { DamagedFileReading, GuardedReadings, NodeMetrics } from "#telemetry/metrics-document.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import type { SecurityEvents } from "#telemetry/security-events.ts";
 import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 import type { FileService } from "./file-service.ts";
 
@@ -19,6 +20,7 @@ export interface NodeMetricsDeps {
   readonly quotas: QuotaBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
+  readonly securityEvents: Pick<SecurityEvents, "total">;
   readonly clock: Clock;
   readonly dataFolder: string;
   readonly reserveBytes: bigint;
@@ -35,7 +37,7 @@ export interface NodeMetricsDeps {
 export interface NodeReadings {
   readonly node: NodeMetrics;
   readonly users: UserMaps;
-  readonly damaged: readonly DamagedFileReading[];
+  readonly guarded: GuardedReadings;
 }
 
 /** Makes the function that /metrics calls. Its work grows with what has changed since the call before, not with how many users there are. */
@@ -69,7 +71,8 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
         scrub: deps.storage.scrubState(),
       },
     });
-    return { node, users, damaged: damaged.listed.map(toReading) };
+    const { total: securityEventsTotal } = deps.securityEvents;
+    return { node, users, guarded: { damaged: damaged.listed.map(toReading), securityEventsTotal } };
   };
 }
 

@@ -154,7 +154,16 @@ test("byte counts above 2^53 - 1 are decimal strings, and an unknown temperature
 test("the guarded form names no user (T8)", () => {
   const text = Buffer.concat(metricsJson(telemetry().node.document(INPUTS))).toString();
   assert.ok(!text.includes("example.com") && !text.includes("per_user"));
+  assert.ok(!text.includes("security_events") && !text.includes("damaged_files"));
   assert.ok(text.includes('"disk_free_bytes":650'));
+});
+
+test("with the maps go the damaged files and how many security events there were (T8, D22)", () => {
+  const { node } = telemetry();
+  const damaged = [{ username: "alice@example.com", path: "/a", trashed: false, size: 1 }];
+  const pieces = metricsJson(node.document(INPUTS), USERS, { damaged, securityEventsTotal: 7 });
+  const back = parse64(Buffer.concat(pieces).toString()) as Readonly<Record<string, unknown>>;
+  assert.deepEqual([back["damaged_files"], back["security_events_total"]], [damaged, 7]);
 });
 
 test("percent is what df shows: used of what users can have, two decimals, 0 to 100 (D12)", () => {

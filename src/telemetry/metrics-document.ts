@@ -71,6 +71,13 @@ export interface DamagedFileReading {
   readonly size: number;
 }
 
+/** What only those may read who may know of users (decision T8), but for the maps. */
+export interface GuardedReadings {
+  readonly damaged: readonly DamagedFileReading[];
+  /** Grows whenever the list of security events changes (D22). */
+  readonly securityEventsTotal: number;
+}
+
 /** Everything that the document needs from outside this room. */
 export interface MetricsInputs {
   readonly host: HostReadings;
@@ -234,11 +241,12 @@ function careFields({ damagedFiles, damageFoundTotal, scrub }: CareReadings): Pi
 export function metricsJson(
   metrics: NodeMetrics,
   maps?: Pick<UserMaps, "json">,
-  damaged: readonly DamagedFileReading[] = [],
+  { damaged, securityEventsTotal }: GuardedReadings = { damaged: [], securityEventsTotal: 0 },
 ): readonly Buffer[] {
   const node = JSON.stringify(metrics);
   if (maps === undefined) return [Buffer.from(node)];
-  const pieces: Buffer[] = [Buffer.from(`${node.slice(0, -1)},"damaged_files":${JSON.stringify(damaged)}`)];
+  const guarded = `"security_events_total":${securityEventsTotal},"damaged_files":${JSON.stringify(damaged)}`;
+  const pieces: Buffer[] = [Buffer.from(`${node.slice(0, -1)},${guarded}`)];
   for (const name of USER_MAPS) pieces.push(Buffer.from(`,"${name}":{`), ...maps.json(name), CLOSING_BRACE);
   pieces.push(CLOSING_BRACE);
   return pieces;

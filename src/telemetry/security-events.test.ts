@@ -79,3 +79,13 @@ test("knocking from every address of one /64 is one event, so that it cannot pus
     ],
   );
 });
+
+test("the total grows with whatever changes the list, a flood that counts up one event included (D22)", () => {
+  const events = new SecurityEvents({ clock: new ManualClock(), random: systemRandom });
+  assert.equal(events.total, 0);
+  for (let count = 1; count <= 3; count++) {
+    events.record({ type: "mock_token" });
+    assert.equal(events.total, count);
+  }
+  assert.equal(events.list().length, 1);
+});

@@ -34,10 +34,16 @@ export class SecurityEvents {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #kept: KeptEvent[] = [];
+  #total = 0;
 
   constructor(deps: { clock: Clock; random: Random }) {
     this.#clock = deps.clock;
     this.#random = deps.random;
+  }
+
+  /** How often something was recorded since the start: while it stays, the list is the same. */
+  get total(): number {
+    return this.#total;
   }
 
   /**
@@ -45,6 +51,7 @@ export class SecurityEvents {
    * kept, so that the caller can log it: a new one has count equal to what was reported.
    */
   record(facts: SecurityEventFacts): SecurityEvent {
+    this.#total++;
     const nowMs = this.#clock.steadyMs();
     const event: SecurityEvent = {
       id: ulid(this.#clock, this.#random),
