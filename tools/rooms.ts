@@ -145,7 +145,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "actions on nodes over SSH: their arguments, records, locks, connections, runs",
     imports: ["base", "os", "webapi"],
     packages: ["zod"],
-    builtins: [...FILES, "node:child_process"],
+    builtins: [...FILES, "node:child_process", "node:string_decoder"],
   },
   directory: {
     floor: 2,

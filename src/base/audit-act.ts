@@ -2,6 +2,9 @@
 
 /** Kinds of acts that get a line. */
 export type AuditActName =
+  | "action.cancel"
+  | "action.end"
+  | "action.start"
   | "alert.ack"
   | "alert.resolve"
   | "audit.broken"

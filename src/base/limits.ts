@@ -260,6 +260,32 @@ export const QUOTA_CHANGES_AT_ONCE = 64;
 export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
 /** How long a closed socket may take for its last bytes before it is cut. */
 export const LIVE_CLOSE_GRACE_MS = 3_000;
+/** Actions that run at the same time; others wait for their turn with their nodes locked. */
+export const ACTIONS_ACTIVE_MAX = 5;
+/** Actions that wait; more are refused. */
+export const ACTIONS_QUEUED_MAX = 20;
+/** Nodes on which one action runs at the same time unless it says otherwise. */
+export const ACTION_PARALLEL_DEFAULT = 10;
+/** Pause between two output events of one action: at most 30 a second (decision D8). */
+export const ACTION_EVENT_INTERVAL_MS = 34;
+/** Text of one output event (decision D8): 256 KiB. */
+export const ACTION_EVENT_MAX_BYTES = 262_144;
+/** Output of one action that waits for its event or the disk; beyond it the nodes' programs wait. */
+export const ACTION_OUTPUT_PENDING_BYTES = 2_097_152;
+/** Output of one action that is kept (decision D7); what comes behind it is counted and dropped. */
+export const ACTION_OUTPUT_MAX_BYTES = 268_435_456;
+/** The newest output of a running action, kept in memory for those who come back to its socket. */
+export const ACTION_OUTPUT_RECENT_BYTES = 524_288;
+/** Output of all actions but the newest 20 (decision D7); the oldest go first. */
+export const ACTION_OUTPUT_OLD_BYTES = 50_000_000;
+/** Entries of one page of output. */
+export const ACTION_OUTPUT_PAGE_ENTRIES = 1_000;
+/** Bytes of one page of output; the first entry may be larger. */
+export const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
+/** How often a node is asked for its health before the next one has its turn. */
+export const HEALTH_GATE_INTERVAL_MS = 1_000;
+/** How long a stop of the console waits for its actions to end on their nodes: TERM, KILL and a look take 15 s. */
+export const ACTIONS_STOP_MS = 20_000;
 /** How long the file with the processor's temperature, once found, is read without looking for a better one. */
 export const SENSOR_SEARCH_INTERVAL_MS = 60_000;
 /** Time limit of `sensors -j`. */

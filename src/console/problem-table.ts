@@ -34,6 +34,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
   NOT_IMPLEMENTED: { status: 501, title: "Not implemented" },
   NODE_ERROR: { status: 502, title: "The node refused" },
   NODE_OFFLINE: { status: 503, title: "The node is offline" },
+  ACTIONS_UNAVAILABLE: { status: 503, title: "Actions cannot be run" },
   STARTING: { status: 503, title: "Still starting" },
   STORE_UNAVAILABLE: { status: 503, title: "The metadata store does not answer" },
   NODE_TIMEOUT: { status: 504, title: "The node did not answer in time" },

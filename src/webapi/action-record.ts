@@ -44,6 +44,8 @@ const actionTarget = z.object({
   state: z.enum(TARGET_STATES),
   /** Why, where the state does not say it: such as HOST_KEY_CHANGED. */
   reason: z.string().optional(),
+  /** The same as a sentence. */
+  message: z.string().optional(),
   started_at: z.number().optional(),
   finished_at: z.number().optional(),
   stdout: z.string(),
@@ -85,6 +87,8 @@ export const actionQueued = z.object({ id: z.string(), state: z.literal("queued"
 /** One piece of output; seq counts up over all nodes and streams of an action. ts is unix seconds. */
 export const outputEntry = z.object({
   seq: z.int(),
+  /** Number of the entry before it, of any node: whoever has another one last has missed something. */
+  after_seq: z.int(),
   ts: z.number(),
   node_id: z.string(),
   stream: z.enum(["stdout", "stderr"]),

@@ -1,0 +1,360 @@
+// Takes actions on and sees them through: locks, records, turns, output, cancelling; no record stays unfinished (spec 4.7, D7, T14).
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { ACTION_NODES_MAX, ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { Random } from "#base/random.ts";
+import type { SshNode } from "#base/ssh-node.ts";
+import { ulid } from "#base/ulid.ts";
+import type { ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRequest } from "#webapi/action-request.ts";
+import { planFor } from "./action-arguments.ts";
+import { type ActionHistory, isUnfinished } from "./action-history.ts";
+import {
+  type ActionOperator,
+  type Job,
+  type JobNode,
+  newJob,
+  newRecord,
+  unixSeconds,
+  wholeLimitMs,
+} from "./action-job.ts";
+import { ActionRefusal } from "./action-refusal.ts";
+import { type ActionEvents, finishRecord, runJob, type TargetRunner } from "./action-run.ts";
+import type { NodeLocks } from "./node-locks.ts";
+import type { OutputStore } from "./output-store.ts";
+import { reconcile } from "./reconcile.ts";
+
+/** What the engine needs. */
+export interface ActionEngineDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly history: ActionHistory;
+  readonly outputs: OutputStore;
+  readonly locks: NodeLocks;
+  /** The nodes that are enrolled; rejects when the store does not answer. */
+  readonly nodes: () => Promise<readonly SshNode[]>;
+  readonly nameOf: (nodeId: string) => string;
+  readonly runner: TargetRunner;
+  /** False with -no_custom. */
+  readonly allowsCustom: boolean;
+  /** Opens a maintenance window; the answer closes it. */
+  readonly openMaintenance: (nodeIds: readonly string[], untilWallMs: number, reason: string) => () => void;
+  /** Resolves when the line is on stable storage; rejects when it cannot be written. */
+  readonly audit: (act: "action.start" | "action.cancel" | "action.end", job: AuditedAction) => Promise<void>;
+  readonly events: ActionEvents;
+}
+
+/** What a line of the audit log tells of an action. */
+export interface AuditedAction {
+  readonly operator: ActionOperator;
+  readonly record: ActionRecord;
+}
+
+/** An action that was taken on. */
+export interface TakenAction {
+  readonly record: ActionRecord;
+  /** Its record at its end. */
+  readonly done: Promise<ActionRecord>;
+}
+
+/** All actions of a console. */
+export class ActionEngine {
+  readonly #deps: ActionEngineDeps;
+  readonly #jobs = new Map<string, Job>();
+  readonly #queue: Job[] = [];
+  /** Requests with a key whose records are not written yet. */
+  readonly #taking = new Map<string, Promise<TakenAction>>();
+  #active = 0;
+  #isClosed = false;
+
+  constructor(deps: ActionEngineDeps) {
+    this.#deps = deps;
+  }
+
+  /** All records, the newest first. */
+  list(): ActionRecord[] {
+    return this.#deps.history.list().map((record) => this.#jobs.get(record.id)?.record ?? record);
+  }
+
+  /** One record as it is now. */
+  find(id: string): ActionRecord | undefined {
+    return this.#jobs.get(id)?.record ?? this.#deps.history.find(id);
+  }
+
+  /** The output of a running action; undefined when it does not run. */
+  outputOf(id: string): Job["output"] {
+    return this.#jobs.get(id)?.output;
+  }
+
+  /** Who holds a node. */
+  holderOf(nodeId: string): string | undefined {
+    return this.#deps.locks.holder(nodeId)?.actionId;
+  }
+
+  /**
+   * Takes an action on: its nodes are locked and its record is on stable storage when this resolves. The same key of the same operator
+   * is the same action. Throws ActionRefusal; a refusal because of locks has a record too.
+   */
+  async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
+    const { idempotency_key: key } = request;
+    if (key === undefined) return await this.#submit(request, operator);
+    const name = `${operator.session}\n${key}`;
+    const known = this.#taking.get(name) ?? this.#known(operator, key);
+    if (known !== undefined) {
+      const taken = await known;
+      if (isDeepStrictEqual(plain(taken.record.request), plain(request))) return taken;
+      throw new ActionRefusal("invalid", "this idempotency_key was used for another request");
+    }
+    const taking = this.#submit(request, operator);
+    this.#taking.set(name, taking);
+    try {
+      return await taking;
+    } finally {
+      this.#taking.delete(name);
+    }
+  }
+
+  /** Asks an action to end; its nodes' programs are ended too. False when it is over already or unknown. */
+  async cancel(id: string, operator: ActionOperator): Promise<boolean> {
+    const job = this.#jobs.get(id);
+    if (job === undefined || !isUnfinished(job.record)) return false;
+    await this.#deps.audit("action.cancel", { operator, record: job.record }).catch((error: unknown) => {
+      // Ending something must not depend on a disk.
+      this.#deps.log.error("action_cancel_not_audited", { id, error: errorText(error) });
+    });
+    job.abort.abort();
+    this.#dropCancelled();
+    return true;
+  }
+
+  /** Sees to what an earlier console left unfinished; to be called once, before actions are taken on (T14). */
+  async reconcile(): Promise<void> {
+    await reconcile(this.#deps);
+    await this.#prune();
+  }
+
+  /** Takes no more actions and cancels those that run, but for what was handed over; resolves when they are through, or after 20 s. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const open = [...this.#jobs.values()].filter(({ record }) => isUnfinished(record));
+    const ends = open.filter(({ record }) => record.state !== "handed_over");
+    for (const job of ends) job.abort.abort();
+    this.#dropCancelled();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);
+    await Promise.race([Promise.all(ends.map(({ done }) => done.promise)), late]);
+    cancel();
+  }
+
+  async #submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
+    this.#checkPlace(request);
+    const nodes = await this.#nodesOf(request);
+    // Nothing waits between this look and the locks.
+    this.#checkPlace(request);
+    const { clock, random, nameOf, locks, history } = this.#deps;
+    const id = ulid(clock, random);
+    const record = newRecord(id, clock, { request, operator, nodes, nameOf });
+    if (request.dry_run) return await this.#dryRun(record);
+    const job = newJob(record, { request, operator, nodes });
+    const ids = nodes.map(({ node }) => node.id);
+    const leaseMs = wholeLimitMs(nodes, job.order);
+    const lock = locks.acquire(id, ids, leaseMs);
+    if (!lock.isHeld) {
+      const now = unixSeconds(clock);
+      const rejected = { ...record, state: "rejected" as const, finished_at: now };
+      await history.put(rejected).catch((error: unknown) => this.#unwritten(id, error));
+      throw new ActionRefusal("locked", "another action holds nodes of this one; nothing was run", {
+        heldBy: lock.heldBy,
+      });
+    }
+    job.release = lock.release;
+    this.#jobs.set(id, job);
+    try {
+      await this.#writeDown(job);
+    } catch (error) {
+      lock.release();
+      this.#jobs.delete(id);
+      throw error;
+    }
+    this.#queue.push(job);
+    this.#startNext();
+    return { record: job.record, done: job.done.promise };
+  }
+
+  #checkPlace(request: ActionRequest): void {
+    if (this.#isClosed) throw new ActionRefusal("unavailable", "the console stops");
+    if (request.action === "custom" && !this.#deps.allowsCustom) {
+      throw new ActionRefusal("invalid", "custom commands are switched off on this console (-no_custom)");
+    }
+    if (!request.dry_run && this.#queue.length >= ACTIONS_QUEUED_MAX) {
+      throw new ActionRefusal("busy", `${ACTIONS_QUEUED_MAX} actions wait already`);
+    }
+  }
+
+  /** First the line in the audit log, then the record: without both nothing runs (E-03). */
+  async #writeDown(job: Job): Promise<void> {
+    try {
+      await this.#deps.audit("action.start", job);
+    } catch (cause) {
+      throw new ActionRefusal("unrecorded", "the audit log cannot be written; nothing was run", { cause });
+    }
+    try {
+      await this.#deps.history.put(job.record);
+    } catch (cause) {
+      this.#unwritten(job.record.id, cause);
+      throw new ActionRefusal("unrecorded", "the history of actions cannot be written; nothing was run", {
+        cause,
+      });
+    }
+  }
+
+  async #nodesOf(request: ActionRequest): Promise<JobNode[]> {
+    const enrolled = await this.#deps.nodes();
+    const chosen = request.nodes === "all" ? enrolled : request.nodes.map((id) => found(enrolled, id));
+    const planned = chosen
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      .flatMap((node): JobNode[] => {
+        try {
+          return [{ node, plan: planFor(request, node) }];
+        } catch (error) {
+          if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+          // Of all nodes those are meant that have what it takes.
+          if (request.nodes === "all") return [];
+          throw new ActionRefusal("invalid", error.message, { cause: error });
+        }
+      });
+    if (planned.length === 0) throw new ActionRefusal("invalid", "no enrolled node is meant by this");
+    if (planned.length <= ACTION_NODES_MAX) return planned;
+    throw new ActionRefusal("invalid", `an action runs on at most ${ACTION_NODES_MAX} nodes`);
+  }
+
+  async #dryRun(record: ActionRecord): Promise<TakenAction> {
+    const now = unixSeconds(this.#deps.clock);
+    const targets = record.targets.map((target) => ({ ...target, state: "skipped" as const }));
+    const shown: ActionRecord = { ...record, state: "succeeded", started_at: now, finished_at: now, targets };
+    await this.#deps.history.put(shown).catch((cause: unknown) => {
+      throw new ActionRefusal("unrecorded", "the history of actions cannot be written", { cause });
+    });
+    return { record: shown, done: Promise.resolve(shown) };
+  }
+
+  #known(operator: ActionOperator, key: string): TakenAction | undefined {
+    const record = this.list().find(
+      ({ request, operator: by, state }) =>
+        request["idempotency_key"] === key && by.session === operator.session && state !== "rejected",
+    );
+    if (record === undefined) return undefined;
+    return { record, done: this.#jobs.get(record.id)?.done.promise ?? Promise.resolve(record) };
+  }
+
+  #dropCancelled(): void {
+    for (const job of this.#queue.splice(0)) {
+      if (job.abort.signal.aborted) void this.#run(job);
+      else this.#queue.push(job);
+    }
+  }
+
+  #startNext(): void {
+    while (this.#active < ACTIONS_ACTIVE_MAX) {
+      const job = this.#queue.shift();
+      if (job === undefined) return;
+      this.#renewLock(job);
+      void this.#run(job);
+    }
+  }
+
+  /** Its time begins now, however long it has waited; nobody comes between. */
+  #renewLock(job: Job): void {
+    const ids = job.nodes.map(({ node }) => node.id);
+    job.release();
+    const lock = this.#deps.locks.acquire(job.record.id, ids, wholeLimitMs(job.nodes, job.order));
+    if (lock.isHeld) job.release = lock.release;
+    // It has waited beyond its lease, and another has its nodes.
+    else job.abort.abort();
+  }
+
+  async #run(job: Job): Promise<void> {
+    const { clock, openMaintenance, log, events } = this.#deps;
+    this.#active++;
+    const ids = job.nodes.map(({ node }) => node.id);
+    const untilWallMs = clock.wallMs() + wholeLimitMs(job.nodes, job.order);
+    const closeMaintenance = openMaintenance(
+      ids,
+      untilWallMs,
+      `${job.record.action} (action ${job.record.id})`,
+    );
+    try {
+      await runJob(job, this.#deps, () => this.#save(job));
+    } catch (error) {
+      log.error("action_failed_within", { id: job.record.id, error: errorText(error) });
+      finishRecord(job, clock);
+    }
+    closeMaintenance();
+    job.release();
+    const isSaved = await this.#saveEnd(job);
+    await this.#deps.audit("action.end", job).catch((error: unknown) => {
+      log.error("action_end_not_audited", { id: job.record.id, error: errorText(error) });
+    });
+    const record = isSaved ? (this.#deps.history.find(job.record.id) ?? job.record) : job.record;
+    this.#active--;
+    job.done.resolve(record);
+    this.#startNext();
+    events.onEnd(record);
+    await job.output?.told;
+    events.onDone(record, job.output?.newest ?? 0);
+    // What could not be written is shown from memory; then no other action begins, so that this does not grow.
+    if (isSaved) this.#jobs.delete(job.record.id);
+    await this.#prune();
+  }
+
+  /** Writes the record as it is when its turn comes; of several changes meanwhile only the last. */
+  #save(job: Job): Promise<void> {
+    job.isDirty = true;
+    job.saving ??= (async () => {
+      try {
+        while (job.isDirty) {
+          job.isDirty = false;
+          await this.#deps.history.put(job.record);
+        }
+      } finally {
+        job.saving = undefined;
+      }
+    })();
+    return job.saving;
+  }
+
+  async #saveEnd(job: Job): Promise<boolean> {
+    await job.saving?.catch(() => undefined);
+    try {
+      await this.#deps.history.put(job.record);
+      return true;
+    } catch (error) {
+      this.#unwritten(job.record.id, error);
+      return false;
+    }
+  }
+
+  #unwritten(id: string, error: unknown): void {
+    this.#deps.log.error("action_not_recorded", { id, error: errorText(error) });
+  }
+
+  async #prune(): Promise<void> {
+    const ids = this.#deps.history.list().map(({ id }) => id);
+    await this.#deps.outputs.prune(ids).catch((error: unknown) => {
+      this.#deps.log.warn("action_output_not_pruned", { error: errorText(error) });
+    });
+  }
+}
+
+function found(enrolled: readonly SshNode[], id: string): SshNode {
+  const node = enrolled.find((each) => each.id === id);
+  if (node !== undefined) return node;
+  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
+}
+
+function plain(request: object): unknown {
+  return JSON.parse(JSON.stringify(request));
+}
