@@ -1,0 +1,190 @@
+// The console's side of actions: opens the engine, and joins it with the store, the alerts, maintenance, the audit log and live output.
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { stat } from "node:fs/promises";
+import type { Notifier } from "#alerts/notifier.ts";
+import { alertKey } from "#alerts/alert.ts";
+import type { AuditLog } from "#audit/audit-log.ts";
+import { isGroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
+import type { SshNode } from "#base/ssh-node.ts";
+import { ActionEngine, type AuditedAction, type TakenAction } from "#orchestration/action-engine.ts";
+import { ActionHistory } from "#orchestration/action-history.ts";
+import type { ActionOperator } from "#orchestration/action-job.ts";
+import { ActionRefusal } from "#orchestration/action-refusal.ts";
+import type { TargetRunner } from "#orchestration/action-run.ts";
+import { NodeLocks } from "#orchestration/node-locks.ts";
+import { OutputStore } from "#orchestration/output-store.ts";
+import { readPresets } from "#orchestration/presets.ts";
+import type { ActionPreset, ActionRecord } from "#webapi/action-record.ts";
+import type { ActionRequest } from "#webapi/action-request.ts";
+import { ActionTopics } from "./action-topics.ts";
+import type { AlertDesk } from "./alert-desk.ts";
+import type { ClusterWatch } from "./cluster-watch.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import type { Hub } from "./hub.ts";
+import { type SshRunner, openRunner } from "./ssh-runner.ts";
+
+/** What the desk is made from. */
+export interface ActionDeskDeps {
+  readonly options: ConsoleOptions;
+  readonly audit: AuditLog;
+  readonly alerts: Pick<AlertDesk, "happened" | "wasReset">;
+  readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
+  readonly watch: Pick<ClusterWatch, "book" | "addresses" | "poller">;
+  readonly hub: Pick<Hub, "publish" | "addSource">;
+}
+
+/** The desk. One for each console. */
+export class ActionDesk {
+  readonly engine: ActionEngine;
+  readonly outputs: OutputStore;
+  readonly presets: readonly ActionPreset[];
+  readonly runner: TargetRunner;
+  readonly #ssh: SshRunner;
+  readonly #keyFile: string;
+
+  private constructor(parts: {
+    readonly engine: ActionEngine;
+    readonly outputs: OutputStore;
+    readonly presets: readonly ActionPreset[];
+    readonly ssh: SshRunner;
+    readonly keyFile: string;
+  }) {
+    this.engine = parts.engine;
+    this.outputs = parts.outputs;
+    this.presets = parts.presets;
+    this.runner = parts.ssh.runner;
+    this.#ssh = parts.ssh;
+    this.#keyFile = parts.keyFile;
+  }
+
+  /** Reads what there is, and begins to see to what an earlier console left unfinished. Throws BAD_ARGUMENT for a presets file that is none. */
+  static async open(deps: ActionDeskDeps): Promise<ActionDesk> {
+    const { options, alerts, watch, hub } = deps;
+    const { clock, log, random, dataFolder, directory } = options;
+    const ssh = options.ssh ?? {};
+    const presets = await readPresets(ssh.presetsFile);
+    const keyFile = ssh.keyFile ?? join(homedir(), ".ssh", "id_ed25519");
+    const limit = ssh.historyLimit === undefined ? {} : { limit: ssh.historyLimit };
+    const { history, setAsideAs } = await ActionHistory.open({ folder: dataFolder, clock, log, ...limit });
+    if (setAsideAs !== undefined) alerts.wasReset("command_history.json", setAsideAs);
+    const outputs = await OutputStore.open(dataFolder);
+    const secrets = (): string[] => (options.metricsToken === undefined ? [] : [options.metricsToken]);
+    const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
+    const topics = new ActionTopics({ hub, find: (id) => engine.find(id), outputOf: (id) => engine.outputOf(id) });
+    const engine: ActionEngine = new ActionEngine({
+      clock,
+      random,
+      log,
+      history,
+      outputs,
+      locks: new NodeLocks(clock),
+      nodes: () => directory.sshNodes(),
+      nameOf: (id) => watch.book.node(id)?.name ?? id,
+      runner: runner.runner,
+      allowsCustom: ssh.allowsCustom ?? true,
+      openMaintenance: maintenanceOf(deps.notifier),
+      audit: (act, action) => auditAction(deps.audit, act, action),
+      events: {
+        onState: (record, seq) => topics.state(record, seq),
+        onOutput: (id, entry) => topics.output(id, entry),
+        onEnd: (record) => raiseAlerts(record, alerts),
+        onDone: (record, seq) => topics.done(record, seq),
+      },
+    });
+    hub.addSource(topics);
+    const desk = new ActionDesk({ engine, outputs, presets, ssh: runner, keyFile });
+    engine.reconcile().catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
+    return desk;
+  }
+
+  /** Takes an action on. Throws ActionRefusal; without a key there is nothing to run it with. */
+  async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
+    if (!request.dry_run) await this.checkKey();
+    return await this.engine.submit(request, operator);
+  }
+
+  /** Throws ActionRefusal where there is no key for SSH. */
+  async checkKey(): Promise<void> {
+    try {
+      await stat(this.#keyFile);
+    } catch {
+      throw new ActionRefusal(
+        "unavailable",
+        `there is no SSH key at ${this.#keyFile}; make one with ssh-keygen -t ed25519, or give -ssh_key`,
+      );
+    }
+  }
+
+  /** Cancels what runs and closes the connections. */
+  async close(): Promise<void> {
+    await this.engine.close();
+    await this.#ssh.close();
+  }
+}
+
+function maintenanceOf(
+  notifier: ActionDeskDeps["notifier"],
+): (nodeIds: readonly string[], untilWallMs: number, reason: string) => () => void {
+  return (nodeIds, untilWallMs, reason) => {
+    const id = notifier.openMaintenance({ nodeIds, untilWallMs, reason });
+    return () => notifier.closeMaintenance(id);
+  };
+}
+
+async function auditAction(
+  audit: AuditLog,
+  act: "action.start" | "action.cancel" | "action.end",
+  { operator, record }: AuditedAction,
+): Promise<void> {
+  const { id, action, targets, state, exit_code: exitCode } = record;
+  audit.append({
+    act,
+    actor: operator.session,
+    subject: id,
+    request: operator.requestId,
+    detail: {
+      action,
+      nodes: targets.map((target) => target.node_id).join(","),
+      ip: operator.ip,
+      ...(act === "action.end" ? { state, exit_code: exitCode ?? undefined } : {}),
+    },
+  });
+  await audit.flush();
+  if (audit.failure !== undefined) throw new Error(audit.failure);
+}
+
+function raiseAlerts(record: ActionRecord, alerts: Pick<AlertDesk, "happened">): void {
+  for (const { node_id: nodeId, node_name: node, state, reason, message } of record.targets) {
+    if (reason === "HOST_KEY_CHANGED") {
+      const shown = /shows (SHA256:[^ ,;]+)/.exec(message ?? "")?.[1];
+      void alerts.happened({
+        key: alertKey("host_key_changed", nodeId),
+        type: "host_key_changed",
+        level: "critical",
+        nodeId,
+        detail: { node, ...(shown === undefined ? {} : { fingerprint: shown }) },
+      });
+    } else if (state !== "succeeded" && state !== "cancelled" && state !== "skipped") {
+      void alerts.happened({
+        key: alertKey("action_failed", nodeId),
+        type: "action_failed",
+        level: "warning",
+        nodeId,
+        detail: { node, action: record.action, reason: message ?? reason ?? state.replaceAll("_", " ") },
+      });
+    }
+  }
+}
+
+/** Nodes as actions may reach them. Throws ActionRefusal when the store does not answer or does not know the node. */
+export async function enrolledNode(nodes: () => Promise<readonly SshNode[]>, id: string): Promise<SshNode> {
+  const all = await nodes().catch((error: unknown) => {
+    if (isGroveError(error)) throw new ActionRefusal("unavailable", error.message, { cause: error });
+    throw error;
+  });
+  const node = all.find((each) => each.id === id);
+  if (node !== undefined) return node;
+  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
+}

@@ -1,0 +1,90 @@
+// Live output of actions on /ws/actions: what an action says, as it says it, and for those who come back what they have missed (D8).
+import type { ActionOutput, OutputEntry } from "#orchestration/action-output.ts";
+import { isUnfinished } from "#orchestration/action-history.ts";
+import type { ActionRecord } from "#webapi/action-record.ts";
+import type { Hub } from "./hub.ts";
+import type { Subscription, TopicSource } from "./live-requests.ts";
+import { liveMessage } from "./live-stream.ts";
+import { ProblemError } from "./route.ts";
+
+/** What topics are made from. */
+export interface ActionTopicsDeps {
+  readonly hub: Pick<Hub, "publish">;
+  readonly find: (id: string) => ActionRecord | undefined;
+  readonly outputOf: (id: string) => ActionOutput | undefined;
+}
+
+/**
+ * The topics of all actions. Messages carry the number of the newest entry of output that was told before them; whoever has missed more
+ * than memory keeps finds it with GET /api/actions/{id}/output.
+ */
+export class ActionTopics implements TopicSource {
+  readonly #deps: ActionTopicsDeps;
+
+  constructor(deps: ActionTopicsDeps) {
+    this.#deps = deps;
+  }
+
+  open(request: Subscription): ReturnType<TopicSource["open"]> {
+    if (!("action_id" in request)) return undefined;
+    const { action_id: id, after_seq: afterSeq } = request;
+    if (this.#deps.find(id) === undefined) throw new ProblemError("NO_SUCH_ACTION", "no action has this id");
+    return { topic: topicOf(id), backlog: () => this.#backlog(id, afterSeq ?? 0) };
+  }
+
+  /** An action or one of its nodes is in another state. */
+  state(record: ActionRecord, seq: number): void {
+    this.#deps.hub.publish(topicOf(record.id), { type: "action.state", seq, data: stateOf(record) });
+  }
+
+  /** Something was said. */
+  output(id: string, entry: OutputEntry): void {
+    this.#deps.hub.publish(topicOf(id), { type: "action.output", seq: entry.seq, data: outputOf(id, entry) });
+  }
+
+  /** All was said. */
+  done(record: ActionRecord, seq: number): void {
+    this.#deps.hub.publish(topicOf(record.id), { type: "action.done", seq, data: withoutOutput(record) });
+  }
+
+  #backlog(id: string, afterSeq: number): Buffer[] {
+    const record = this.#deps.find(id);
+    if (record === undefined) return [];
+    const output = this.#deps.outputOf(id);
+    const { entries, from } = output?.recent(afterSeq) ?? { entries: [], from: undefined };
+    const message = (type: string, seq: number, data: object): Buffer =>
+      liveMessage(type, { seq, wallMs: Date.now() }, data);
+    const seq = output?.newest ?? afterSeq;
+    const state = { ...stateOf(record), ...(from === undefined ? {} : { resume_from_seq: from }) };
+    return [
+      message("action.state", Math.min(afterSeq, seq), state),
+      ...entries.map((entry) => message("action.output", entry.seq, outputOf(id, entry))),
+      ...(output === undefined && !isUnfinished(record) ? [message("action.done", seq, withoutOutput(record))] : []),
+    ];
+  }
+}
+
+function topicOf(id: string): string {
+  return `action:${id}`;
+}
+
+function stateOf({ id, state, targets }: ActionRecord): object {
+  return {
+    id,
+    state,
+    targets: targets.map((target) => ({
+      node_id: target.node_id,
+      state: target.state,
+      exit_code: target.exit_code,
+    })),
+  };
+}
+
+function outputOf(id: string, { node_id, stream, data, after_seq }: OutputEntry): object {
+  return { id, node_id, stream, data, after_seq };
+}
+
+function withoutOutput(record: ActionRecord): ActionRecord {
+  const targets = record.targets.map((target) => ({ ...target, stdout: "", stderr: "" }));
+  return { ...record, stdout: "", stderr: "", targets };
+}
