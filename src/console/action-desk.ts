@@ -1,9 +1,10 @@
 // The console's side of actions: opens the engine, and joins it with the store, the alerts, maintenance, the audit log and live output.
+
+import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { stat } from "node:fs/promises";
+import { alertKey } from "#alerts/alert-kinds.ts";
 import type { Notifier } from "#alerts/notifier.ts";
-import { alertKey } from "#alerts/alert.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
@@ -23,7 +24,7 @@ import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import type { Hub } from "./hub.ts";
-import { type SshRunner, openRunner } from "./ssh-runner.ts";
+import { openRunner, type SshRunner } from "./ssh-runner.ts";
 
 /** What the desk is made from. */
 export interface ActionDeskDeps {
@@ -72,7 +73,11 @@ export class ActionDesk {
     const outputs = await OutputStore.open(dataFolder);
     const secrets = (): string[] => (options.metricsToken === undefined ? [] : [options.metricsToken]);
     const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
-    const topics = new ActionTopics({ hub, find: (id) => engine.find(id), outputOf: (id) => engine.outputOf(id) });
+    const topics = new ActionTopics({
+      hub,
+      find: (id) => engine.find(id),
+      outputOf: (id) => engine.outputOf(id),
+    });
     const engine: ActionEngine = new ActionEngine({
       clock,
       random,
@@ -95,7 +100,9 @@ export class ActionDesk {
     });
     hub.addSource(topics);
     const desk = new ActionDesk({ engine, outputs, presets, ssh: runner, keyFile });
-    engine.reconcile().catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
+    engine
+      .reconcile()
+      .catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
     return desk;
   }
 

@@ -140,7 +140,7 @@ function addOne(app: App, desk: ActionDesk): void {
       const { node, after_seq: afterSeq, limit } = request.query;
       const { id } = found(request.params.id);
       // Looked at before the file is read: what is said meanwhile must not be taken for all.
-      const isOver = desk.engine.outputOf(id) === undefined && !isUnfinished(found(id));
+      const isOver = !isUnfinished(found(id));
       const page = await desk.outputs.read(id, Number(afterSeq ?? 0), {
         nodeId: node,
         limit: limit === undefined ? ACTION_OUTPUT_PAGE_ENTRIES : Number(limit),

@@ -1,6 +1,7 @@
 // Live output of actions on /ws/actions: what an action says, as it says it, and for those who come back what they have missed (D8).
-import type { ActionOutput, OutputEntry } from "#orchestration/action-output.ts";
+
 import { isUnfinished } from "#orchestration/action-history.ts";
+import type { ActionOutput, OutputEntry } from "#orchestration/action-output.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { Hub } from "./hub.ts";
 import type { Subscription, TopicSource } from "./live-requests.ts";
@@ -59,7 +60,9 @@ export class ActionTopics implements TopicSource {
     return [
       message("action.state", Math.min(afterSeq, seq), state),
       ...entries.map((entry) => message("action.output", entry.seq, outputOf(id, entry))),
-      ...(output === undefined && !isUnfinished(record) ? [message("action.done", seq, withoutOutput(record))] : []),
+      ...(output === undefined && !isUnfinished(record)
+        ? [message("action.done", seq, withoutOutput(record))]
+        : []),
     ];
   }
 }

@@ -1,5 +1,6 @@
 // `grove admin`: reads flags and environment, starts the console, and stops it on a signal.
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { readNoticeSettings } from "#alerts/notice-settings.ts";
@@ -10,6 +11,8 @@ import { growHeapSlowly } from "#base/heap-settings.ts";
 import {
   API_OPERATOR_RATE,
   API_VISITOR_RATE,
+  COMMAND_HISTORY_MAX_RECORDS,
+  COMMAND_HISTORY_RECORDS,
   CONSOLE_PORT,
   LOGIN_FAILURES_PER_WINDOW,
 } from "#base/limits.ts";
@@ -23,6 +26,7 @@ import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { startConsole } from "./console.ts";
+import type { SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
 
@@ -43,9 +47,17 @@ interface AdminFlags {
   readonly rateOperator: number;
   readonly loginFailures: number;
   readonly notices?: string;
+  readonly sshKey: string;
+  readonly sshUser?: string;
+  readonly historyLimit: number;
+  readonly presets?: string;
+  readonly custom: boolean;
   readonly logFile?: string;
   readonly logLevel: LogLevel;
 }
+
+/** Where ssh itself keeps it (spec 4.7). */
+const DEFAULT_KEY = "~/.ssh/id_ed25519";
 
 const EXAMPLES = `
 Examples:
@@ -120,6 +132,15 @@ export function command(): Command {
       LOGIN_FAILURES_PER_WINDOW,
     )
     .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)")
+    .option("--ssh-key <file>", "private key with which actions reach nodes, mode 0600", DEFAULT_KEY)
+    .option("--ssh-user <name>", "user on all nodes (default: the one that each was enrolled with)")
+    .addOption(
+      new Option("--history-limit <n>", "finished actions that are kept")
+        .argParser(parseHistoryLimit)
+        .default(COMMAND_HISTORY_RECORDS),
+    )
+    .option("--presets <file>", "actions that are ready to be run, beside the eight built in, JSON")
+    .option("--no-custom", "refuse custom commands")
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
@@ -184,6 +205,7 @@ async function start(
     ...(metricsToken === undefined ? {} : { metricsToken }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
+    ssh: sshOptions(flags),
     rates: {
       visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
       operator: { perSecond: rateOperator, burst: 2 * rateOperator },
@@ -209,6 +231,17 @@ async function start(
       process.off("SIGHUP", onHangup);
       await console.stop();
     },
+  };
+}
+
+function sshOptions(flags: AdminFlags): SshOptions {
+  const { sshKey, sshUser, historyLimit, presets, custom } = flags;
+  return {
+    keyFile: sshKey === DEFAULT_KEY ? join(homedir(), ".ssh", "id_ed25519") : resolve(sshKey),
+    ...(sshUser === undefined ? {} : { user: sshUser }),
+    historyLimit,
+    ...(presets === undefined ? {} : { presetsFile: presets }),
+    allowsCustom: custom,
   };
 }
 
@@ -275,6 +308,12 @@ function parseRate(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count >= 1) return count;
   throw new InvalidArgumentError("write a whole number from 1 on.");
+}
+
+function parseHistoryLimit(text: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count >= 1 && count <= COMMAND_HISTORY_MAX_RECORDS) return count;
+  throw new InvalidArgumentError(`write a whole number from 1 to ${COMMAND_HISTORY_MAX_RECORDS}.`);
 }
 
 function parseYes(text: string): boolean {

@@ -9,6 +9,19 @@ import type { Lookup } from "./node-names.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 import type { RequestRate } from "./token-bucket.ts";
 
+/** How nodes are reached for actions, and what is allowed there; what is left out is as usual. */
+export interface SshOptions {
+  /** Private key; default ~/.ssh/id_ed25519. */
+  readonly keyFile?: string;
+  /** User on all nodes, instead of those that they were enrolled with. */
+  readonly user?: string;
+  /** Finished actions that are kept; default 100. */
+  readonly historyLimit?: number;
+  readonly presetsFile?: string;
+  /** Default true. */
+  readonly allowsCustom?: boolean;
+}
+
 /** What a console is started with; only the entry of the command builds it from flags and environment. */
 export interface ConsoleOptions {
   readonly listen: HostPort;
@@ -39,6 +52,8 @@ export interface ConsoleOptions {
   readonly notices?: NoticeSettings;
   /** Requests a second; default as decision D17 has them. */
   readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  /** How nodes are reached for actions (spec 4.7). */
+  readonly ssh?: SshOptions;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

@@ -3,6 +3,7 @@ import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
+import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
 import { AuditGathering } from "./audit-gathering.ts";
 import { ClusterUsers } from "./cluster-users.ts";
@@ -34,6 +35,7 @@ export interface ConsoleParts {
   readonly users: UserList;
   readonly quotas: QuotaDesk;
   readonly views: ClusterViews;
+  readonly actions: ActionDesk;
   /** Ends before the listener does, so that browsers hear why. */
   readonly hub: Hub;
 }
@@ -52,13 +54,18 @@ export async function openParts(
   ends.push(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
   ends.push(() => notifier.close());
+  const later: { actions?: ActionDesk } = {};
   const watch = watchCluster({
     directory,
     metricsToken: options.metricsToken,
     allowNodes: options.allowNodes ?? [],
     notesOn: (nodeId) => {
       const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
-      return maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs };
+      const lockedBy = later.actions?.engine.holderOf(nodeId);
+      return {
+        ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
+        ...(lockedBy === undefined ? {} : { lockedBy }),
+      };
     },
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
     clock,
@@ -88,6 +95,9 @@ export async function openParts(
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
   ends.push(live.end);
   addSocketFigures(metrics, live.hub);
+  const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, hub: live.hub });
+  ends.push(() => desk.close());
+  later.actions = desk;
   // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
   void watch.start();
   return {
@@ -101,6 +111,7 @@ export async function openParts(
     users: users.list,
     quotas: users.quotas,
     views: live.views,
+    actions: desk,
     hub: live.hub,
   };
 }

@@ -4,6 +4,7 @@ import type { AuditAct } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import { actionRoutes } from "./action-routes.ts";
 import { alertRoutes } from "./alert-routes.ts";
 import { makeApp } from "./app.ts";
 import { auditRoutes } from "./audit-routes.ts";
@@ -99,6 +100,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { log, loginFailureDelayMs } = options;
   const { audit, auditCopies, gathering, history, watch, alerts, notifier, users, quotas, views, hub } =
     parts;
+  actionRoutes(app, parts.actions);
   signInRoutes(app, {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,

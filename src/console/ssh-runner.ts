@@ -4,7 +4,7 @@ import type { Logger } from "#base/log.ts";
 import type { SettledTarget, TargetRunner } from "#orchestration/action-run.ts";
 import { SshConnections } from "#orchestration/ssh-command.ts";
 import { runOnTarget } from "#orchestration/target-run.ts";
-import { traceOnTarget } from "#orchestration/target-trace.ts";
+import { type TargetTrace, traceOnTarget } from "#orchestration/target-trace.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 
 /** What a runner needs. */
@@ -39,18 +39,7 @@ export function openRunner({ clock, log, keyFile, secrets, user, watch }: SshRun
       run: (node, steps, options) => runOnTarget(deps, targetOf(node), steps, options),
       async settle(node, actionId, mode): Promise<SettledTarget> {
         const trace = await traceOnTarget(deps, targetOf(node), { actionId, mode });
-        switch (trace.state) {
-          case "ended":
-            return { state: "ended", exitCode: trace.exitCode };
-          case "running":
-            return { state: "unknown", message: "it still runs" };
-          case "none":
-            return { state: "none" };
-          case "left":
-            return { state: "unknown", message: `did not end: ${trace.pids.join(", ")}` };
-          case "unreachable":
-            return { state: "unknown", message: trace.message };
-        }
+        return settledBy(trace);
       },
       isHealthy: (nodeId) => isHealthy(nodeId, watch),
     },
@@ -58,12 +47,24 @@ export function openRunner({ clock, log, keyFile, secrets, user, watch }: SshRun
   };
 }
 
+function settledBy(trace: TargetTrace): SettledTarget {
+  if (trace.state === "ended") return { state: "ended", exitCode: trace.exitCode };
+  if (trace.state === "none") return { state: "none" };
+  if (trace.state === "running") return { state: "unknown", message: "it still runs" };
+  if (trace.state === "left") return { state: "unknown", message: `did not end: ${trace.pids.join(", ")}` };
+  return { state: "unknown", message: trace.message };
+}
+
 /** A node without a FileServer has nothing that could be asked. */
 async function isHealthy(nodeId: string, watch: SshRunnerDeps["watch"]): Promise<boolean> {
   if (watch.book.node(nodeId) === undefined) return true;
   try {
     const target = watch.addresses.target(nodeId);
-    await watch.poller.http.get(target, { path: "/health", timeoutMs: HEALTH_TIMEOUT_MS, maxBytes: HEALTH_MAX_BYTES });
+    await watch.poller.http.get(target, {
+      path: "/health",
+      timeoutMs: HEALTH_TIMEOUT_MS,
+      maxBytes: HEALTH_MAX_BYTES,
+    });
     return true;
   } catch {
     return false;

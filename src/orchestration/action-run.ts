@@ -19,7 +19,8 @@ import {
 } from "./action-job.ts";
 import { ActionOutput, type OutputEntry } from "./action-output.ts";
 import type { OutputStore } from "./output-store.ts";
-import type { RemoteStep, TargetResult, TargetRunOptions } from "./target-run.ts";
+import type { RemoteStep } from "./remote-step.ts";
+import type { TargetResult, TargetRunOptions } from "./target-run.ts";
 
 /** What became of an action that nobody listened to: its exit code, nothing, or processes that may still run. */
 export type SettledTarget =
