@@ -30,12 +30,16 @@ export class KeptFile<T extends object> {
   }
 
   /**
-   * Opens the file; its content is undefined when there is none, or when it is damaged: then it is set aside as `.corrupt-<time>` and
-   * logged. Throws BAD_ARGUMENT for the file of a newer version.
+   * Opens the file; its content is undefined when there is none, or when it is damaged: then it is set aside as `setAsideAs`,
+   * `.corrupt-<time>`, and logged. Throws BAD_ARGUMENT for the file of a newer version.
    */
   static async open<T extends object>(
     options: KeptFileOptions<T>,
-  ): Promise<{ readonly file: KeptFile<T>; readonly content: T | undefined }> {
+  ): Promise<{
+    readonly file: KeptFile<T>;
+    readonly content: T | undefined;
+    readonly setAsideAs: string | undefined;
+  }> {
     const { path, log } = options;
     await removeLeftovers(path);
     const file = new KeptFile<T>(path);
@@ -43,17 +47,17 @@ export class KeptFile<T extends object> {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw new GroveError("STORAGE_FAILED", `cannot read ${path}`, { cause: error });
     });
-    if (text === undefined) return { file, content: undefined };
+    if (text === undefined) return { file, content: undefined, setAsideAs: undefined };
     const parsed = parse(text);
     if (typeof parsed?.schema === "number" && parsed.schema > SCHEMA) {
       throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; run that one`);
     }
     const checked = parsed?.schema === SCHEMA ? options.shape.safeParse(parsed.content) : undefined;
-    if (checked?.success === true) return { file, content: checked.data };
+    if (checked?.success === true) return { file, content: checked.data, setAsideAs: undefined };
     const aside = `${path}.corrupt-${Math.trunc(options.clock.wallMs() / 1_000)}`;
     await rename(path, aside);
     log.error("file_set_aside", { file: path, as: aside });
-    return { file, content: undefined };
+    return { file, content: undefined, setAsideAs: aside };
   }
 
   /**

@@ -68,6 +68,13 @@ test("half a message that a crash has left is removed, and so is a damaged one; 
   assert.deepEqual((await readdir(folder)).toSorted(), ["0000000000000002.json", "notes.txt"]);
 });
 
+test("a message of a newer version is not thrown away: the queue does not open (D18)", async () => {
+  const path = join(folder, "0000000000000001.json");
+  await writeFile(path, '{"schema":2,"seq":1}');
+  await assert.rejects(open(), /newer Grove/);
+  assert.deepEqual(await readdir(folder), ["0000000000000001.json"]);
+});
+
 test("what cannot be written waits in memory", async () => {
   const queue = await open();
   await rm(folder, { recursive: true });

@@ -2,6 +2,7 @@
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { GroveError } from "#base/errors.ts";
 import { NOTICE_QUEUE_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
@@ -50,7 +51,7 @@ export class NoticeQueue {
     this.#lastSeq = Math.max(0, ...waiting.keys());
   }
 
-  /** Reads what waits. A file that is damaged, which no crash leaves behind, is logged and removed. */
+  /** Reads what waits. A file that is damaged, which no crash leaves behind, is logged and removed. Throws BAD_ARGUMENT for a newer version's. */
   static async open(deps: NoticeQueueDeps): Promise<NoticeQueue> {
     makePrivateFolder(deps.folder);
     const waiting = new Map<number, QueuedNotice>();
@@ -138,7 +139,12 @@ export class NoticeQueue {
 
 async function readQueued(path: string): Promise<QueuedNotice | undefined> {
   try {
-    const { schema: _, ...queued } = FILE_SHAPE.parse(JSON.parse(await readFile(path, "utf8")));
+    const parsed: unknown = JSON.parse(await readFile(path, "utf8"));
+    const version = (parsed as { schema?: unknown } | null)?.schema;
+    if (typeof version === "number" && version > 1) {
+      throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; run that one`);
+    }
+    const { schema: _, ...queued } = FILE_SHAPE.parse(parsed);
     return queued;
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Logger } from "#base/log.ts";
 import { noticesReply } from "#webapi/notice.ts";
@@ -259,7 +259,9 @@ test("a state of a newer version refuses to start, a damaged one is set aside (D
   await writeFile(state, "{");
   const { notifier } = await open(folder, settingsFor([webhookFor(port)]));
   assert.equal(notifier.view().enabled, true);
-  assert.ok((await readdir(folder)).some((name) => name.startsWith("notice_state.json.corrupt-")));
+  const [damaged, ...more] = notifier.damaged;
+  assert.deepEqual([damaged?.file, more], ["notice_state.json", []]);
+  assert.ok((await readdir(folder)).includes(basename(damaged?.setAsideAs ?? "")));
 });
 
 test("without a disk it tells all the same: a full one may be what it is about", async () => {

@@ -16,7 +16,7 @@ import { NoticeDesk } from "./notice-desk.ts";
 import { NoticeQueue, type QueuedNotice } from "./notice-queue.ts";
 import { messagesFor } from "./notice-routing.ts";
 import type { NoticeSettings, ReceiverSettings } from "./notice-settings.ts";
-import { SilenceBook } from "./silence-book.ts";
+import { SILENCES_FILE, SilenceBook } from "./silence-book.ts";
 import { keptDesk } from "./tracked-alert.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
 
@@ -50,6 +50,8 @@ type State = z.infer<typeof STATE_SHAPE>;
 export class Notifier {
   /** What operators do not want to be told. */
   readonly silences: SilenceBook;
+  /** Files that were damaged at the start, and where they were put: the alert `snapshot_reset` (D24). */
+  readonly damaged: readonly { readonly file: string; readonly setAsideAs: string }[];
   readonly #deps: NotifierDeps;
   readonly #file: KeptFile<State>;
   readonly #queue: NoticeQueue;
@@ -71,6 +73,7 @@ export class Notifier {
       content: State | undefined;
       queue: NoticeQueue;
       silences: SilenceBook;
+      setAsideAs: string | undefined;
     },
   ) {
     const { clock, log, settings } = deps;
@@ -78,6 +81,10 @@ export class Notifier {
     this.#file = parts.file;
     this.#queue = parts.queue;
     this.silences = parts.silences;
+    this.damaged = [
+      { file: SILENCES_FILE, setAsideAs: parts.silences.setAsideAs },
+      { file: STATE_FILE, setAsideAs: parts.setAsideAs },
+    ].flatMap(({ file, setAsideAs }) => (setAsideAs === undefined ? [] : [{ file, setAsideAs }]));
     this.#counts = { ...(parts.content?.counts ?? { delivered: 0, refused: 0, expired: 0, dropped: 0 }) };
     this.#windows = new MaintenanceWindows(clock, deps.random ?? systemRandom);
     this.#windows.restore(parts.content?.windows ?? []);
@@ -108,7 +115,7 @@ export class Notifier {
   static async open(deps: NotifierDeps): Promise<Notifier> {
     const { dataFolder, log } = deps;
     const silences = await SilenceBook.open(deps);
-    const { file, content } = await KeptFile.open({
+    const { file, content, setAsideAs } = await KeptFile.open({
       path: join(dataFolder, STATE_FILE),
       shape: STATE_SHAPE,
       clock: deps.clock,
@@ -116,7 +123,7 @@ export class Notifier {
     });
     const queue = await NoticeQueue.open({ folder: join(dataFolder, QUEUE_FOLDER), log });
     await tidy(queue, deps, content?.lastSeq);
-    const notifier = new Notifier(deps, { file, content, queue, silences });
+    const notifier = new Notifier(deps, { file, content, queue, silences, setAsideAs });
     if (deps.settings !== undefined) {
       // From now on the file says which messages belong to it.
       await file.save(notifier.#state()).catch((error: unknown) => notifier.#cannotKeep(error));

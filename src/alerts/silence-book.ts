@@ -18,7 +18,7 @@ import { KeptFile } from "./kept-file.ts";
 import { compilePattern } from "./safe-pattern.ts";
 
 /** Name of the file in the console's data folder. */
-const SILENCES_FILE = "silences.json";
+export const SILENCES_FILE = "silences.json";
 
 /** What silences look at; what an alert does not have is empty, as in Alertmanager. */
 export type SilenceLabels = Readonly<Partial<Record<SilenceMatcher["name"], string>>>;
@@ -40,6 +40,8 @@ const FILE_SHAPE = z.object({ silences: z.array(keptSilence) });
 
 /** All silences. They begin and end by the wall clock, as they were asked for; changes are on stable storage before they count. */
 export class SilenceBook {
+  /** Where a damaged file was put at the start; undefined when there was none. */
+  readonly setAsideAs: string | undefined;
   readonly #deps: SilenceBookDeps;
   readonly #file: KeptFile<z.infer<typeof FILE_SHAPE>>;
   #entries: ReadonlyMap<string, Entry>;
@@ -50,7 +52,9 @@ export class SilenceBook {
     deps: SilenceBookDeps,
     file: KeptFile<z.infer<typeof FILE_SHAPE>>,
     entries: ReadonlyMap<string, Entry>,
+    setAsideAs: string | undefined,
   ) {
+    this.setAsideAs = setAsideAs;
     this.#deps = deps;
     this.#file = file;
     this.#entries = entries;
@@ -58,7 +62,7 @@ export class SilenceBook {
 
   /** Reads the book, an absent one as empty. A damaged file is set aside: an alert too many is better than one too few. */
   static async open(deps: SilenceBookDeps): Promise<SilenceBook> {
-    const { file, content } = await KeptFile.open({
+    const { file, content, setAsideAs } = await KeptFile.open({
       path: join(deps.dataFolder, SILENCES_FILE),
       shape: FILE_SHAPE,
       clock: deps.clock,
@@ -72,7 +76,7 @@ export class SilenceBook {
         deps.log.error("silence_unusable", { silence: kept.id, error: errorText(error) });
       }
     }
-    return new SilenceBook(deps, file, entries);
+    return new SilenceBook(deps, file, entries, setAsideAs);
   }
 
   /** True while an active silence matches. */

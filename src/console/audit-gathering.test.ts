@@ -103,6 +103,7 @@ async function startGathering(...ids: readonly string[]) {
     asked,
     lies,
     clock,
+    book,
     /** Polls every node, and waits until what it brought is on the disk. */
     async round() {
       clock.advance(AUDIT_GATHER_INTERVAL_MS);
@@ -282,4 +283,24 @@ test("what is gathered survives a restart of the console, and nothing is gathere
   const again = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
   assert.deepEqual(again.states(), copies.states());
   assert.equal(again.states().get("fs-a")?.head?.seq, 9);
+});
+
+test("lines of the console's own that are on no disk any more keep nobody waiting", async () => {
+  const { book, copies, clock } = await startGathering();
+  const gathering = new AuditGathering({
+    copies,
+    own: {
+      flush: () => Promise.resolve(),
+      read: (after) => Promise.resolve({ lines: [], nextAfter: after, headSeq: 5 }),
+    },
+    cluster: book,
+    addresses: { target: (id) => ({ ip: id, port: 1, host: id }) },
+    http: { get: () => Promise.reject(new NoAnswer("nobody")) },
+    audit: () => undefined,
+    onBroken: () => undefined,
+    clock,
+    log: silentLogger,
+  });
+  await gathering.takeOwn();
+  gathering.close();
 });

@@ -120,7 +120,8 @@ export class AuditGathering {
       if (page.headSeq < after) this.#broken(CONSOLE, ended(page.headSeq, after));
       else {
         this.#takeAll(CONSOLE, page.lines);
-        if (page.nextAfter >= page.headSeq) break;
+        // Without lines there is nothing to go on with, whatever number the last one is said to have.
+        if (page.lines.length === 0 || page.nextAfter >= page.headSeq) break;
       }
     }
     await copies.flush();

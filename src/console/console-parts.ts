@@ -89,6 +89,7 @@ export async function openParts(
   ends.push(() => alerts.close());
   ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
+  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const users = openUsers(options, { audit, history, watch }, homes);
   ends.push(() => users.list.close());

@@ -21,7 +21,7 @@ import { type OperatorGate, openGate } from "./operator-gate.ts";
 import { builtPages, pageRoutes } from "./page-routes.ts";
 import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
-import { statusRoutes } from "./status-routes.ts";
+import { type Obstacle, statusRoutes } from "./status-routes.ts";
 import { userRoutes } from "./user-routes.ts";
 
 /** A console that is up. */
@@ -112,7 +112,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
   alertRoutes(app, { desk: alerts, ...auditing });
   auditRoutes(app, { copies: auditCopies, gathering });
-  noticeRoutes(app, { notifier, onAct: auditing.audit });
+  noticeRoutes(app, { notifier, ...auditing });
   clusterRoutes(app, { views });
   historyRoutes(app, { cluster: watch.book, history, clock: options.clock });
   liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });
@@ -121,13 +121,16 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
     metrics,
     metricsToken: options.metricsToken,
     unready: [
-      () => (watch.book.isStarting() ? "not all nodes have been asked yet" : undefined),
-      () => (audit.failure === undefined ? undefined : `the audit log cannot be written: ${audit.failure}`),
-      () =>
-        history.saveFailure === undefined ? undefined : `the history cannot be saved: ${history.saveFailure}`,
-      () => (alerts.failure === undefined ? undefined : `alerts cannot be written: ${alerts.failure}`),
+      () => (watch.book.isStarting() ? { text: "not all nodes have been asked yet" } : undefined),
+      () => failed("the audit log cannot be written", audit.failure),
+      () => failed("the history cannot be saved", history.saveFailure),
+      () => failed("alerts cannot be written", alerts.failure),
     ],
   });
+}
+
+function failed(text: string, detail: string | undefined): Obstacle | undefined {
+  return detail === undefined ? undefined : { text, detail };
 }
 
 async function listen(app: App, place: HostPort): Promise<HostPort> {

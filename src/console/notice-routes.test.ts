@@ -15,12 +15,20 @@ let folder = "";
 let under: AppUnderTest;
 let notifier: Notifier;
 const acts: AuditAct[] = [];
+/** Acts that were on stable storage by the last answer. */
+let flushed = 0;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "grove-notice-routes-"));
   under = await startApp(async (app, { clock }) => {
     notifier = await Notifier.open({ dataFolder: folder, clock, log: silentLogger, settings: undefined });
-    noticeRoutes(app, { notifier, onAct: (act) => acts.push(act) });
+    noticeRoutes(app, {
+      notifier,
+      audit: (act) => acts.push(act),
+      flushAudit: async () => {
+        flushed = acts.length;
+      },
+    });
   });
 });
 after(async () => {
@@ -58,6 +66,11 @@ test("a silence is made, listed and ended, each act with a line for the audit lo
   assert.equal(added.state, "active");
   assert.deepEqual(added.matchers, [{ name: "node_id", value: "n1", is_regex: false }]);
   assert.equal(added.created_by, `operator:${under.session.id}`);
+  assert.deepEqual(
+    [flushed, acts.at(-1)?.actor],
+    [acts.length, under.session.id],
+    "written before the answer",
+  );
   const listed = await under.askAsOperator("/api/silences");
   assert.deepEqual(silenceList.parse(listed.json).silences, [added]);
   const ended = await under.askAsOperator(`/api/silences/${added.id}`, { method: "DELETE" });

@@ -1,8 +1,7 @@
 // The routes of the notification layer: silences, and what was told and waits; operators only (decision D11).
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Notifier } from "#alerts/notifier.ts";
-import type { AuditAct } from "#base/audit-act.ts";
+import type { AuditSink } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
 import { noticesReply, type Silence, silence, silenceList, silenceRequest } from "#webapi/notice.ts";
 import { type App, operatorOf, ProblemError } from "./route.ts";
@@ -11,13 +10,15 @@ import { type App, operatorOf, ProblemError } from "./route.ts";
 export interface NoticeRoutesDeps {
   readonly notifier: Notifier;
   /** Takes a line about each act (D24). */
-  readonly onAct: (act: AuditAct) => void;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
 }
 
 const tags = ["alerts"];
 
 /** Registers the routes. */
-export function noticeRoutes(app: App, { notifier, onAct }: NoticeRoutesDeps): void {
+export function noticeRoutes(app: App, { notifier, audit, flushAudit }: NoticeRoutesDeps): void {
   app.get(
     "/api/notices",
     {
@@ -59,10 +60,11 @@ export function noticeRoutes(app: App, { notifier, onAct }: NoticeRoutesDeps): v
       },
     },
     async (request, reply) => {
-      const actor = actorOf(request);
-      const added = await notifier.silences.add(request.body, actor).catch(refuse);
+      const actor = operatorOf(request).id;
+      const added = await notifier.silences.add(request.body, `operator:${actor}`).catch(refuse);
       const detail = { matchers: matchersText(added), ends_at: added.ends_at, comment: added.comment };
-      onAct({ act: "silence.add", actor, subject: added.id, request: request.id, detail });
+      audit({ act: "silence.add", actor, subject: added.id, request: request.id, detail });
+      await flushAudit();
       return reply.code(201).send(added);
     },
   );
@@ -80,17 +82,14 @@ export function noticeRoutes(app: App, { notifier, onAct }: NoticeRoutesDeps): v
       },
     },
     async (request) => {
-      const actor = actorOf(request);
+      const actor = operatorOf(request).id;
       const ended = await notifier.silences.end(request.params.id);
       if (ended === undefined) throw new ProblemError("NO_SUCH_SILENCE", "there is no silence of that id");
-      onAct({ act: "silence.end", actor, subject: ended.id, request: request.id });
+      audit({ act: "silence.end", actor, subject: ended.id, request: request.id });
+      await flushAudit();
       return ended;
     },
   );
-}
-
-function actorOf(request: FastifyRequest): string {
-  return `operator:${operatorOf(request).id}`;
 }
 
 function matchersText({ matchers }: Silence): string {

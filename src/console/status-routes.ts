@@ -17,15 +17,26 @@ export interface StatusDeps {
   /** Bearer token that also opens /metrics (T8). */
   readonly metricsToken: string | undefined;
   /** Why the console is not ready, one reason each; asked at every look. */
-  readonly unready: readonly (() => string | undefined)[];
+  readonly unready: readonly (() => Obstacle | undefined)[];
+}
+
+/** Something that keeps the console from being ready. */
+export interface Obstacle {
+  readonly text: string;
+  /** What the system says of it; it may name folders and users of this machine, so visitors do not get it. */
+  readonly detail?: string;
 }
 
 /** Registers /health, /ready, /metrics, /metrics/prometheus, /api/version and /api/openapi.json. */
 export function statusRoutes(app: App, deps: StatusDeps): void {
   const anybody = { config: { auth: "public" as const } };
   app.get("/health", anybody, () => ({ status: "ok" }));
-  app.get("/ready", anybody, (_request, reply) => {
-    const reasons = deps.unready.map((reason) => reason()).filter((reason) => reason !== undefined);
+  app.get("/ready", anybody, (request, reply) => {
+    const isReader = mayRead(deps, request);
+    const reasons = deps.unready.flatMap((obstacle) => {
+      const { text, detail } = obstacle() ?? {};
+      return text === undefined ? [] : [detail === undefined || !isReader ? text : `${text}: ${detail}`];
+    });
     reply.header("cache-control", "no-store");
     return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
   });
@@ -84,10 +95,14 @@ function describeRoute(app: App): void {
 }
 
 /** Operators, processes of this machine, and whoever has the token of the nodes' metrics; visitors learn nothing of who is signed in. */
-function requireReader(deps: StatusDeps, request: FastifyRequest): void {
+function mayRead(deps: StatusDeps, request: FastifyRequest): boolean {
   const bearer = request.credential?.from === "header" ? request.credential.token : "";
   const hasToken = deps.metricsToken !== undefined && constantTimeEqual(bearer, deps.metricsToken);
-  if (hasToken || factsOf(request).isLoopback || viewerOf(request).kind === "operator") return;
+  return hasToken || factsOf(request).isLoopback || viewerOf(request).kind === "operator";
+}
+
+function requireReader(deps: StatusDeps, request: FastifyRequest): void {
+  if (mayRead(deps, request)) return;
   throw new ProblemError(
     "AUTH_REQUIRED",
     "for operators, for this machine, and with the bearer token in SVC_METRICS_TOKEN",
