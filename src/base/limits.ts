@@ -771,6 +771,8 @@ export const REMOTE_LOST_PATIENCE_MS = 60_000;
 export const REMOTE_LOST_INTERVAL_MS = 2_000;
 /** After an action's last word its connection is given this long to close by itself: what it left behind may hold it open. */
 export const REMOTE_LINGER_MS = 2_000;
+/** Files of actions whose end was heard that a node keeps before it removes them all: a few bytes each, and one process for all. */
+export const REMOTE_HEARD_FILES = 32;
 /** What a step that tells one fact may say. */
 export const REMOTE_CAPTURE_MAX_BYTES = 4_096;
 /** Longest script sent to a node's shell: all steps of an action. */

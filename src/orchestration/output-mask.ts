@@ -21,24 +21,30 @@ export class OutputMask {
   /** What may be shown now. */
   push(bytes: Buffer): Buffer {
     if (this.#secrets.length === 0) return bytes;
-    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    const pieces: Buffer[] = [];
-    for (let found = this.#first(rest); found !== undefined; found = this.#first(rest)) {
-      pieces.push(rest.subarray(0, found.at), MASK);
-      rest = rest.subarray(found.at + found.length);
-    }
-    const heldBytes = this.#beginning(rest);
-    // A copy: the piece would keep the whole buffer that it was read into.
-    this.#held = Buffer.from(rest.subarray(rest.length - heldBytes));
-    pieces.push(rest.subarray(0, rest.length - heldBytes));
-    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+    const rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    return this.#mask(rest, (tail) => this.#beginning(tail));
   }
 
   /** What was held back; nothing follows it. */
   end(): Buffer {
-    const held = this.#held;
-    this.#held = Buffer.alloc(0);
-    return held;
+    return this.#mask(this.#held, () => 0);
+  }
+
+  #mask(bytes: Buffer, heldBytes: (rest: Buffer) => number): Buffer {
+    let rest = bytes;
+    const pieces: Buffer[] = [];
+    const openBytes = heldBytes(rest);
+    for (let found = this.#first(rest); found !== undefined; found = this.#first(rest)) {
+      // A longer one may begin there, or before, that has not come to its end.
+      if (found.at >= rest.length - openBytes) break;
+      pieces.push(rest.subarray(0, found.at), MASK);
+      rest = rest.subarray(found.at + found.length);
+    }
+    const heldFrom = rest.length - heldBytes(rest);
+    pieces.push(rest.subarray(0, heldFrom));
+    // A copy: the piece would keep the whole buffer that it was read into.
+    this.#held = Buffer.from(rest.subarray(heldFrom));
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   }
 
   #first(bytes: Buffer): { readonly at: number; readonly length: number } | undefined {

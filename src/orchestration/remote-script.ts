@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import {
   DAEMON_STOP_SECONDS,
+  REMOTE_HEARD_FILES,
   REMOTE_KILL_GRACE_MS,
   REMOTE_SCRIPT_MAX_BYTES,
   REMOTE_TERM_GRACE_MS,
@@ -132,7 +133,10 @@ homes claim
 }
 `;
 
-/** `begin` takes the action's name; `finish` says how it ended, on both streams, and forgets it when we have heard that. */
+/**
+ * `begin` takes the action's name; `finish` says how it ended, on both streams, and marks it as heard when we have heard that. Such files
+ * are removed many at a time: one more process for every action would be a tenth of what an action costs.
+ */
 const RUN = `both() { say "$@"; say "$@" >&2; }
 begin() {
 about $$
@@ -149,8 +153,19 @@ printf 'end %s %s\\n' "$1" "$2" >>"$f"
 both end "$1" "$2"
 heard=
 IFS= read -r heard
-[ "$heard" = heard ] && exec rm -f -- "$f" "$f.end"
-exit 0
+[ "$heard" = heard ] || exit 0
+if [ -e "$f.end" ]; then exec rm -f -- "$f" "$f.end"; fi
+printf 'heard\\n' >"$f"
+cd -- "\${f%/*}" || exit 0
+set -- *
+if [ $# -le ${REMOTE_HEARD_FILES} ]; then exit 0; fi
+heard=
+for x in "$@"; do
+line=
+IFS= read -r line <"$x"
+[ "$line" = heard ] && heard="$heard $x"
+done
+exec rm -f -- $heard
 }
 go() { if [ -e "$f.end" ]; then finish "$1" 143; fi; }
 after() { if [ "$2" != 0 ]; then finish "$1" "$2"; fi; }

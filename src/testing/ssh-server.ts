@@ -50,6 +50,8 @@ export class SshServers {
 
 /** How a server differs from others. */
 export interface SshServerOptions {
+  /** Where it listens; default 127.0.0.1. */
+  readonly listen?: string;
   /** Further lines of its configuration. */
   readonly settings?: readonly string[];
   /** Variables that its sessions find, besides HOME and PATH. */
@@ -78,7 +80,7 @@ export class SshServer {
     const env = { HOME: this.home, PATH: `${this.programs}:/usr/local/bin:/usr/bin:/bin`, ...options.env };
     const lines = [
       `Port ${port}`,
-      `ListenAddress ${this.host}`,
+      `ListenAddress ${options.listen ?? this.host}`,
       `HostKey ${this.#hostKeyFile}`,
       `PidFile ${join(folder, "pid")}`,
       `AuthorizedKeysFile ${keyFile}.pub`,
