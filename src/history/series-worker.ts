@@ -1,5 +1,5 @@
 // The thread that reads and writes files of kept figures: megabytes of JSON, off the event loop (T18).
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { SERIES_BATCH, SERIES_BATCH_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
@@ -14,7 +14,8 @@ const NICENESS = 10;
 const writes = new Map<number, SeriesWrite>();
 
 // On Linux this is the priority of one thread; elsewhere it would be that of the whole process.
-if (process.platform === "linux") setPriority(0, NICENESS);
+// A process that was started with a lower one may not go back to this.
+if (process.platform === "linux") setPriority(0, Math.max(NICENESS, getPriority(0)));
 parentPort?.on("message", (request: SeriesRequest) => {
   void answer(request);
 });

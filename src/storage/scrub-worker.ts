@@ -1,5 +1,5 @@
 // The scrub's thread: reads everything at a bounded rate, off the event loop and out of the writer's way.
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
 import { Pacer } from "./pacer.ts";
@@ -25,7 +25,8 @@ parentPort?.on("message", () => {
   wake();
 });
 // On Linux this is the priority of one thread; elsewhere it would be that of the whole process.
-if (process.platform === "linux") setPriority(0, NICENESS);
+// A process that was started with a lower one may not go back to this.
+if (process.platform === "linux") setPriority(0, Math.max(NICENESS, getPriority(0)));
 await scrub();
 parentPort?.close();
 
