@@ -30,14 +30,31 @@ test("what comes and goes within the wait of its group is not told at all", () =
   const run = started();
   run.run(300, (second) => [
     {
-      key: "quota_exceeded:a@b.c",
-      type: "quota_exceeded",
+      key: "auth_mock:n1",
+      type: "auth_mock",
       level: second < 80 ? "warning" : "clear",
-      value: second < 80 ? 96 : 90,
-      username: "a@b.c",
+      nodeId: "n1",
     },
   ]);
   assert.deepEqual(run.told(), []);
+});
+
+test("a quota of which nothing is heard after its one clear reading is over ten minutes later, not sooner", () => {
+  const run = started();
+  const quota = (level: "warning" | "clear", value: number): Condition => ({
+    key: "quota_exceeded:a@b.c",
+    type: "quota_exceeded",
+    level,
+    value,
+    username: "a@b.c",
+  });
+  run.run(1_000, (second) =>
+    second < 100 ? [quota("warning", 96)] : second === 100 ? [quota("clear", 94)] : [diskCondition("n1", 50)],
+  );
+  assert.deepEqual(run.told(), [
+    "90 raised quota_exceeded:a@b.c warning",
+    "730 over quota_exceeded:a@b.c warning",
+  ]);
 });
 
 test("nothing is told in the first 30 s, and what stands then is told after them (D11)", () => {
@@ -292,8 +309,9 @@ test("memory is bounded: calm keys are forgotten, and more bad ones than fit are
   assert.equal(desk.alerts(at).length, NOTICE_KEYS_MAX);
   desk.tick(at);
   desk.observe(users(NOTICE_KEYS_MAX, "clear"), [], { ...at, steadyMs: 65_000 });
-  desk.tick({ ...at, steadyMs: 65_000 });
-  desk.tick({ ...at, steadyMs: 65_000 + 31 * 60_000 });
-  desk.observe(users(NOTICE_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_000_000 });
+  desk.observe([], [], { ...at, steadyMs: 665_000 });
+  desk.tick({ ...at, steadyMs: 665_000 });
+  desk.tick({ ...at, steadyMs: 665_000 + 31 * 60_000 });
+  desk.observe(users(NOTICE_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_600_000 });
   assert.equal(desk.unwatched, 0);
 });

@@ -84,8 +84,10 @@ export class NoticeDesk {
   /** Takes an evaluation's conditions and what happened since the last one. */
   observe(conditions: readonly Condition[], occurrences: readonly Occurrence[], at: Moment): void {
     this.#unwatched = 0;
+    const heard = new Set<string>();
     for (const condition of conditions) {
       const { level } = condition;
+      heard.add(condition.key);
       if (level === "hold" || level === "unknown") continue;
       const { keepsCritical, value } = condition;
       this.#read(condition, { level, value, ...(keepsCritical === undefined ? {} : { keepsCritical }) }, at);
@@ -100,7 +102,12 @@ export class NoticeDesk {
       this.#read(occurrence, occurrence, at, true);
     }
     for (const tracked of this.#tracked.values()) {
-      if (tracked.isHappening && !happened.has(tracked.key)) this.#step(tracked, { level: "clear" }, at);
+      const isSilent = tracked.isHappening
+        ? !happened.has(tracked.key)
+        : NOTICE_RULES[tracked.type].clearComesOnce === true &&
+          tracked.watch.underWarning !== undefined &&
+          !heard.has(tracked.key);
+      if (isSilent) this.#step(tracked, { level: "clear" }, at);
     }
   }
 
@@ -169,7 +176,10 @@ export class NoticeDesk {
   restore(kept: KeptDesk, at: Moment): void {
     for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
       const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
-      const watch = { ...CALM, level: told.level };
+      // Its only clear reading may have come before the restart; whatever still is bad says so at the next poll.
+      const isEnding = NOTICE_RULES[type].clearComesOnce === true;
+      const underWarning = isEnding ? { sinceMs: at.steadyMs, count: 1 } : undefined;
+      const watch = { ...CALM, level: told.level, underWarning };
       const tracked = {
         key,
         type,

@@ -16,6 +16,8 @@ export interface NoticeRule {
   readonly clearBelow?: { readonly warning: number; readonly critical: number };
   /** How long it must have been below: D11's "keep", and the good polls of a node that was away. */
   readonly clear: Sustained;
+  /** A clear reading comes once and then none until it is bad again: until then it stands for each round. */
+  readonly clearComesOnce?: true;
 }
 
 const AT_ONCE: Sustained = { readings: 1, forMs: 0 };
@@ -50,10 +52,12 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
     clearBelow: { warning: 4, critical: 15 },
     clear: lasting(120),
   },
+  // D11 keeps it for no time at all; a user who writes and deletes at 95 % would then hear of it every few seconds.
   quota_exceeded: {
     raise: { warning: AT_ONCE, critical: AT_ONCE },
     clearBelow: { warning: 95, critical: 95 },
-    clear: AT_ONCE,
+    clear: lasting(600),
+    clearComesOnce: true,
   },
   node_offline: { raise: { warning: lasting(30), critical: lasting(30) }, clear: TWO_READINGS },
   service_restart: HAPPENING,
