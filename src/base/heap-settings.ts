@@ -11,9 +11,9 @@ export function keepBuffersYoung(): void {
 }
 
 /**
- * Has the heap grow by no more than half between two collections, for programs that hold much and change it all the time: by default it
+ * Has the heap grow by some 60 % at most between two collections, for programs that hold much and change it all the time: by default it
  * grows to several times what is in use where the machine has the memory.
  */
 export function growHeapSlowly(): void {
-  setFlagsFromString("--heap-growing-percent=100");
+  setFlagsFromString("--heap-growing-percent=60");
 }

@@ -301,8 +301,10 @@ test("however a document is laid out, it reads as JSON.parse reads it", async ()
         const source = `{"disk_total_bytes":1${noise}${body.join("")}}`;
         const parsed = JSON.parse(source) as Record<string, Record<string, unknown> | null>;
         const reading = await read(source);
-        const wanted = Object.entries(parsed["per_user_storage"] ?? {}).filter(([key, value]) =>
-          (typeof value === "number" && value >= 0) || value === "5" ? isName(key) : false,
+        const map = parsed["per_user_storage"];
+        const wanted = Object.entries(typeof map === "object" && map !== null ? map : {}).filter(
+          ([key, value]) =>
+            (typeof value === "number" && value >= 0) || value === "5" ? isName(key) : false,
         );
         assert.deepEqual(
           new Map([...reading.perUserStorage].map(([key, value]) => [key, Number(value)])),

@@ -1,0 +1,151 @@
+// A map of users that lists whom it listed before, read without parsing: of most users nothing has changed, so that nothing need be made.
+import type { UserDetail } from "./cluster-state.ts";
+
+/** Reads one user's value at the scan's place; the same as before when nothing has changed, undefined for what is laid out otherwise. */
+export type ValueScan<V extends object | bigint> = (scan: Scan, before: V) => V | undefined;
+
+const [QUOTE, COMMA, COLON, CLOSING_BRACE] = [0x22, 0x2c, 0x3a, 0x7d];
+const [ZERO, NINE] = [0x30, 0x39];
+const [BACKSLASH, TILDE] = [0x5c, 0x7e];
+/** All numbers of so many digits are exact. */
+const DIGITS_MAX = 15;
+
+/**
+ * The users of a map whose bytes begin behind its opening brace and end with its closing one: the same object as before when nothing has
+ * changed. Undefined for all that is not laid out as our nodes do, or lists others or in another order: a parser must see to it.
+ */
+export function rereadUsers<V extends object | bigint>(
+  bytes: Buffer,
+  start: number,
+  before: ReadonlyMap<string, V>,
+  valueAt: ValueScan<V>,
+): ReadonlyMap<string, V> | undefined {
+  const scan = new Scan(bytes, start);
+  let changed: Map<string, V> | undefined;
+  let isFirst = true;
+  for (const [username, known] of before) {
+    if (!isFirst && !scan.byte(COMMA)) return undefined;
+    isFirst = false;
+    if (!scan.byte(QUOTE) || !scan.name(username) || !scan.byte(QUOTE) || !scan.byte(COLON)) return undefined;
+    const value = valueAt(scan, known);
+    if (value === undefined) return undefined;
+    if (value !== known) {
+      changed ??= new Map(before);
+      changed.set(username, value);
+    }
+  }
+  return scan.byte(CLOSING_BRACE) && scan.isAtEnd ? (changed ?? before) : undefined;
+}
+
+/** A place in the bytes of a document. What it is asked for and does not find ends the reading. */
+export class Scan {
+  readonly #bytes: Buffer;
+  #at: number;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  /** True behind the last byte. */
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
+  /** Steps over one byte; false when another stands here. */
+  byte(expected: number): boolean {
+    if (this.#bytes[this.#at] !== expected) return false;
+    this.#at++;
+    return true;
+  }
+
+  /** Steps over these bytes; false when others stand here. */
+  literal(expected: Uint8Array): boolean {
+    const bytes = this.#bytes;
+    const at = this.#at;
+    const { length } = expected;
+    for (let index = 0; index < length; index++) {
+      if (bytes[at + index] !== expected[index]) return false;
+    }
+    this.#at = at + length;
+    return true;
+  }
+
+  /** Steps over a name; false when another stands here, and for names that JSON may write in several ways or in several bytes. */
+  name(expected: string): boolean {
+    const bytes = this.#bytes;
+    const at = this.#at;
+    const { length } = expected;
+    for (let index = 0; index < length; index++) {
+      const byte = bytes[at + index];
+      if (byte !== expected.charCodeAt(index) || byte > TILDE || byte === QUOTE || byte === BACKSLASH)
+        return false;
+    }
+    this.#at = at + length;
+    return true;
+  }
+
+  /** Steps over a whole number from 0 up and gives it; NaN when none stands here, or one of more than 15 digits. What follows is not looked at. */
+  count(): number {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    let at = start;
+    let value = 0;
+    for (;;) {
+      const byte = bytes[at];
+      if (byte === undefined || byte < ZERO || byte > NINE) break;
+      value = value * 10 + (byte - ZERO);
+      at++;
+    }
+    this.#at = at;
+    const digits = at - start;
+    const isWritten = digits === 1 || (digits > 1 && bytes[start] !== ZERO);
+    return isWritten && digits <= DIGITS_MAX ? value : Number.NaN;
+  }
+}
+
+/** A count of 64 bits. */
+export const countAt: ValueScan<bigint> = (scan, before) => {
+  const value = scan.count();
+  if (Number.isNaN(value)) return undefined;
+  return Number(before) === value ? before : BigInt(value);
+};
+
+const [LIVE, TRASH, STAGING, FILES, ACTIVE, EXPLICIT] = [
+  Buffer.from('{"live_bytes":'),
+  Buffer.from(',"trash_bytes":'),
+  Buffer.from(',"staging_bytes":'),
+  Buffer.from(',"file_count":'),
+  Buffer.from(',"last_active_unix":'),
+  Buffer.from(',"quota_explicit":'),
+] as const;
+const [NULL, TRUE, FALSE] = [Buffer.from("null"), Buffer.from("true"), Buffer.from("false")];
+
+/** A user's detail, its six fields in the order in which nodes write them. */
+export const detailAt: ValueScan<UserDetail> = (scan, before) => {
+  const liveBytes = bytesBehind(scan, LIVE, before.liveBytes);
+  const trashBytes = bytesBehind(scan, TRASH, before.trashBytes);
+  const stagingBytes = bytesBehind(scan, STAGING, before.stagingBytes);
+  if (liveBytes === undefined || trashBytes === undefined || stagingBytes === undefined) return undefined;
+  const fileCount = scan.literal(FILES) ? scan.count() : Number.NaN;
+  if (Number.isNaN(fileCount) || !scan.literal(ACTIVE)) return undefined;
+  const lastActiveUnix = scan.literal(NULL) ? null : scan.count();
+  if (Number.isNaN(lastActiveUnix) || !scan.literal(EXPLICIT)) return undefined;
+  const quotaExplicit = scan.literal(TRUE);
+  if ((!quotaExplicit && !scan.literal(FALSE)) || !scan.byte(CLOSING_BRACE)) return undefined;
+  const isSame =
+    liveBytes === before.liveBytes &&
+    trashBytes === before.trashBytes &&
+    stagingBytes === before.stagingBytes &&
+    fileCount === before.fileCount &&
+    lastActiveUnix === before.lastActiveUnix &&
+    quotaExplicit === before.quotaExplicit;
+  return isSame ? before : { liveBytes, trashBytes, stagingBytes, fileCount, lastActiveUnix, quotaExplicit };
+};
+
+function bytesBehind(scan: Scan, key: Uint8Array, before: bigint | null): bigint | undefined {
+  return scan.literal(key) ? countAt(scan, before ?? UNKNOWN) : undefined;
+}
+
+/** No count is it. */
+const UNKNOWN = -1n;
