@@ -282,6 +282,22 @@ export const ACTION_OUTPUT_OLD_BYTES = 50_000_000;
 export const ACTION_OUTPUT_PAGE_ENTRIES = 1_000;
 /** Bytes of one page of output; the first entry may be larger. */
 export const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
+/** Time for the last lines of a log (decision D10). */
+export const LOG_TAIL_LIMIT_MS = 10_000;
+/** Text of the last lines of a log (decision D10): 1 MiB. */
+export const LOG_TAIL_MAX_BYTES = 1_048_576;
+/** One line of a log; the rest of it is left out. */
+export const LOG_LINE_MAX_BYTES = 65_536;
+/** Logs whose last lines are read at the same time. */
+export const LOG_TAILS_MAX = 10;
+/** Logs that are followed at the same time. */
+export const LOG_FOLLOWS_MAX = 10;
+/** How long a log is followed before it must be asked for again. */
+export const LOG_FOLLOW_MAX_MS = 3_600_000;
+/** Pause between two messages with lines of one log. */
+export const LOG_EVENT_INTERVAL_MS = 100;
+/** Lines of a followed log that wait for their message; beyond them the oldest are dropped and counted. */
+export const LOG_PENDING_LINES = 1_000;
 /** How often a node is asked for its health before the next one has its turn. */
 export const HEALTH_GATE_INTERVAL_MS = 1_000;
 /** How long a stop of the console waits for its actions to end on their nodes: TERM, KILL and a look take 15 s. */

@@ -13,17 +13,18 @@ import { ActionEngine, type AuditedAction, type TakenAction } from "#orchestrati
 import { ActionHistory } from "#orchestration/action-history.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
-import type { TargetRunner } from "#orchestration/action-run.ts";
+import { LogReader } from "#orchestration/log-reader.ts";
 import { NodeLocks } from "#orchestration/node-locks.ts";
 import { OutputStore } from "#orchestration/output-store.ts";
 import { readPresets } from "#orchestration/presets.ts";
 import type { ActionPreset, ActionRecord } from "#webapi/action-record.ts";
-import type { ActionRequest } from "#webapi/action-request.ts";
+import type { ActionRequest, Service } from "#webapi/action-request.ts";
 import { ActionTopics } from "./action-topics.ts";
 import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import type { Hub } from "./hub.ts";
+import { LogTopics } from "./log-topics.ts";
 import { openRunner, type SshRunner } from "./ssh-runner.ts";
 
 /** What the desk is made from. */
@@ -41,7 +42,8 @@ export class ActionDesk {
   readonly engine: ActionEngine;
   readonly outputs: OutputStore;
   readonly presets: readonly ActionPreset[];
-  readonly runner: TargetRunner;
+  readonly #logs: LogReader;
+  readonly #nodes: () => Promise<readonly SshNode[]>;
   readonly #ssh: SshRunner;
   readonly #keyFile: string;
 
@@ -51,11 +53,14 @@ export class ActionDesk {
     readonly presets: readonly ActionPreset[];
     readonly ssh: SshRunner;
     readonly keyFile: string;
+    readonly logs: LogReader;
+    readonly nodes: () => Promise<readonly SshNode[]>;
   }) {
     this.engine = parts.engine;
     this.outputs = parts.outputs;
     this.presets = parts.presets;
-    this.runner = parts.ssh.runner;
+    this.#logs = parts.logs;
+    this.#nodes = parts.nodes;
     this.#ssh = parts.ssh;
     this.#keyFile = parts.keyFile;
   }
@@ -73,6 +78,8 @@ export class ActionDesk {
     const outputs = await OutputStore.open(dataFolder);
     const secrets = (): string[] => (options.metricsToken === undefined ? [] : [options.metricsToken]);
     const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
+    const nodes = (): Promise<readonly SshNode[]> => directory.sshNodes();
+    const logs = new LogReader({ clock, random, runner: runner.runner });
     const topics = new ActionTopics({
       hub,
       find: (id) => engine.find(id),
@@ -85,7 +92,7 @@ export class ActionDesk {
       history,
       outputs,
       locks: new NodeLocks(clock),
-      nodes: () => directory.sshNodes(),
+      nodes,
       nameOf: (id) => watch.book.node(id)?.name ?? id,
       runner: runner.runner,
       allowsCustom: ssh.allowsCustom ?? true,
@@ -99,7 +106,8 @@ export class ActionDesk {
       },
     });
     hub.addSource(topics);
-    const desk = new ActionDesk({ engine, outputs, presets, ssh: runner, keyFile });
+    hub.addSource(new LogTopics({ clock, hub, reader: logs, nodes }));
+    const desk = new ActionDesk({ engine, outputs, presets, ssh: runner, keyFile, logs, nodes });
     engine
       .reconcile()
       .catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
@@ -108,12 +116,19 @@ export class ActionDesk {
 
   /** Takes an action on. Throws ActionRefusal; without a key there is nothing to run it with. */
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
-    if (!request.dry_run) await this.checkKey();
+    if (!request.dry_run) await this.#checkKey();
     return await this.engine.submit(request, operator);
   }
 
+  /** The last lines of a service's log on a node. Throws ActionRefusal. */
+  async tail(nodeId: string, service: Service, lines: number): ReturnType<LogReader["tail"]> {
+    const node = await enrolledNode(this.#nodes, nodeId);
+    await this.#checkKey();
+    return await this.#logs.tail(node, service, lines);
+  }
+
   /** Throws ActionRefusal where there is no key for SSH. */
-  async checkKey(): Promise<void> {
+  async #checkKey(): Promise<void> {
     try {
       await stat(this.#keyFile);
     } catch {
@@ -126,6 +141,7 @@ export class ActionDesk {
 
   /** Cancels what runs and closes the connections. */
   async close(): Promise<void> {
+    this.#logs.close();
     await this.engine.close();
     await this.#ssh.close();
   }
@@ -185,8 +201,8 @@ function raiseAlerts(record: ActionRecord, alerts: Pick<AlertDesk, "happened">):
   }
 }
 
-/** Nodes as actions may reach them. Throws ActionRefusal when the store does not answer or does not know the node. */
-export async function enrolledNode(nodes: () => Promise<readonly SshNode[]>, id: string): Promise<SshNode> {
+/** A node as actions may reach it. Throws ActionRefusal when the store does not answer or does not know it. */
+async function enrolledNode(nodes: () => Promise<readonly SshNode[]>, id: string): Promise<SshNode> {
   const all = await nodes().catch((error: unknown) => {
     if (isGroveError(error)) throw new ActionRefusal("unavailable", error.message, { cause: error });
     throw error;

@@ -16,6 +16,7 @@ import { type ConsoleParts, openParts } from "./console-parts.ts";
 import { type End, endAll } from "./ending.ts";
 import { historyRoutes } from "./history-routes.ts";
 import { liveRoutes } from "./live-routes.ts";
+import { logRoutes } from "./log-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 import { builtPages, pageRoutes } from "./page-routes.ts";
@@ -101,6 +102,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { audit, auditCopies, gathering, history, watch, alerts, notifier, users, quotas, views, hub } =
     parts;
   actionRoutes(app, parts.actions);
+  logRoutes(app, parts.actions);
   signInRoutes(app, {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,

@@ -1,0 +1,65 @@
+// Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, F-11).
+import { StringDecoder } from "node:string_decoder";
+import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
+import type { LogLine } from "#webapi/log-tail.ts";
+
+const PRIORITY_MAX = 7;
+
+/** Where lines come from. */
+export type LogSource = "journal" | "file";
+
+/** Cuts a stream into lines; a line that is too long is cut off there. */
+export class LogLines {
+  readonly #source: LogSource;
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+
+  constructor(source: LogSource) {
+    this.#source = source;
+  }
+
+  /** The lines that are whole now. */
+  push(bytes: Buffer): LogLine[] {
+    const pieces = (this.#rest + this.#decoder.write(bytes)).split("\n");
+    // Of a line without an end only so much is held.
+    this.#rest = (pieces.pop() ?? "").slice(0, LOG_LINE_MAX_BYTES);
+    return pieces.filter((line) => line !== "").map((line) => lineOf(line, this.#source));
+  }
+
+  /** What came behind the last end of a line. */
+  end(): LogLine[] {
+    const rest = this.#rest + this.#decoder.end();
+    this.#rest = "";
+    return rest === "" ? [] : [lineOf(rest, this.#source)];
+  }
+}
+
+function lineOf(text: string, source: LogSource): LogLine {
+  const plain = { ts: null, priority: null, message: text.slice(0, LOG_LINE_MAX_BYTES) };
+  if (source === "file") return plain;
+  let entry: unknown;
+  try {
+    entry = JSON.parse(text);
+  } catch {
+    return plain;
+  }
+  if (typeof entry !== "object" || entry === null) return plain;
+  const {
+    MESSAGE: message,
+    PRIORITY: priority,
+    __REALTIME_TIMESTAMP: micros,
+  } = entry as Record<string, unknown>;
+  const [level, us] = [Number(priority ?? Number.NaN), Number(micros ?? Number.NaN)];
+  return {
+    ts: Number.isFinite(us) ? us / 1e6 : null,
+    priority: Number.isInteger(level) && level >= 0 && level <= PRIORITY_MAX ? level : null,
+    message: messageOf(message).slice(0, LOG_LINE_MAX_BYTES),
+  };
+}
+
+/** The journal tells what is not text as a list of bytes. */
+function messageOf(message: unknown): string {
+  if (typeof message === "string") return message;
+  const isBytes = Array.isArray(message) && message.every((byte) => Number.isInteger(byte));
+  return isBytes ? Buffer.from(message as number[]).toString("utf8") : "";
+}

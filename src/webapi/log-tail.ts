@@ -1,0 +1,40 @@
+// The last lines of a service's log on a node, and those that follow (spec 4.1, decision D10).
+import { z } from "zod";
+import { SERVICES } from "./action-request.ts";
+
+/** One line. Files know neither time nor priority. */
+export const logLine = z.object({
+  /** Unix seconds. */
+  ts: z.number().nullable(),
+  /** 0 (emergency) to 7 (debug), as syslog has them. */
+  priority: z.int().min(0).max(7).nullable(),
+  message: z.string(),
+});
+
+/** One line as it is sent. */
+export type LogLine = z.infer<typeof logLine>;
+
+/** The query of GET /api/logs/tail; lines out of range are clamped. */
+export const logTailQuery = z.strictObject({
+  node: z.string().min(1).max(128),
+  service: z.enum(SERVICES),
+  lines: z
+    .string()
+    .regex(/^-?\d{1,9}$/, "a whole number")
+    .optional(),
+});
+
+/** GET /api/logs/tail; as text/plain it is `text` alone. */
+export const logTail = z.object({
+  node_id: z.string(),
+  service: z.enum(SERVICES),
+  unit: z.string(),
+  source: z.enum(["journal", "file"]),
+  lines: z.array(logLine),
+  text: z.string(),
+  /** True when the lines were more than 1 MiB: the oldest are left out. */
+  truncated: z.boolean(),
+});
+
+/** The same as a value. */
+export type LogTail = z.infer<typeof logTail>;
