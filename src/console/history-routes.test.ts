@@ -11,6 +11,7 @@ import { History } from "#history/history.ts";
 import { CSV_COLUMNS } from "#history/performance-csv.ts";
 import type { HistoryReply, PerformanceReply } from "#webapi/performance.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
+import { TrustedProxies } from "./client-address.ts";
 import { ClusterBook } from "./cluster-book.ts";
 import { listedNode, nodeReading } from "./cluster-state.fixture.ts";
 import type { NodeReading } from "./cluster-state.ts";
@@ -24,12 +25,15 @@ let history: History;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "grove-history-routes-"));
-  console = await startApp(async (app, { clock }) => {
-    book = new ClusterBook({ clock });
-    history = await History.open({ folder, clock, log: silentLogger });
-    feedHistory(book, history, { current: new Map(), refresh: () => Promise.resolve() });
-    historyRoutes(app, { cluster: book, history, clock });
-  });
+  console = await startApp(
+    async (app, { clock }) => {
+      book = new ClusterBook({ clock });
+      history = await History.open({ folder, clock, log: silentLogger });
+      feedHistory(book, history, { current: new Map(), refresh: () => Promise.resolve() });
+      historyRoutes(app, { cluster: book, history, clock });
+    },
+    { proxies: new TrustedProxies(["127.0.0.1"]) },
+  );
 });
 
 afterEach(async () => {
@@ -216,15 +220,25 @@ describe("GET /api/performance/export", () => {
     const names = Array.from({ length: 80 }, (_, index) => `node-${index}`);
     for (let polls = 0; polls < 720; polls++)
       poll(Object.fromEntries(names.map((id) => [id, counted(polls)])));
-    const slow = Array.from({ length: HISTORY_EXPORTS_PER_ADDRESS }, () => startAndPause());
+    const slow = Array.from({ length: HISTORY_EXPORTS_PER_ADDRESS }, (_, index) =>
+      startAndPause(`2001:db8::${index}`),
+    );
     await Promise.all(slow.map(({ begun }) => begun));
-    const refused = await console.ask("/api/performance/export");
+    // All of an IPv6 network are one.
+    const refused = await console.ask("/api/performance/export", from("2001:db8::9"));
     assert.deepEqual([refused.status, refused.problem?.code], [429, "RATE_LIMITED"]);
     assert.equal(refused.headers["retry-after"], "5");
+    const other = await console.ask("/api/performance/export?node_id=node-1", from("2001:db8:1::9"));
+    assert.equal(other.status, 200);
     console.clock.advance(HISTORY_EXPORT_TIMEOUT_MS);
     for (const { isComplete } of slow) assert.equal(await isComplete(), false);
     assert.equal((await console.ask("/api/performance/export?node_id=node-1")).status, 200);
   });
+});
+
+/** Of an address, as the proxy says that these tests speak through. */
+const from = (address: string): { headers: Record<string, string> } => ({
+  headers: { "x-forwarded-for": address },
 });
 
 interface SlowReader {
@@ -234,11 +248,12 @@ interface SlowReader {
   isComplete(): Promise<boolean>;
 }
 
-function startAndPause(): SlowReader {
+function startAndPause(address: string): SlowReader {
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   let rest: IncomingMessage | undefined;
-  const request = httpRequest(`${console.url}/api/performance/export`, { agent: false }, (response) => {
+  const asked = { agent: false, ...from(address) };
+  const request = httpRequest(`${console.url}/api/performance/export`, asked, (response) => {
     response.pause();
     response.on("error", () => undefined);
     response.on("close", () => ended.resolve());

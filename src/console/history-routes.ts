@@ -9,6 +9,7 @@ import {
   HISTORY_EXPORTS_PER_ADDRESS,
   PERFORMANCE_KEPT_MS,
 } from "#base/limits.ts";
+import { networkOf } from "#base/network.ts";
 import { CLUSTER, type History } from "#history/history.ts";
 import { csvFileName, type ExportedNode, performanceCsv } from "#history/performance-csv.ts";
 import { exportQuery, historyQuery, historyReply, performanceReply } from "#webapi/performance.ts";
@@ -105,7 +106,7 @@ function exportRoute(app: App, { cluster, history, clock }: HistoryRoutesDeps): 
     async (request, reply) => {
       const { node_id: nodeId } = request.query;
       const nodes = nodeId === undefined ? onlineNodes(cluster) : [knownNode(cluster, nodeId)];
-      const release = slots.take(viewerOf(request).address);
+      const release = slots.take(networkOf(viewerOf(request).address));
       const pieces = Readable.from(csvPieces(exported(nodes, history)), { objectMode: false });
       const cancel = clock.after(HISTORY_EXPORT_TIMEOUT_MS, () => pieces.destroy());
       pieces.once("close", () => {
