@@ -105,7 +105,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   addGuard(app, deps);
   if (deps.checkReplies === true) checkReplies(app);
   answerUnknownPaths(app);
-  app.addHook("onResponse", async (request, reply) => {
+  app.addHook("onResponse", (request, reply, done) => {
     deps.onAnswered?.(reply.statusCode);
     log.debug("request", {
       route: routeOf(request),
@@ -113,6 +113,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
       ms: Math.round(reply.elapsedTime),
       address: request.client?.address,
     });
+    done();
   });
   return app;
 }

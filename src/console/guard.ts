@@ -76,7 +76,7 @@ export function addGuard(app: App, deps: GuardDeps): void {
     addHeaders(request, reply);
     withRequestId(request.id, done);
   });
-  app.addHook("onRequest", async (request) => {
+  const guard = (request: FastifyRequest): void => {
     request.client = clientFacts(request.raw, deps.proxies);
     request.credential = takeCredential(request, deps.allowQueryToken);
     if (request.credential?.from === "query") deps.onQueryToken();
@@ -85,6 +85,16 @@ export function addGuard(app: App, deps: GuardDeps): void {
     // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
     if (/^\/(?:api|ws)\//.test(path)) limit(request.viewer, buckets);
     admit(request, path);
+  };
+  // Without a promise for each request: nothing is waited for.
+  app.addHook("onRequest", (request, _reply, done) => {
+    try {
+      guard(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    done();
   });
   // Events of a body that is still arriving do not belong to the scope above.
   app.addHook("preValidation", (request, _reply, done) => withRequestId(request.id, done));
