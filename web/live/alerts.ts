@@ -43,6 +43,7 @@ export function useAlertList(filters: URLSearchParams): {
 /** The unresolved alerts that ask for something; undefined until they were read. */
 export function useUnresolved(limit: number): {
   readonly alerts: readonly AlertRecord[] | undefined;
+  readonly total: number;
   readonly error: Error | null;
 } {
   return useAlertList(

@@ -5,7 +5,7 @@ import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
 import { call } from "./api.ts";
 import { Connection, type ConnectionState, type LiveNode } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
-import { forgetSession, noteExpiry, watchSession } from "./session.ts";
+import { checkSession, forgetSession, noteExpiry, watchSession } from "./session.ts";
 
 /** GET /api/cluster for whoever asks. */
 export type Cluster = Omit<
@@ -47,6 +47,9 @@ export const connection = new Connection(`${scheme}://${location.host}/ws/cluste
   alert() {
     void queryClient.invalidateQueries({ queryKey: ALERTS_KEY });
   },
+  reconnected() {
+    void checkSession().then(() => queryClient.invalidateQueries());
+  },
   sessionExpiring: noteExpiry,
   sessionEnded: forgetSession,
 });
@@ -81,24 +84,45 @@ export function useCluster(): {
     // Without a socket the pages poll.
     refetchInterval: phase === "live" ? false : POLL_MS,
   });
-  const age = useAgeMs(query.dataUpdatedAt);
-  return { cluster: query.data, isStale: age > STALE_AFTER_MS, error: query.error };
+  return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }
 
-/** Milliseconds since a moment of Date.now(), told anew every second. */
-export function useAgeMs(sinceMs: number): number {
-  const now = useNowMs();
-  return sinceMs === 0 ? 0 : Math.max(0, now - sinceMs);
-}
-
-/** Date.now(), told anew every second while the page is visible. */
-export function useNowMs(): number {
-  const [now, setNow] = useState(() => Date.now());
+/** Whether a moment of Date.now() is so long ago that its figures count as stale; told when it turns, not every second. */
+function useIsOld(sinceMs: number): boolean {
+  const [oldSince, setOldSince] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") setNow(Date.now());
-    }, 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
+    if (sinceMs === 0) return;
+    const timer = setTimeout(() => setOldSince(sinceMs), Math.max(0, sinceMs + STALE_AFTER_MS - Date.now()));
+    return () => clearTimeout(timer);
+  }, [sinceMs]);
+  return sinceMs !== 0 && oldSince === sinceMs;
+}
+
+let nowMs = Date.now();
+let ticking: ReturnType<typeof setInterval> | undefined;
+const clocks = new Set<() => void>();
+
+function tick(): void {
+  if (document.visibilityState !== "visible") return;
+  nowMs = Date.now();
+  for (const listener of clocks) listener();
+}
+
+function watchClock(listener: () => void): () => void {
+  clocks.add(listener);
+  if (ticking === undefined) {
+    nowMs = Date.now();
+    ticking = setInterval(tick, 1_000);
+  }
+  return () => {
+    clocks.delete(listener);
+    if (clocks.size > 0) return;
+    clearInterval(ticking);
+    ticking = undefined;
+  };
+}
+
+/** Date.now(), told anew every second while the page is visible; one timer for all that ask. */
+export function useNowMs(): number {
+  return useSyncExternalStore(watchClock, () => nowMs);
 }

@@ -21,6 +21,8 @@ export interface ConnectionState {
 export interface LiveHandlers {
   snapshot(data: { nodes: readonly LiveNode[]; cluster: unknown }, wallSeconds: number): void;
   alert(kind: "alert.raised" | "alert.changed" | "alert.resolved", alert: AlertRecord): void;
+  /** The connection is back after a loss: what was read before may have missed something. */
+  reconnected(): void;
   sessionExpiring(expiresAt: number): void;
   sessionEnded(): void;
 }
@@ -29,6 +31,8 @@ const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 /** Without a word for this long a connection counts as lost: snapshots come every 5 s, pings every 20 s. */
 const SILENCE_MS = 30_000;
+/** Snapshots older than this after a sleep say that the socket may be dead without having been told. */
+const OLD_MS = 15_000;
 const NO_SESSION = 4401;
 
 /** One socket at a time, with backoff between tries; a page that wakes up tries at once. */
@@ -42,6 +46,7 @@ export class Connection {
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #silenceTimer: ReturnType<typeof setTimeout> | undefined;
   #lastSeq = 0;
+  #wasLost = false;
 
   constructor(url: string, handlers: LiveHandlers) {
     this.#url = url;
@@ -77,13 +82,18 @@ export class Connection {
   readonly state = (): ConnectionState => this.#state;
 
   readonly #wake = (): void => {
-    if (document.visibilityState !== "visible" || this.#state.phase !== "reconnecting") return;
-    this.restartSoon(0);
+    if (document.visibilityState !== "visible") return;
+    const { phase, lastSnapshotAtMs = Date.now() } = this.#state;
+    if (phase === "live" && Date.now() - lastSnapshotAtMs < OLD_MS) return;
+    if (phase === "live") this.#drop();
+    // A try that is under way stays.
+    if (this.#socket === undefined) this.restartSoon(0);
   };
 
   /** Tries again after a pause. */
   restartSoon(delayMs: number): void {
     clearTimeout(this.#retryTimer);
+    this.#wasLost = true;
     this.#set({ phase: "reconnecting", retryAtMs: Date.now() + delayMs });
     this.#retryTimer = setTimeout(() => this.#open(), delayMs);
   }
@@ -113,6 +123,8 @@ export class Connection {
         this.#set({ phase: "live", retryAtMs: undefined });
         if (this.#lastSeq > 0)
           this.#socket?.send(JSON.stringify({ type: "resume", after_seq: this.#lastSeq }));
+        if (this.#wasLost) this.#handlers.reconnected();
+        this.#wasLost = false;
         break;
       case "metrics.snapshot":
         this.#handlers.snapshot(message.data as { nodes: LiveNode[]; cluster: unknown }, message.ts);

@@ -31,13 +31,14 @@ function throughput(node: LiveNode): number | null {
   return (node.write_mbps ?? 0) + (node.read_mbps ?? 0);
 }
 
-/** Throughput of every node in MB/s over the last five minutes, oldest first. */
-export function useRecentRates(): ReadonlyMap<string, readonly (number | null)[]> {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => recent,
-  );
+const NONE: readonly (number | null)[] = [];
+
+function watch(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Throughput of a node, or of all of them, in MB/s over the last five minutes, oldest first. */
+export function useRecentRates(id: string): readonly (number | null)[] {
+  return useSyncExternalStore(watch, () => recent.get(id) ?? NONE);
 }

@@ -46,6 +46,16 @@ export function watchSession(listener: () => void): void {
   onChange = listener;
 }
 
+/** Asks who is signed in; when the console has forgotten the session, it is told as an end. */
+export async function checkSession(): Promise<void> {
+  const before = queryClient.getQueryData<SessionStatus>(SESSION_KEY);
+  await queryClient.refetchQueries({ queryKey: SESSION_KEY });
+  const now = queryClient.getQueryData<SessionStatus>(SESSION_KEY);
+  if (before?.authenticated !== true || now?.authenticated !== false) return;
+  setEnded({ kind: "ended" });
+  await startAnew();
+}
+
 /** After a change of who asks nothing that was read before may be shown. */
 async function startAnew(): Promise<void> {
   await queryClient.cancelQueries();

@@ -40,7 +40,8 @@ export function useUsers(options: {
     },
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor ?? undefined,
-    refetchInterval: POLL_MS,
+    // Every page that was scrolled to is read again, so many of them more rarely.
+    refetchInterval: ({ state }) => POLL_MS * Math.max(1, state.data?.pages.length ?? 1),
     placeholderData: (before) => before,
   });
   const users = query.data?.pages.flatMap((page) => page.users);
@@ -49,7 +50,9 @@ export function useUsers(options: {
     total: query.data?.pages[0]?.total_users ?? 0,
     hasMore: query.hasNextPage,
     isReadingMore: query.isFetchingNextPage,
-    more: () => void query.fetchNextPage(),
+    more: () => {
+      if (query.hasNextPage && !query.isFetching) void query.fetchNextPage();
+    },
     error: query.error,
   };
 }

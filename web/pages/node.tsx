@@ -1,7 +1,7 @@
 // One node: what state it is in and why, an hour of figures under one cursor, its alerts and facts.
 import { Tabs } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useParams, useSearchParams } from "wouter";
+import { Link, useParams, useSearchParams } from "wouter";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
@@ -28,10 +28,13 @@ export function Page(): ReactNode {
   const node = cluster.nodes.find((candidate) => candidate.id === id);
   if (node === undefined) {
     return (
-      <Nothing>
-        No node of this cluster has the id “{id}”. It may have been gone for more than a day; see the list of
-        nodes for those that are there.
-      </Nothing>
+      <>
+        <h1>There is no such node</h1>
+        <p>
+          No node of this cluster has the id “{id}”. It may have been gone for more than a day;{" "}
+          <Link href="/nodes">see those that are there</Link>.
+        </p>
+      </>
     );
   }
   return (
@@ -44,6 +47,7 @@ export function Page(): ReactNode {
 }
 
 function Headline({ node }: { readonly node: LiveNode }): ReactNode {
+  const isOperator = useIsOperator();
   const now = useNowMs() / 1_000;
   return (
     <>
@@ -51,14 +55,30 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
         {node.name} <StateMark state={node.status} />
       </h1>
       <p>
-        {node.name}: {reasonOf(node, now)}.
+        {sentence(reasonOf(node, now))}.
         {node.maintenance_until === undefined
           ? null
           : ` In maintenance until ${formatMoment(node.maintenance_until)}.`}
-        {node.locked_by === undefined ? null : ` Held by action ${node.locked_by}.`}
+        {node.locked_by === undefined ? null : (
+          <>
+            {" "}
+            Held by <Link href={`/actions/${encodeURIComponent(node.locked_by)}`}>an action</Link>.
+          </>
+        )}
       </p>
+      {isOperator ? (
+        <p style={{ display: "flex", gap: 16, flexWrap: "wrap" }}>
+          <Link href={`/logs?node=${encodeURIComponent(node.id)}`}>Read its log</Link>
+          <Link href="/actions">Run an action</Link>
+          <Link href={`/audit?node=${encodeURIComponent(node.id)}`}>Its audit log</Link>
+        </p>
+      ) : null}
     </>
   );
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 interface Plan {

@@ -1,24 +1,27 @@
 // The first screen: whether anything is wrong and what to do, in words; then the cluster in figures.
 import { Button } from "@mantine/core";
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { useUnresolved } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { ALL_NODES, useRecentRates } from "../live/recent-rates.ts";
+import { useIsOperator } from "../live/session.ts";
 import { NodeTable } from "../parts/node-table.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { nextStep } from "../words/next-step.ts";
 import { byNeed } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
-import { formatAgo, formatMoment } from "../words/time.ts";
+import { formatMoment, formatSpan } from "../words/time.ts";
 
 const NEEDS_SHOWN = 8;
 
 /** The page at "/". */
 export function Page(): ReactNode {
   const { cluster, isStale, error } = useCluster();
+  const nodes = useMemo(() => [...(cluster?.nodes ?? [])].sort(byNeed), [cluster?.nodes]);
   if (cluster === undefined) {
     return error === null ? <Reading what="the cluster" /> : <Failed what="The cluster" error={error} />;
   }
@@ -33,14 +36,14 @@ export function Page(): ReactNode {
           cluster's MetaServer; it appears here within ten seconds.
         </Nothing>
       ) : (
-        <NodeTable nodes={[...cluster.nodes].sort(byNeed)} />
+        <NodeTable nodes={nodes} />
       )}
     </div>
   );
 }
 
 function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
-  const { alerts, error } = useUnresolved(NEEDS_SHOWN);
+  const { alerts, total: open, error } = useUnresolved(NEEDS_SHOWN);
   const now = useNowMs() / 1_000;
   if (error !== null && alerts === undefined) return <Failed what="What needs you" error={error} />;
   if (alerts === undefined) return <Reading what="what needs you" />;
@@ -62,47 +65,51 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   }
   return (
     <section aria-labelledby="needs-title">
-      <h1 id="needs-title">
-        {alerts.length === NEEDS_SHOWN
-          ? `${NEEDS_SHOWN} things or more need you`
-          : countText(alerts.length, "thing needs you", "things need you")}
-      </h1>
+      <h1 id="needs-title">{countText(open, "thing needs you", "things need you")}</h1>
       <ul className="needs">
         {alerts.map((alert) => (
           <Need key={alert.id} alert={alert} now={now} />
         ))}
       </ul>
+      {open > alerts.length ? (
+        <p>
+          The newest {alerts.length} are shown. <Link href="/alerts">All {open} alerts</Link>
+        </p>
+      ) : null}
     </section>
   );
 }
 
 function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: number }): ReactNode {
-  const target = alert.node_id === undefined ? "/alerts" : `/nodes/${encodeURIComponent(alert.node_id)}`;
+  const isOperator = useIsOperator();
+  const step = nextStep(alert, isOperator);
   return (
     <li>
       <StateMark state={alert.severity} />
       <span>{alert.message}</span>
       <span className="quiet" title={formatMoment(alert.timestamp)}>
-        since {formatAgo(alert.timestamp, now)}
+        for {formatSpan(now - alert.timestamp)}
+        {alert.acked_by === undefined ? "" : ", acknowledged"}
       </span>
       <Button
         className="end"
         component={Link}
-        href={target}
+        href={step.path}
         variant="default"
         size="compact-sm"
-        aria-label={`Open ${alert.title}`}
+        aria-label={`${step.label} ${alert.title}`}
       >
-        Open
+        {step.label}
       </Button>
     </li>
   );
 }
 
 function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
-  const recent = useRecentRates().get(ALL_NODES) ?? [];
+  const recent = useRecentRates(ALL_NODES);
   const { cluster: sums, nodes } = cluster;
-  const total = Number(sums.disk_total_bytes);
+  // As the nodes count it: what a file system keeps for root is neither used nor free.
+  const free = nodes.reduce((sum, node) => sum + Number(node.disk_free_bytes ?? 0), 0);
   const used = Number(sums.disk_used_bytes);
   const write = nodes.reduce((sum, node) => sum + (node.write_mbps ?? 0), 0);
   const read = nodes.reduce((sum, node) => sum + (node.read_mbps ?? 0), 0);
@@ -110,7 +117,7 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
     ["Nodes", `${sums.nodes_online} of ${sums.nodes_total} online`],
     [
       "Capacity",
-      `${bytesText(sums.disk_used_bytes)} of ${bytesText(sums.disk_total_bytes)} (${percentText(total === 0 ? 0 : (used / total) * 100)})`,
+      `${bytesText(sums.disk_used_bytes)} used, ${bytesText(free)} free (${percentText(used + free === 0 ? 0 : (used / (used + free)) * 100)})`,
     ],
     ["Write", rateText(write)],
     ["Read", rateText(read)],
@@ -124,17 +131,15 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
           <dd>{value}</dd>
         </div>
       ))}
-      {recent.length < 2 ? null : (
-        <div className="fact">
-          <dt>Last minutes</dt>
-          <dd>
-            <Sparkline
-              values={recent}
-              label={`Throughput of the last minutes, now ${rateText(write + read)}`}
-            />
-          </dd>
-        </div>
-      )}
+      <div className="fact">
+        <dt>Last minutes</dt>
+        <dd>
+          <Sparkline
+            values={recent}
+            label={`Throughput of the last minutes, now ${rateText(write + read)}`}
+          />
+        </dd>
+      </div>
     </dl>
   );
 }

@@ -1,7 +1,7 @@
 // How fast the cluster is: sums with an hour of history, then every node, sortable by any column, and the same as CSV.
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { PerformanceReply } from "#webapi/performance.ts";
 import { call } from "../live/api.ts";
@@ -9,6 +9,7 @@ import { columnOf, useHistory } from "../live/history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { Spacer, useTableWindow } from "../parts/table-window.tsx";
 import { plainNumber } from "../words/number.ts";
 import { lastAndHighest } from "../words/summary.ts";
 
@@ -124,12 +125,16 @@ function NodeRows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
   const [search, setSearch] = useSearchParams();
   const by = COLUMNS.find(([field]) => field === search.get("sort"))?.[0] ?? "node_name";
   const isDown = search.get("down") === "1";
-  const sorted = [...rows].sort((a, b) => (isDown ? -1 : 1) * compare(a[by], b[by]));
+  const sorted = useMemo(
+    () => [...rows].sort((a, b) => (isDown ? -1 : 1) * compare(a[by], b[by])),
+    [rows, by, isDown],
+  );
+  const { body, first, end, before, after, measure } = useTableWindow(sorted.length);
   const choose = (field: keyof Row): void =>
     setSearch({ sort: field, ...(field === by && !isDown ? { down: "1" } : {}) }, { replace: true });
   return (
     <div className="table-scroll">
-      <table className="table">
+      <table className="table" aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
             {COLUMNS.map(([field, label]) => (
@@ -147,19 +152,35 @@ function NodeRows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
             ))}
           </tr>
         </thead>
-        <tbody>
-          {sorted.map((row) => (
-            <tr key={row.node_id}>
-              {COLUMNS.map(([field]) => (
-                <Cell key={field} row={row} field={field} />
-              ))}
-            </tr>
+        <tbody ref={body}>
+          <Spacer px={before} columns={COLUMNS.length} />
+          {sorted.slice(first, end).map((row, index) => (
+            <NodeRow key={row.node_id} row={row} index={first + index} measure={measure} />
           ))}
+          <Spacer px={after} columns={COLUMNS.length} />
         </tbody>
       </table>
     </div>
   );
 }
+
+const NodeRow = memo(function NodeRow({
+  row,
+  index,
+  measure,
+}: {
+  readonly row: Row;
+  readonly index: number;
+  readonly measure: (row: Element | null) => void;
+}): ReactNode {
+  return (
+    <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
+      {COLUMNS.map(([field]) => (
+        <Cell key={field} row={row} field={field} />
+      ))}
+    </tr>
+  );
+});
 
 function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }): ReactNode {
   if (field === "node_name") {
@@ -184,9 +205,11 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   );
 }
 
+const NAMES = new Intl.Collator(undefined, { numeric: true });
+
 /** Unknown values stand last when ascending. */
 function compare(a: string | number | null, b: string | number | null): number {
-  if (typeof a === "string" && typeof b === "string") return a.localeCompare(b);
+  if (typeof a === "string" && typeof b === "string") return NAMES.compare(a, b);
   return (
     (typeof a === "number" ? a : Number.POSITIVE_INFINITY) -
       (typeof b === "number" ? b : Number.POSITIVE_INFINITY) || 0

@@ -34,7 +34,7 @@ export function Page(): ReactNode {
       <div style={{ display: "flex", gap: 12, flexWrap: "wrap", margin: "12px 0" }}>
         <TextInput
           aria-label="Search users"
-          placeholder="Name"
+          placeholder="Part of a name"
           value={q}
           onChange={(event) => set("q", event.currentTarget.value)}
         />
@@ -62,12 +62,14 @@ export function Page(): ReactNode {
             : `No user has “${q}” in the name.`}
         </Nothing>
       ) : (
-        <UserTable users={list.users} onEdit={setEditing} />
+        <UserTable users={list.users} total={list.total} onEdit={setEditing} onEnd={list.more} />
       )}
       {list.hasMore ? (
-        <Button mt="md" variant="default" onClick={list.more} loading={list.isReadingMore}>
-          Show more
-        </Button>
+        <p className="quiet" role="status">
+          {list.isReadingMore
+            ? "Reading more …"
+            : `${list.users?.length ?? 0} of ${list.total} read; scroll on for more.`}
+        </p>
       ) : null}
       <QuotaEditor
         user={editing}

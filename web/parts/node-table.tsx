@@ -1,6 +1,5 @@
 // The nodes as a table: one row each with state, disk, temperature, load and throughput. Long lists are drawn as far as they are in sight.
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { LiveNode } from "../live/connection.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
@@ -8,28 +7,27 @@ import { plainNumber, rateText, UNKNOWN } from "../words/number.ts";
 import { formatSpan } from "../words/time.ts";
 import { Sparkline } from "./sparkline.tsx";
 import { StateMark } from "./state-mark.tsx";
+import { Spacer, useTableWindow } from "./table-window.tsx";
 import { UsageBar } from "./usage-bar.tsx";
-
-const ROW_PX = 45;
 
 /** A row for each node, in the order given. */
 export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
-  const body = useRef<HTMLTableSectionElement>(null);
-  const [top, setTop] = useState(0);
-  useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
-  const rows = useWindowVirtualizer({
-    count: nodes.length,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-    scrollMargin: top,
-  });
-  const shown = rows.getVirtualItems();
-  const first = shown[0]?.index ?? 0;
-  const last = shown.at(-1)?.index ?? -1;
+  const [held, setHeld] = useState<readonly string[]>();
+  const rows = inOrder(nodes, held);
+  const { body, first, end, before, after, measure } = useTableWindow(rows.length);
+  const hold = (): void => setHeld((before) => before ?? rows.map(({ id }) => id));
+  const release = (): void => setHeld(undefined);
   const isOperator = nodes.some((node) => node.users_assigned_count !== undefined);
   const columns = isOperator ? 8 : 7;
   return (
-    <div className="table-scroll">
+    // What somebody points at stays where it is, until they have gone on.
+    <div
+      className="table-scroll"
+      onPointerEnter={hold}
+      onPointerLeave={release}
+      onFocus={hold}
+      onBlur={release}
+    >
       <table className="table" aria-rowcount={nodes.length + 1}>
         <thead>
           <tr>
@@ -54,40 +52,46 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
           </tr>
         </thead>
         <tbody ref={body}>
-          <Spacer rows={first} columns={columns} />
-          {nodes.slice(first, last + 1).map((node, index) => (
-            <Row key={node.id} node={node} rowIndex={first + index + 2} isOperator={isOperator} />
+          <Spacer px={before} columns={columns} />
+          {rows.slice(first, end).map((node, index) => (
+            <Row key={node.id} node={node} index={first + index} measure={measure} isOperator={isOperator} />
           ))}
-          <Spacer rows={nodes.length - 1 - last} columns={columns} />
+          <Spacer px={after} columns={columns} />
         </tbody>
       </table>
     </div>
   );
 }
 
-/** Stands for rows that are out of sight. */
-function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }): ReactNode {
-  if (rows <= 0) return null;
-  return (
-    <tr aria-hidden="true">
-      <td colSpan={columns} style={{ height: rows * ROW_PX, padding: 0, border: 0 }} />
-    </tr>
-  );
+/** The nodes in an order that was held; new ones stand at the end. */
+function inOrder(nodes: readonly LiveNode[], held: readonly string[] | undefined): readonly LiveNode[] {
+  if (held === undefined) return nodes;
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const kept = held.flatMap((id) => byId.get(id) ?? []);
+  const known = new Set(held);
+  return [...kept, ...nodes.filter(({ id }) => !known.has(id))];
 }
 
-function Row({
+const Row = memo(function Row({
   node,
-  rowIndex,
+  index,
+  measure,
   isOperator,
 }: {
   readonly node: LiveNode;
-  readonly rowIndex: number;
+  readonly index: number;
+  readonly measure: (row: Element | null) => void;
   readonly isOperator: boolean;
 }): ReactNode {
-  const recent = useRecentRates().get(node.id) ?? [];
+  const recent = useRecentRates(node.id);
   const isOff = node.status === "offline";
   return (
-    <tr aria-rowindex={rowIndex} className={node.stale || isOff ? "is-stale" : undefined}>
+    <tr
+      ref={measure}
+      data-index={index}
+      aria-rowindex={index + 2}
+      className={node.stale || isOff ? "is-stale" : undefined}
+    >
       <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
         <Link href={`/nodes/${encodeURIComponent(node.id)}`}>{node.name}</Link>
       </th>
@@ -105,9 +109,7 @@ function Row({
       </td>
       <td data-head="Write / read">
         <span style={{ display: "flex", gap: 8, alignItems: "center" }}>
-          {recent.length < 2 ? null : (
-            <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
-          )}
+          <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
           <span className="number">
             {rateText(node.write_mbps)} / {rateText(node.read_mbps)}
           </span>
@@ -123,4 +125,4 @@ function Row({
       </td>
     </tr>
   );
-}
+});

@@ -14,6 +14,8 @@ export function Sparkline({
 }): ReactNode {
   const top = Math.max(1e-9, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(1, values.length - 1);
+  // Its room is kept while there is nothing to draw, so that nothing moves when there is.
+  if (values.length < 2) return <svg className="spark" aria-hidden="true" />;
   let path = "";
   let isDrawing = false;
   values.forEach((value, index) => {

@@ -1,14 +1,14 @@
 // Users as a table: the bar splits live bytes, trash and uploads under way; the level is a word too.
 import { Button } from "@mantine/core";
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect } from "react";
+import { Link } from "wouter";
 import type { UserRow } from "#webapi/user.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { bytesText, percentText } from "../words/number.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
 import { StateMark } from "./state-mark.tsx";
+import { Spacer, useTableWindow } from "./table-window.tsx";
 
-const ROW_PX = 45;
 const COLUMNS = 6;
 const LEVELS = {
   ok: { state: "online", label: "ok" },
@@ -16,29 +16,27 @@ const LEVELS = {
   red: { state: "critical", label: "above 95 %" },
 } as const;
 
-/** A row for each user; `onEdit` opens the quota of one. */
+/** A row for each user; `onEdit` opens one, `onEnd` is called when the last of them comes into sight. */
 export function UserTable({
   users,
+  total,
   onEdit,
+  onEnd,
 }: {
   readonly users: readonly UserRow[];
+  readonly total: number;
   readonly onEdit: (user: UserRow) => void;
+  readonly onEnd: () => void;
 }): ReactNode {
-  const body = useRef<HTMLTableSectionElement>(null);
-  const [top, setTop] = useState(0);
-  useLayoutEffect(() => setTop(body.current?.offsetTop ?? 0), []);
-  const rows = useWindowVirtualizer({
-    count: users.length,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-    scrollMargin: top,
-  });
-  const shown = rows.getVirtualItems();
-  const first = shown[0]?.index ?? 0;
-  const last = shown.at(-1)?.index ?? -1;
+  const { body, first, end, before, after, measure } = useTableWindow(users.length);
+  const isAtEnd = end >= users.length;
+  // What is in sight is about to end: the next page comes without being asked for.
+  useEffect(() => {
+    if (isAtEnd && users.length > 0) onEnd();
+  }, [isAtEnd, users.length, onEnd]);
   return (
     <div className="table-scroll">
-      <table className="table" aria-rowcount={users.length + 1}>
+      <table className="table" aria-rowcount={total + 1}>
         <thead>
           <tr>
             <th scope="col">User</th>
@@ -52,38 +50,32 @@ export function UserTable({
           </tr>
         </thead>
         <tbody ref={body}>
-          {first > 0 ? <Spacer rows={first} /> : null}
-          {users.slice(first, last + 1).map((user, index) => (
-            <Row key={user.username} user={user} rowIndex={first + index + 2} onEdit={onEdit} />
+          <Spacer px={before} columns={COLUMNS} />
+          {users.slice(first, end).map((user, index) => (
+            <Row key={user.username} user={user} index={first + index} measure={measure} onEdit={onEdit} />
           ))}
-          {users.length - 1 > last ? <Spacer rows={users.length - 1 - last} /> : null}
+          <Spacer px={after} columns={COLUMNS} />
         </tbody>
       </table>
     </div>
   );
 }
 
-function Spacer({ rows }: { readonly rows: number }): ReactNode {
-  return (
-    <tr aria-hidden="true">
-      <td colSpan={COLUMNS} style={{ height: rows * ROW_PX, padding: 0, border: 0 }} />
-    </tr>
-  );
-}
-
-function Row({
+const Row = memo(function Row({
   user,
-  rowIndex,
+  index,
+  measure,
   onEdit,
 }: {
   readonly user: UserRow;
-  readonly rowIndex: number;
+  readonly index: number;
+  readonly measure: (row: Element | null) => void;
   readonly onEdit: (user: UserRow) => void;
 }): ReactNode {
   const now = useNowMs() / 1_000;
   const level = LEVELS[user.level];
   return (
-    <tr aria-rowindex={rowIndex}>
+    <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
       <th scope="row" style={{ fontSize: 14, color: "inherit", fontWeight: 500 }}>
         {user.username}
       </th>
@@ -109,13 +101,15 @@ function Row({
           Change
         </Button>
       </td>
-      <td data-head="Home">{user.home_node_name}</td>
+      <td data-head="Home">
+        <Link href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>{user.home_node_name}</Link>
+      </td>
       <td data-head="Last active" style={{ whiteSpace: "nowrap" }}>
         {user.last_active === null ? "never" : formatAgo(user.last_active, now)}
       </td>
     </tr>
   );
-}
+});
 
 /** "16 GiB", with "default" beside what nobody has set, and "pending" while the home node has not reported. */
 export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
@@ -123,7 +117,8 @@ export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): 
   return user.quota_source === "explicit" ? amount : `${user.quota_source} (${amount})`;
 }
 
-function SplitBar({ user }: { readonly user: UserRow }): ReactNode {
+/** How much of the quota is live, in trash and on the way up; the words beside it say the same. */
+export function SplitBar({ user }: { readonly user: UserRow }): ReactNode {
   const quota = Number(user.quota_limit);
   const share = (bytes: number | string): string =>
     `${quota === 0 ? 0 : Math.min(100, (Number(bytes) / quota) * 100)}%`;

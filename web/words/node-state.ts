@@ -55,7 +55,10 @@ const ORDER: Readonly<Record<string, number>> = {
   online: 4,
 };
 
+/** One collator for all: it is many times as fast as one for each comparison, and node-10 follows node-9. */
+const NAMES = new Intl.Collator(undefined, { numeric: true });
+
 /** What needs attention first stands first; then by name. */
 export function byNeed(a: LiveNode, b: LiveNode): number {
-  return (ORDER[a.status] ?? 9) - (ORDER[b.status] ?? 9) || a.name.localeCompare(b.name);
+  return (ORDER[a.status] ?? 9) - (ORDER[b.status] ?? 9) || NAMES.compare(a.name, b.name);
 }

@@ -1,7 +1,9 @@
 // What the pages say in words: numbers with units, moments, states with their reason.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AlertRecord } from "#webapi/alert.ts";
 import type { LiveNode } from "../live/connection.ts";
+import { nextStep } from "./next-step.ts";
 import { byNeed, reasonOf } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
 import { lastAndHighest } from "./summary.ts";
@@ -35,6 +37,16 @@ test("days until something is full are told as people count them", () => {
   assert.equal(formatDaysUntil(1.2), "in 1 day");
   assert.equal(formatDaysUntil(12), "in 12 days");
   assert.equal(formatDaysUntil(120), "in 4 months");
+});
+
+test("what needs an operator leads to where it is ended; a visitor can only look; names are no part of the path", () => {
+  const alert = (fields: Partial<AlertRecord>): AlertRecord => fields as AlertRecord;
+  const quota = alert({ type: "quota_exceeded", username: "a&b/c@x", node_id: "n/1" });
+  assert.deepEqual(nextStep(quota, true), { label: "Raise quota …", path: "/users?q=a%26b%2Fc%40x" });
+  assert.deepEqual(nextStep(quota, false), { label: "Open", path: "/nodes/n%2F1" });
+  assert.equal(nextStep(alert({ type: "storage_warning", node_id: "n1" }), true).path, "/nodes/n1?tab=users");
+  assert.equal(nextStep(alert({ type: "default_password" }), true).path, "/settings");
+  assert.equal(nextStep(alert({ type: "auth_mock" }), true).path, "/alerts");
 });
 
 test("a noun follows its number", () => {

@@ -1,0 +1,156 @@
+// The console's pages before a fake console: a thousand nodes and ten thousand users, hostile texts, lost connections, ended sessions.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
+import {
+  FAKE_URL,
+  type FakeCluster,
+  type FakeConsole,
+  fakeConsole,
+  fakeNode,
+  fakeUser,
+} from "./fake-console.ts";
+
+const skip = CHROMIUM === undefined && "Chromium is not installed";
+const NODES = 1_000;
+const USERS = 10_000;
+
+async function open(
+  t: TestContext,
+  cluster: Partial<FakeCluster>,
+): Promise<{ page: Page; fake: FakeConsole; errors: string[] }> {
+  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  t.after(() => browser.close());
+  const page = await browser.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  const fake = await fakeConsole(page, {
+    isOperator: true,
+    nodes: [fakeNode(1), fakeNode(2)],
+    users: [],
+    alerts: [],
+    ...cluster,
+  });
+  return { page, fake, errors };
+}
+
+const rowsDrawn = (page: Page): Promise<number> => page.locator("tr[data-index]").count();
+
+test("of a thousand nodes and ten thousand users only what is in sight is drawn, and scrolling reads on to the last", {
+  skip,
+}, async (t) => {
+  const nodes = Array.from({ length: NODES }, (_, index) => fakeNode(index));
+  const users = Array.from({ length: USERS }, (_, index) => fakeUser(index));
+  const { page, fake, errors } = await open(t, { nodes, users });
+  for (const path of ["/", "/nodes", "/performance"]) {
+    await page.goto(FAKE_URL + path);
+    await page.getByRole("link", { name: "fs-0", exact: true }).waitFor();
+    assert.ok((await rowsDrawn(page)) < 60, `${path} draws ${await rowsDrawn(page)} rows`);
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+    await page.getByRole("link", { name: `fs-${NODES - 1}`, exact: true }).waitFor();
+    assert.ok((await rowsDrawn(page)) < 60, `${path} draws ${await rowsDrawn(page)} rows at its end`);
+  }
+  await page.goto(`${FAKE_URL}/users`);
+  await page.getByRole("heading", { name: /^10.000 users$/ }).waitFor();
+  for (const last of [199, 399]) {
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+    await page.getByText(`user${last}@people.example`).waitFor();
+    assert.ok((await rowsDrawn(page)) < 60);
+  }
+  assert.ok(fake.asked.filter((path) => path === "/api/users").length >= 2);
+  assert.deepEqual(errors, []);
+});
+
+test("names, alerts and users with markup are shown as text and run nothing", { skip }, async (t) => {
+  const evil = `<img src=x onerror="document.body.dataset.hit='1'"><script>document.body.dataset.hit='1'</script>`;
+  const link = "javascript:document.body.dataset.hit='1'";
+  const { page, errors } = await open(t, {
+    nodes: [fakeNode(1, { name: evil }), fakeNode(2, { name: link, version: evil })],
+    users: [fakeUser(1, { username: evil, home_node_name: evil, home_node_id: link })],
+    alerts: [
+      {
+        id: "a1",
+        timestamp: 1_790_000_000,
+        severity: "warning",
+        type: "quota_exceeded",
+        title: evil,
+        message: `${evil} is full`,
+        node_id: link,
+        node_name: evil,
+        username: evil,
+        resolved: false,
+        key: evil,
+        value: 96,
+        threshold: 95,
+        raised_count: 2,
+        acked_by: evil,
+      },
+    ],
+  });
+  for (const path of ["/", "/nodes", "/nodes/n2", "/alerts", "/users", "/performance", "/settings"]) {
+    await page.goto(FAKE_URL + path);
+    await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+    await page
+      .getByText(path.startsWith("/nodes/") ? link : "<img src=x")
+      .first()
+      .waitFor();
+    assert.equal(await page.locator('img[src="x"], main script, a[href^="javascript"]').count(), 0, path);
+    assert.equal(await page.evaluate("document.body.dataset.hit ?? ''"), "", path);
+  }
+  assert.deepEqual(errors, []);
+});
+
+test("a lost connection is said with a countdown; once the console is back the pages catch up by themselves (D8)", {
+  skip,
+}, async (t) => {
+  const { page, fake } = await open(t, {});
+  await page.goto(FAKE_URL);
+  await page.getByText(/live \d+ s ago/).waitFor();
+  fake.isAway = true;
+  fake.hangUp(1012);
+  await page.getByText(/reconnecting/).waitFor();
+  fake.cluster.nodes.push(fakeNode(3));
+  const before = fake.asked.length;
+  fake.isAway = false;
+  await page.getByText(/live \d+ s ago/).waitFor();
+  await page.getByRole("link", { name: "fs-3" }).waitFor();
+  // Alerts may have come and gone meanwhile, so they are asked for again.
+  await assertSoon(() => fake.asked.slice(before).includes("/api/alerts"));
+});
+
+test("a session that ends soon is announced; one that was ended elsewhere shows what visitors see, and says so (close 4401)", {
+  skip,
+}, async (t) => {
+  const { page, fake } = await open(t, { users: [fakeUser(1)] });
+  await page.goto(`${FAKE_URL}/users`);
+  await page.getByText("user1@people.example").waitFor();
+  await page.getByText(/live \d+ s ago/).waitFor();
+  fake.say("session.expiring", { expires_at: Math.floor(Date.now() / 1_000) + 300 });
+  await page.getByText("Your session ends soon").waitFor();
+  fake.cluster.isOperator = false;
+  fake.hangUp(4401);
+  await page.getByText("Your session has ended").waitFor();
+  await page.getByRole("heading", { name: "This page is for operators" }).waitFor();
+  assert.equal(await page.getByText("user1@people.example").count(), 0);
+});
+
+test("a console that has forgotten the session while it was away is noticed when it is back", {
+  skip,
+}, async (t) => {
+  const { page, fake } = await open(t, { users: [fakeUser(1)] });
+  await page.goto(`${FAKE_URL}/users`);
+  await page.getByText("user1@people.example").waitFor();
+  await page.getByText(/live \d+ s ago/).waitFor();
+  fake.isAway = true;
+  fake.hangUp(1012);
+  await page.getByText(/reconnecting/).waitFor();
+  fake.cluster.isOperator = false;
+  fake.isAway = false;
+  await page.getByText("Your session has ended").waitFor();
+  assert.equal(await page.getByText("user1@people.example").count(), 0);
+});
+
+async function assertSoon(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 50));
+}

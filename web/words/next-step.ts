@@ -1,0 +1,38 @@
+// What to do about an alert: where one click leads, and what it is called.
+import type { AlertRecord } from "#webapi/alert.ts";
+
+/** Where to go on, and the word for it. */
+export interface NextStep {
+  readonly label: string;
+  readonly path: string;
+}
+
+/** The step that most often ends such an alert; a visitor can only look. */
+export function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
+  const { node_id: nodeId, username } = alert;
+  if (!isOperator) return { label: "Open", path: nodePath(nodeId) };
+  const node = encodeURIComponent(nodeId ?? "");
+  switch (alert.type) {
+    case "quota_exceeded":
+      return { label: "Raise quota …", path: `/users?q=${encodeURIComponent(username ?? "")}` };
+    case "storage_warning":
+      return { label: "Who fills it", path: nodeId === undefined ? "/users" : `/nodes/${node}?tab=users` };
+    case "service_restart":
+    case "error_spike":
+    case "storage_failed":
+      return nodeId === undefined
+        ? { label: "Open", path: "/alerts" }
+        : { label: "Read its log", path: `/logs?node=${node}` };
+    case "login_failures":
+    case "audit_broken":
+      return { label: "Open the audit log", path: "/audit" };
+    case "default_password":
+      return { label: "Set your own", path: "/settings" };
+    default:
+      return { label: "Open", path: nodePath(nodeId) };
+  }
+}
+
+function nodePath(nodeId: string | undefined): string {
+  return nodeId === undefined ? "/alerts" : `/nodes/${encodeURIComponent(nodeId)}`;
+}
