@@ -4,7 +4,8 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page, Route, WebSocketRoute } from "playwright-core";
 
-const BUILT = fileURLToPath(new URL("../../dist/web/", import.meta.url));
+/** The pages as they are built. */
+export const BUILT = fileURLToPath(new URL("../../dist/web/", import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".js": "text/javascript",
@@ -25,7 +26,7 @@ export interface FakeCluster {
 /** A fake console behind one page. */
 export interface FakeConsole {
   readonly cluster: FakeCluster;
-  /** Paths that were asked for, without the pages' own files. */
+  /** Paths that were asked for, the pages' own files too. */
   readonly asked: string[];
   /** How many sockets were opened so far. */
   opened(): number;
@@ -70,8 +71,8 @@ export async function fakeConsole(page: Page, cluster: FakeCluster): Promise<Fak
 
 async function answer(self: FakeConsole, route: Route): Promise<void> {
   const { pathname, searchParams } = new URL(route.request().url());
-  if (!pathname.startsWith("/api/")) return sendFile(route, pathname);
   self.asked.push(pathname);
+  if (!pathname.startsWith("/api/")) return sendFile(route, pathname);
   if (self.isAway) return route.abort("connectionrefused");
   const body = replyTo(self.cluster, pathname, searchParams);
   if (body === undefined) {

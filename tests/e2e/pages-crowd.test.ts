@@ -1,9 +1,12 @@
 // The console's pages before a fake console: a thousand nodes and ten thousand users, hostile texts, lost connections, ended sessions.
 import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
 import {
+  BUILT,
   FAKE_URL,
   type FakeCluster,
   type FakeConsole,
@@ -15,6 +18,8 @@ import {
 const skip = CHROMIUM === undefined && "Chromium is not installed";
 const NODES = 1_000;
 const USERS = 10_000;
+/** Compressed by gzip, which every browser takes. */
+const SCRIPT_MAX_BYTES = 180_000;
 
 async function open(
   t: TestContext,
@@ -60,6 +65,24 @@ test("of a thousand nodes and ten thousand users only what is in sight is drawn,
   }
   assert.ok(fake.asked.filter((path) => path === "/api/users").length >= 2);
   assert.deepEqual(errors, []);
+});
+
+test("the first view takes less than 180 KB of compressed script", { skip }, async (t) => {
+  const { page, fake } = await open(t, { isOperator: false });
+  await page.goto(FAKE_URL);
+  await page.getByRole("link", { name: "fs-1" }).waitFor();
+  const scripts = [...new Set(fake.asked.filter((path) => path.endsWith(".js")))];
+  // A file that is too small to be worth it is sent as it is.
+  const sizes = await Promise.all(
+    scripts.map(async (path) => {
+      const squeezed = await stat(join(BUILT, `${path}.gz`)).catch(() => stat(join(BUILT, path)));
+      return squeezed.size;
+    }),
+  );
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  t.diagnostic(`${scripts.length} scripts, ${bytes} bytes with gzip`);
+  assert.ok(scripts.length > 3);
+  assert.ok(bytes < SCRIPT_MAX_BYTES, `${bytes} bytes of script`);
 });
 
 test("names, alerts and users with markup are shown as text and run nothing", { skip }, async (t) => {

@@ -28,8 +28,13 @@ export function useTableWindow(count: number): TableWindow {
   const isNarrow = useMediaQuery("(max-width: 700px)", false, { getInitialValueInEffect: false });
   // What stands above the table may come and go.
   useLayoutEffect(() => {
-    if (body !== null) setTop(Math.round(body.getBoundingClientRect().top + scrollY));
-  });
+    if (body === null) return;
+    const look = (): void => setTop(Math.round(body.getBoundingClientRect().top + scrollY));
+    look();
+    const observer = new ResizeObserver(look);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [body]);
   const rows = useWindowVirtualizer({
     count,
     estimateSize: () => (isNarrow ? CARD_PX : LINE_PX),
