@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
 import helmet from "@fastify/helmet";
 import websocket from "@fastify/websocket";
-import fastify, { type FastifyReply } from "fastify";
+import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { validatorCompiler } from "fastify-type-provider-zod";
 import type { $ZodType } from "zod/v4/core";
 import { safeParse } from "zod/v4/core";
@@ -156,6 +156,8 @@ function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[
     requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
     headersTimeout: CONSOLE_REQUEST_TIMEOUT_MS,
     shouldUpgradeCallback: isLiveUpgrade,
+    // The gate does, with an answer like every other.
+    requireHostHeader: false,
   };
   const server =
     deps.tls === undefined
@@ -231,7 +233,7 @@ function answerUnknownPaths(app: App): void {
     for (const one of [method].flat()) entry.methods.add(one);
     known.set(url, entry);
   });
-  app.setNotFoundHandler((request, reply) => {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
     const path = request.url.split("?", 1)[0] ?? "";
     const methods = new Set(
       [...known.values()].flatMap(({ form, methods }) => (form.test(path) ? [...methods] : [])),
@@ -245,5 +247,15 @@ function answerUnknownPaths(app: App): void {
       "METHOD_NOT_ALLOWED",
       `${title.toLowerCase()} here; allowed: ${[...methods].sort().join(", ")}`,
     );
+  };
+  // Before the body: of a method that nothing here knows nobody can say what a body means.
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404) return done();
+    try {
+      refuse(request, reply);
+    } catch (error) {
+      done(error as Error);
+    }
   });
+  app.setNotFoundHandler(refuse);
 }

@@ -186,3 +186,26 @@ test("what is no HTTP, or has too much head, is answered with a problem and the 
   const bad = await ask("/api/users/%zz/quota");
   assert.deepEqual([bad.status, bad.problem?.code], [400, "BAD_REQUEST"]);
 });
+
+test("a request names one Host; of a method that nothing knows only that is said; no refusal is kept (RFC 9112, D2, D-14)", async (t) => {
+  const { console, ask } = await startTestConsole(t);
+  const raw = async (head: string): Promise<string> => {
+    const socket = createConnection(console.address.port, "127.0.0.1");
+    socket.write(`${head}Connection: close\r\n\r\n`);
+    let answer = "";
+    for await (const piece of socket) answer += String(piece);
+    return answer;
+  };
+  const refused = /^HTTP\/1\.1 400 .*"code":"BAD_REQUEST"/s;
+  assert.match(await raw("GET /api/version HTTP/1.1\r\nHost: a\r\nHost: b\r\n"), refused);
+  assert.match(await raw("GET /api/version HTTP/1.1\r\n"), refused);
+  assert.match(await raw("GET /api/version HTTP/1.1\r\nHost: a\r\n"), /^HTTP\/1\.1 200 /);
+  assert.match(await raw("GET /api/version HTTP/1.0\r\n"), /^HTTP\/1\.1 200 /);
+  const query = await ask("/api/version", { method: "QUERY" });
+  assert.deepEqual([query.status, query.headers["allow"]], [405, "GET, HEAD"]);
+  for (const path of ["/ws/actions", "/nope"]) {
+    const answer = await ask(path);
+    assert.equal(answer.headers["cache-control"], "no-store", path);
+    assert.ok(answer.status >= 400, path);
+  }
+});

@@ -77,6 +77,7 @@ export function addGuard(app: App, deps: GuardDeps): void {
     withRequestId(request.id, done);
   });
   const guard = (request: FastifyRequest): void => {
+    requireOneHost(request);
     request.client = clientFacts(request.raw, deps.proxies);
     request.credential = takeCredential(request, deps.allowQueryToken);
     if (request.credential?.from === "query") deps.onQueryToken();
@@ -98,6 +99,18 @@ export function addGuard(app: App, deps: GuardDeps): void {
   });
   // Events of a body that is still arriving do not belong to the scope above.
   app.addHook("preValidation", (request, _reply, done) => withRequestId(request.id, done));
+}
+
+/** Which host was asked decides what is a page of ours: two answers to that are none (RFC 9112, 3.2). HTTP/1.0 may leave it out. */
+function requireOneHost({ raw }: FastifyRequest): void {
+  let count = 0;
+  for (let at = 0; at < raw.rawHeaders.length; at += 2) {
+    const name = raw.rawHeaders[at] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") count++;
+  }
+  if (count > 1 || (count === 0 && raw.httpVersion !== "1.0")) {
+    throw new ProblemError("BAD_REQUEST", "a request names one Host");
+  }
 }
 
 function isOperatorPath(path: string): boolean {

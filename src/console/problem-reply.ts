@@ -53,6 +53,7 @@ export function replyProblem(
   }
   return reply
     .code(status)
+    .header("cache-control", "no-store")
     .type(PROBLEM_TYPE)
     .serializer(JSON.stringify)
     .send(problemDocument(problem, request.id));
