@@ -1,5 +1,5 @@
 // Alerts: the open ones first, then what has been; the filter stands in the address.
-import { Button, Select, TextInput } from "@mantine/core";
+import { Button, Menu, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useSearchParams } from "wouter";
@@ -123,7 +123,11 @@ function OpenAlerts({
 }): ReactNode {
   const act = useMutation({
     mutationFn: ({ path, body }: { path: string; body: unknown }) => call(path, { method: "POST", body }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ALERTS_KEY }),
+    onSuccess: () =>
+      Promise.all([
+        queryClient.invalidateQueries({ queryKey: ALERTS_KEY }),
+        queryClient.invalidateQueries({ queryKey: ["silences"] }),
+      ]),
   });
   if (!isOperator) return <AlertTable alerts={alerts} />;
   const ids = alerts.map(({ id }) => id);
@@ -151,6 +155,15 @@ function OpenAlerts({
             >
               Resolve
             </Button>
+            <SilenceButton
+              alert={alert}
+              onChoose={(endsAt) =>
+                act.mutate({
+                  path: "/api/silences",
+                  body: { matchers: matchersOf(alert), ends_at: endsAt, comment: alert.title },
+                })
+              }
+            />
           </span>
         )}
       />
@@ -169,5 +182,45 @@ function OpenAlerts({
         What is resolved by hand is not raised again until its cause has been away once, or gets worse.
       </p>
     </>
+  );
+}
+
+/** Silences alerts of this type, of this node and user where it has them. */
+function matchersOf(alert: AlertRecord): { name: string; value: string; is_regex: false }[] {
+  const wanted = { type: alert.type, node_id: alert.node_id, username: alert.username };
+  return Object.entries(wanted).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name, value, is_regex: false as const }],
+  );
+}
+
+function SilenceButton({
+  alert,
+  onChoose,
+}: {
+  readonly alert: AlertRecord;
+  /** Unix seconds. */
+  readonly onChoose: (endsAt: number) => void;
+}): ReactNode {
+  const inHours = (hours: number): void => onChoose(Math.floor(Date.now() / 1_000) + hours * 3_600);
+  const tomorrow = (): void => {
+    const morning = new Date();
+    morning.setDate(morning.getDate() + 1);
+    morning.setHours(9, 0, 0, 0);
+    onChoose(Math.floor(morning.getTime() / 1_000));
+  };
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" size="compact-sm" aria-label={`Silence ${alert.title}`}>
+          Silence ▾
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => inHours(1)}>For 1 hour</Menu.Item>
+        <Menu.Item onClick={() => inHours(4)}>For 4 hours</Menu.Item>
+        <Menu.Item onClick={tomorrow}>Until tomorrow, 09:00</Menu.Item>
+        <Menu.Item onClick={() => inHours(168)}>For a week</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   );
 }

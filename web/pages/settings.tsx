@@ -3,9 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { z } from "zod";
 import type { versionReply } from "#webapi/auth.ts";
+import type { noticesReply } from "#webapi/notice.ts";
 import { call } from "../live/api.ts";
 import { useCluster } from "../live/cluster.ts";
 import { useSession } from "../live/session.ts";
+import { Failed, Reading } from "../parts/page-state.tsx";
+import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
 import { formatMoment } from "../words/time.ts";
 
@@ -38,6 +41,7 @@ export function Page(): ReactNode {
             : "your own"}
         </Fact>
       </dl>
+      <Notices />
       <h2>Versions of the nodes</h2>
       {byVersion.size > 1 ? (
         <p>Several versions run at once, as during a rollout. Each works with its neighbour.</p>
@@ -68,6 +72,47 @@ export function Page(): ReactNode {
     </>
   );
 }
+
+/** Whether alerts are told to anybody, and how that goes. */
+function Notices(): ReactNode {
+  const { data, error } = useQuery({
+    queryKey: ["notices"],
+    queryFn: ({ signal }) => call<z.infer<typeof noticesReply>>("/api/notices", { signal }),
+    refetchInterval: 30_000,
+  });
+  return (
+    <>
+      <h2>Notices</h2>
+      {data === undefined ? (
+        error === null ? (
+          <Reading what="the receivers" />
+        ) : (
+          <Failed what="The receivers" error={error} />
+        )
+      ) : data.enabled ? (
+        <ul>
+          {data.receivers.map((receiver) => (
+            <li key={receiver.name}>
+              <StateMark
+                state={RECEIVER_STATES[receiver.state]}
+                label={`${receiver.name} (${receiver.kind}): ${receiver.state}`}
+              />
+              {receiver.last_delivery_at === undefined
+                ? ", nothing delivered yet"
+                : `, last delivery ${formatMoment(receiver.last_delivery_at)}`}
+              {receiver.waiting === 0 ? "" : `, ${countText(receiver.waiting, "message")} waiting`}
+              {receiver.last_error === undefined ? "" : `. ${receiver.last_error}`}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p>Alerts are told to nobody: no receiver is named. They are listed under Alerts all the same.</p>
+      )}
+    </>
+  );
+}
+
+const RECEIVER_STATES = { ok: "online", untried: "info", failing: "critical" } as const;
 
 function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
   return (
