@@ -112,10 +112,10 @@ test("execute answers 200 with the record, also when the command fails there; it
     entries: { data: string; stream: string }[];
     complete: boolean;
   };
-  assert.deepEqual(output.entries.map(({ stream, data }) => [stream, data]).toSorted(), [
-    ["stderr", "err\n"],
-    ["stdout", "out\n"],
-  ]);
+  assert.deepEqual(
+    output.entries.map(({ stream, data }) => `${stream}: ${data}`).sort((a, b) => (a < b ? -1 : 1)),
+    ["stderr: err\n", "stdout: out\n"],
+  );
   assert.equal(output.complete, true);
   const folder = join(desk.dataFolder, "audit");
   const audit = readdirSync(folder)
@@ -251,14 +251,15 @@ test("a socket that drops again and again has every byte once, in order, with th
   const lines = 60_000;
   const run = await desk.act("/api/actions/run", custom(`seq 1 ${lines}; sleep 0.5; seq 1 ${lines}`));
   const { id } = run.json as { id: string };
-  let [text, last, isDone, drops] = ["", 0, false, 0];
+  let [text, last, drops] = ["", 0, 0];
+  const end = { isReached: false };
   const page = async (): Promise<void> => {
     const { entries } = (await desk.act(`/api/actions/${id}/output?after_seq=${last}&limit=3`)).json as {
       entries: { seq: number; data: string }[];
     };
     for (const { seq, data } of entries) [last, text] = [seq, text + data];
   };
-  while (!isDone) {
+  while (!end.isReached) {
     const socket = new WebSocket(`${desk.console.url.replace("http", "ws")}/ws/actions`, {
       headers: { authorization: `Bearer ${desk.token}` },
     });
@@ -277,7 +278,7 @@ test("a socket that drops again and again has every byte once, in order, with th
         if (data.after_seq === last) [last, text] = [seq, text + data.data];
         else isMissing = true;
       }
-      if (type === "action.done") isDone = true;
+      if (type === "action.done") end.isReached = true;
     });
     await sleep(200);
     socket.terminate();

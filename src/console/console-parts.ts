@@ -55,22 +55,7 @@ export async function openParts(
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
   ends.push(() => notifier.close());
   const later: { actions?: ActionDesk } = {};
-  const watch = watchCluster({
-    directory,
-    metricsToken: options.metricsToken,
-    allowNodes: options.allowNodes ?? [],
-    notesOn: (nodeId) => {
-      const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
-      const lockedBy = later.actions?.engine.holderOf(nodeId);
-      return {
-        ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
-        ...(lockedBy === undefined ? {} : { lockedBy }),
-      };
-    },
-    ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
-    clock,
-    log,
-  });
+  const watch = openWatch(options, notifier, (nodeId) => later.actions?.engine.holderOf(nodeId));
   ends.push(() => watch.close());
   const homes = new HomeNodes({ clock, log, directory });
   // Before all others who listen to polls: they ask for the rates.
@@ -115,6 +100,29 @@ export async function openParts(
     actions: desk,
     hub: live.hub,
   };
+}
+
+function openWatch(
+  { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
+  notifier: Notifier,
+  holderOf: (nodeId: string) => string | undefined,
+): ClusterWatch {
+  return watchCluster({
+    directory,
+    metricsToken,
+    allowNodes: allowNodes ?? [],
+    notesOn: (nodeId) => {
+      const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
+      const lockedBy = holderOf(nodeId);
+      return {
+        ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
+        ...(lockedBy === undefined ? {} : { lockedBy }),
+      };
+    },
+    ...(lookup === undefined ? {} : { lookup }),
+    clock,
+    log,
+  });
 }
 
 async function openGathering(

@@ -1,6 +1,6 @@
 // `grove node add|list|remove`: which nodes the console may reach over SSH, each with the key of its host pinned (D20).
 import { createInterface } from "node:readline/promises";
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { SSH_PORT } from "#base/limits.ts";

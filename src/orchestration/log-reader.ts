@@ -111,7 +111,7 @@ export class LogReader {
     this.#follows.add(abort);
     const cutter = new LogLines(source);
     const followed = { ...step, argv: following(step.argv, source) };
-    this.#run(node, followed, {
+    void this.#run(node, followed, {
       timeoutMs: LOG_FOLLOW_MAX_MS,
       signal: abort.signal,
       onOutput: (stream, piece) => {
