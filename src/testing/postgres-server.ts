@@ -2,10 +2,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { childrenOf, freePort } from "./server-process.ts";
 
 /** What a server is made with. */
 export interface PostgresServerOptions {
@@ -15,9 +15,6 @@ export interface PostgresServerOptions {
 }
 
 const ENVIRONMENT = { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
-const FIRST_PORT = 25_000;
-const LAST_PORT = 32_700;
-const PORT_TRIES = 100;
 const PASSWORD = "a password that no log may hold";
 
 /** The folder of PostgreSQL's programs; undefined where it is not installed. */
@@ -168,10 +165,6 @@ export async function startPostgres(
   return server;
 }
 
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-}
-
 /** PostgreSQL refuses to run as root. */
 function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -181,20 +174,4 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
     if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) };
   }
   throw new Error("root cannot run PostgreSQL, and there is nobody else");
-}
-
-/** Below the ports that the system gives to outgoing connections, so that none of those takes ours while the server is down. */
-async function freePort(): Promise<number> {
-  for (let tries = 0; tries < PORT_TRIES; tries++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
-  throw new Error("no port");
 }

@@ -1,14 +1,11 @@
 // A real sshd of one's own for tests: a port of this machine, a home folder and a PATH of its own, gone afterwards.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { childrenOf, freePort } from "./server-process.ts";
 
 const SSHD = "/usr/sbin/sshd";
-const FIRST_PORT = 22_000;
-const LAST_PORT = 32_000;
-const PORT_TRIES = 50;
 
 /** What `skip` of a test says: false where sshd is there, and in CI, where the test must fail without it. */
 export function withoutSshServer(): string | false {
@@ -160,24 +157,4 @@ export class SshServer {
 
 function makeKey(path: string): void {
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", path]);
-}
-
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-}
-
-/** Below the ports that the system gives to outgoing connections, so that none of those takes ours while the server is down. */
-async function freePort(): Promise<number> {
-  for (let tries = 0; tries < PORT_TRIES; tries++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
-  throw new Error("no port");
 }
