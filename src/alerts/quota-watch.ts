@@ -1,6 +1,7 @@
 // The rule about quotas: conditions for users near the edge only, so that 100,000 users cost no more than a look each (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
+import { quotaPercent } from "#base/quota-share.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
@@ -148,7 +149,7 @@ function condition(
   return {
     ...about(node, username),
     level,
-    value: percentOf(usedBytes, quotaBytes),
+    value: quotaPercent(usedBytes, quotaBytes),
     threshold: level === "critical" ? CRITICAL : WARNING,
     detail: {
       used_bytes: toJson64(usedBytes),
@@ -156,9 +157,4 @@ function condition(
       ...(trashBytes === null ? {} : { trash_bytes: toJson64(trashBytes) }),
     },
   };
-}
-
-/** With two decimals, cut off: 99.999 % is not 100. */
-function percentOf(usedBytes: bigint, quotaBytes: bigint): number {
-  return Number((usedBytes * 10_000n) / quotaBytes) / 100;
 }

@@ -1,9 +1,10 @@
 // The `users` of GET /api/cluster for operators: everybody in the list of users, as JSON that is made in turns (decision D4).
 import { USERS_SLICE_MS } from "#base/limits.ts";
+import { quotaPercent } from "#base/quota-share.ts";
 import { json64Text } from "./node-pieces.ts";
 import { inTurns } from "./turns.ts";
 import type { UserList } from "./user-list.ts";
-import { type MergedUser, usagePercent } from "./user-row.ts";
+import type { MergedUser } from "./user-row.ts";
 
 /** The users as JSON. */
 export interface UsersJson {
@@ -51,7 +52,7 @@ function entryOf(user: Readonly<MergedUser>): string {
   return (
     `${JSON.stringify(user.username)}:{"used_bytes":${json64Text(user.usedBytes)},` +
     `"trash_bytes":${json64Text(user.detail?.trashBytes ?? 0n)},"quota_limit":${json64Text(user.quotaBytes)},` +
-    `"quota_source":"${user.source}","usage_percent":${usagePercent(user.usedBytes, user.quotaBytes)},` +
+    `"quota_source":"${user.source}","usage_percent":${quotaPercent(user.usedBytes, user.quotaBytes)},` +
     `"node_id":${JSON.stringify(user.nodeId)}}`
   );
 }

@@ -2,6 +2,7 @@
 
 import { toJson64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
+import { quotaPercent } from "#base/quota-share.ts";
 import type { UserRow } from "#webapi/user.ts";
 import type { UserDetail } from "./cluster-state.ts";
 
@@ -39,18 +40,13 @@ export function userRowOf(
     trash_bytes: toJson64(trash),
     staging_bytes: toJson64(staging),
     file_count: detail?.fileCount ?? 0,
-    usage_percent: usagePercent(usedBytes, quotaBytes),
+    usage_percent: quotaPercent(usedBytes, quotaBytes),
     level: usageLevel(usedBytes, quotaBytes),
     home_node_id: user.nodeId,
     home_node_name: beside.nodeName,
     last_active: detail?.lastActiveUnix ?? null,
     full_in_days: beside.fullInDays ?? null,
   };
-}
-
-/** Used part of a quota in percent with two decimals, rounded down: below 100 means below. */
-export function usagePercent(usedBytes: bigint, quotaBytes: bigint): number {
-  return Number((usedBytes * 10_000n) / quotaBytes) / 100;
 }
 
 /** Yellow above 80 %, red above 95 %, exactly (spec 3.1). */
