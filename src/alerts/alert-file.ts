@@ -1,10 +1,10 @@
 // The file of alerts: records as the API gives them, with what else the book must know (spec 2.6, failure A-10).
-import { readFile, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { GroveError } from "#base/errors.ts";
 import { parse64, stringify64 } from "#base/json64.ts";
 import { previousGeneration, removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
+import { readSchemaFile } from "#os/schema-file.ts";
 import { ALERT_TYPES, alertRecord, SEVERITIES } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import type { BookState } from "./alert-book.ts";
@@ -100,26 +100,9 @@ export class AlertsFile {
 }
 
 async function readKept(path: string): Promise<AlertsKept | "missing" | "broken"> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
-    throw error;
-  }
-  let value: unknown;
-  try {
-    value = parse64(text);
-  } catch {
-    return "broken";
-  }
-  const schema = (value as { schema?: unknown } | null)?.schema;
-  if (typeof schema === "number" && schema > 1) {
-    throw new GroveError("CORRUPT", `${path} was written by a newer version of Grove`);
-  }
-  const parsed = alertsFile.safeParse(value);
-  if (!parsed.success) return "broken";
-  const { alerts, muted, security_marks: marks } = parsed.data;
+  const kept = await readSchemaFile(path, alertsFile, parse64);
+  if (typeof kept === "string") return kept;
+  const { alerts, muted, security_marks: marks } = kept;
   return {
     state: {
       alerts: alerts.map(alertOf),

@@ -1,10 +1,10 @@
 // Remembers which issuer and subject stand behind each e-mail address, so that an address given to somebody new opens no old files.
-import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
 import { bareIssuer, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { readSchemaFile } from "#os/schema-file.ts";
 import { rejected } from "./claims.ts";
 
 const bookFile = z.strictObject({
@@ -115,24 +115,7 @@ export class SubjectBook {
 }
 
 async function readBook(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
-    throw error;
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return "broken";
-  }
-  const schema = (value as { schema?: unknown } | null)?.schema;
-  if (typeof schema === "number" && schema > 1) {
-    throw new GroveError("CORRUPT", `${path} was written by a newer version of Grove`);
-  }
-  const parsed = bookFile.safeParse(value);
-  if (!parsed.success) return "broken";
-  return new Map(parsed.data.subjects.map(([username, issuer, subject]) => [username, { issuer, subject }]));
+  const kept = await readSchemaFile(path, bookFile);
+  if (typeof kept === "string") return kept;
+  return new Map(kept.subjects.map(([username, issuer, subject]) => [username, { issuer, subject }]));
 }
