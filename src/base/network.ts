@@ -25,3 +25,8 @@ export function networkOf(address: string): string {
 
 /** An IPv6 address has eight groups of 16 bits. */
 const GROUPS = 8;
+
+/** True for an address of this machine itself, IPv4 or IPv6; for addresses, not for names. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === "::1" || /^127(?:\.\d{1,3}){3}$/.test(address);
+}

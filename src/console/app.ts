@@ -19,9 +19,9 @@ import {
   CONSOLE_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
-import { networkOf } from "#base/network.ts";
+import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
-import { isLoopback, peerAddress } from "./client-address.ts";
+import { peerAddress } from "./client-address.ts";
 import { addGuard, type GuardDeps } from "./guard.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "./live-routes.ts";
 import { addOpenApi } from "./openapi.ts";
@@ -174,7 +174,7 @@ function limitAddresses(server: Server, { proxies }: AppDeps): void {
   const open = new Map<string, number>();
   server.on("connection", (socket) => {
     const address = peerAddress(socket);
-    if (isLoopback(address) || proxies.has(address)) return;
+    if (isLoopbackAddress(address) || proxies.has(address)) return;
     const place = networkOf(address);
     const count = (open.get(place) ?? 0) + 1;
     if (count > CONSOLE_CONNECTIONS_PER_ADDRESS) {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { GroveError } from "#base/errors.ts";
-import { networkOf } from "#base/network.ts";
+import { isLoopbackAddress, networkOf } from "#base/network.ts";
 
 /** What the console makes of the connection that a request came on. */
 export interface ClientFacts {
@@ -52,12 +52,12 @@ export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): 
   const peer = peerAddress(request.socket);
   const isTls = (request.socket as Partial<TLSSocket>).encrypted === true;
   if (!proxies.has(peer)) {
-    return { address: peer, isLoopback: isLoopback(peer) && !isHandedOn(request), isSecure: isTls };
+    return { address: peer, isLoopback: isLoopbackAddress(peer) && !isHandedOn(request), isSecure: isTls };
   }
   const address = forwardedFor(request, proxies, peer);
   return {
     address,
-    isLoopback: isLoopback(address) && address !== peer,
+    isLoopback: isLoopbackAddress(address) && address !== peer,
     // Behind a proxy that says nothing of it the outer connection is taken to be encrypted (decision D2).
     isSecure: lastItem(request.headers["x-forwarded-proto"])?.toLowerCase() !== "http",
   };
@@ -66,11 +66,6 @@ export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): 
 /** The address at the other end of a connection. */
 export function peerAddress(socket: { readonly remoteAddress?: string | undefined }): string {
   return plainAddress(socket.remoteAddress ?? "");
-}
-
-/** True for an address of this machine that only this machine can use. */
-export function isLoopback(address: string): boolean {
-  return /^127(?:\.\d{1,3}){3}$/.test(address) || address === "::1";
 }
 
 function forwardedFor(request: IncomingMessage, proxies: TrustedProxies, peer: string): string {

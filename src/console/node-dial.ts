@@ -1,8 +1,9 @@
 // Calls to one FileServer on an operator's behalf: over TLS, or within this machine, where nobody can read the password (spec 4.3, T9).
+
 import { isIP } from "node:net";
+import { isLoopbackAddress } from "#base/network.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { isLoopback } from "./client-address.ts";
 import { ProblemError } from "./route.ts";
 
 /** What one SetQuota needs. */
@@ -50,5 +51,5 @@ export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
 
 function isThisMachine(address: string): boolean {
   const host = address.slice(0, address.lastIndexOf(":")).replaceAll(/^\[|\]$/g, "");
-  return host === "localhost" || (isIP(host) !== 0 && isLoopback(host));
+  return host === "localhost" || (isIP(host) !== 0 && isLoopbackAddress(host));
 }

@@ -1,14 +1,15 @@
 // /api/auth: sign in, sign out, who am I, a ticket for a WebSocket (spec 4.1, 5.8; decisions D3, D8, D17, T10).
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditAct } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
 import { ADMIN_SESSION_LIFETIME_MS, LOGIN_FAILURE_DELAY_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
+import { isLoopbackAddress } from "#base/network.ts";
 import { VERSION } from "#base/version.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { authStatus, loginReply, loginRequest, logoutReply, ticketReply } from "#webapi/auth.ts";
-import { isLoopback } from "./client-address.ts";
 import { COOKIE_NAME } from "./credentials.ts";
 import { factsOf, isForeign } from "./guard.ts";
 import type { LoginLimiter } from "./login-limiter.ts";
@@ -184,7 +185,7 @@ function requireAllowed(deps: SignInDeps, request: FastifyRequest): void {
 
 function isLocalHost(host: string | undefined): boolean {
   const name = URL.parse(`http://${host ?? ""}/`)?.hostname.replace(/^\[|\]$/g, "") ?? "";
-  return name === "localhost" || isLoopback(name);
+  return name === "localhost" || isLoopbackAddress(name);
 }
 
 function logout(deps: SignInDeps, request: FastifyRequest, reply: FastifyReply): { authenticated: false } {

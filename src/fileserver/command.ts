@@ -8,6 +8,7 @@ import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { DISK_RESERVE_BYTES, FILESERVER_PORT, TRASH_MIN_AGE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { isLoopbackAddress } from "#base/network.ts";
 import {
   checkedFileServerAddress,
   checkedNodeId,
@@ -20,7 +21,6 @@ import { run } from "#os/exit-signals.ts";
 import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
-import { isLoopbackAddress } from "./quota-operations.ts";
 import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
 import { type LimitFlags, limitsOf, movedLimits, withLimitFlags } from "./service-limits.ts";
 

@@ -3,6 +3,7 @@ import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { isLoopbackAddress } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { Peer } from "#grpc/handler.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
@@ -175,11 +176,6 @@ function passwordObstacle(password: AdminPassword, peer: AdminCredential["peer"]
   if (!peer.encrypted && !isLoopback)
     return "an administrator's password is taken only over TLS or from this machine";
   return undefined;
-}
-
-/** True for 127.0.0.0/8 and ::1. */
-export function isLoopbackAddress(address: string): boolean {
-  return address === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address);
 }
 
 function refused(error: string): Refusal {
