@@ -109,6 +109,15 @@ function operationFields(reading: NodeReading | undefined): Pick<PublicNode, Ope
     errors_total: json(reading?.errorsTotal),
     failed_writes_total: json(reading?.failedWritesTotal),
     failed_reads_total: json(reading?.failedReadsTotal),
+    ...latencyFields(reading),
+  };
+}
+
+type LatencyField = Extract<keyof PublicNode, `op_latency_${string}`>;
+
+/** Percentiles of a node's last operations; null for what it did not say. */
+export function latencyFields(reading: NodeReading | undefined): Pick<PublicNode, LatencyField> {
+  return {
     op_latency_write_ms_p50: reading?.opLatencyWriteMsP50 ?? null,
     op_latency_write_ms_p95: reading?.opLatencyWriteMsP95 ?? null,
     op_latency_write_ms_p99: reading?.opLatencyWriteMsP99 ?? null,

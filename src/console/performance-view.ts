@@ -3,6 +3,7 @@ import type { History } from "#history/history.ts";
 import { errorRatePct } from "#history/node-counters.ts";
 import type { PerformanceReply } from "#webapi/performance.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
+import { latencyFields } from "./node-view.ts";
 
 type NodePerformance = PerformanceReply["nodes"][number];
 
@@ -51,12 +52,7 @@ function nodePerformance(node: NodeState, history: Pick<History, "windowRates">)
     write_iops: orNull(rates?.writeIops),
     read_iops: orNull(rates?.readIops),
     error_rate_pct: orNull(rates?.errorRatePct),
-    op_latency_write_ms_p50: reading?.opLatencyWriteMsP50 ?? null,
-    op_latency_write_ms_p95: reading?.opLatencyWriteMsP95 ?? null,
-    op_latency_write_ms_p99: reading?.opLatencyWriteMsP99 ?? null,
-    op_latency_read_ms_p50: reading?.opLatencyReadMsP50 ?? null,
-    op_latency_read_ms_p95: reading?.opLatencyReadMsP95 ?? null,
-    op_latency_read_ms_p99: reading?.opLatencyReadMsP99 ?? null,
+    ...latencyFields(reading),
     active_connections: reading?.activeConnections ?? null,
   };
 }
