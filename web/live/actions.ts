@@ -50,7 +50,7 @@ export function usePresets(): {
 }
 
 /** GET /api/actions/history, the newest first. */
-export function useHistory(): {
+export function useActionHistory(): {
   readonly records: readonly ActionRecord[] | undefined;
   readonly error: Error | null;
 } {

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { ActionRecord } from "#webapi/action-record.ts";
-import { useHistory } from "../live/actions.ts";
+import { useActionHistory } from "../live/actions.ts";
 import { ActionComposer } from "../parts/action-composer.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
@@ -11,7 +11,7 @@ import { formatMoment, formatSpan } from "../words/time.ts";
 
 /** The page at "/actions". */
 export function Page(): ReactNode {
-  const { records, error } = useHistory();
+  const { records, error } = useActionHistory();
   return (
     <>
       <h1>Actions</h1>

@@ -2,8 +2,8 @@
 import { Button, Menu, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useSearchParams } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
+import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { call } from "../live/api.ts";
 import { ALERTS_KEY, useCluster } from "../live/cluster.ts";
@@ -20,7 +20,7 @@ const FILTERS = ["severity", "node_id", "type"] as const;
 /** The page at "/alerts". */
 export function Page(): ReactNode {
   const isOperator = useIsOperator();
-  const [search, setSearch] = useSearchParams();
+  const { search, set } = useAddressSearch();
   const filters = new URLSearchParams({ limit: String(SHOWN) });
   for (const name of FILTERS) {
     const value = search.get(name);
@@ -29,16 +29,6 @@ export function Page(): ReactNode {
   const open = useAlertList(new URLSearchParams([...filters, ["unresolved", "true"]]));
   const all = useAlertList(filters);
   const past = all.alerts?.filter((alert) => alert.resolved);
-  const set = (name: string, value: string | null): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === null || value === "") next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   return (
     <>
       <h1>

@@ -2,9 +2,9 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useSearchParams } from "wouter";
 import type { z } from "zod";
 import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
+import { useAddressSearch } from "../live/address-search.ts";
 import { call } from "../live/api.ts";
 import { useCluster } from "../live/cluster.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
@@ -15,7 +15,7 @@ const FILTERS = ["act", "actor", "subject", "node"] as const;
 
 /** The page at "/audit"; the filter stands in the address. */
 export function Page(): ReactNode {
-  const [search, setSearch] = useSearchParams();
+  const { search, set } = useAddressSearch();
   const filters = new URLSearchParams({ limit: "100" });
   for (const name of FILTERS) {
     const value = search.get(name);
@@ -32,16 +32,6 @@ export function Page(): ReactNode {
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     placeholderData: (before) => before,
   });
-  const set = (name: string, value: string | null): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === null || value === "") next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   const entries = query.data?.pages.flatMap((page) => page.entries);
   return (
     <>

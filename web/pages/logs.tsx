@@ -2,7 +2,7 @@
 import { Button, NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useSearchParams } from "wouter";
+import { useAddressSearch } from "../live/address-search.ts";
 import { call } from "../live/api.ts";
 import { useCluster } from "../live/cluster.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
@@ -29,7 +29,7 @@ const SERVICES = ["fileserver", "metaserver", "admin"];
 /** The page at "/logs"; node, service and filter stand in the address. */
 export function Page(): ReactNode {
   const { cluster } = useCluster();
-  const [search, setSearch] = useSearchParams();
+  const { search, set } = useAddressSearch();
   const node = search.get("node") ?? cluster?.nodes[0]?.id ?? "";
   const service = search.get("service") ?? "fileserver";
   const lines = Number(search.get("lines") ?? 200);
@@ -45,16 +45,6 @@ export function Page(): ReactNode {
     refetchInterval: isFollowing ? FOLLOW_MS : false,
     placeholderData: (before) => before,
   });
-  const set = (name: string, value: string | null): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === null || value === "") next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   const shown = query.data?.lines.filter(({ message }) => message.toLowerCase().includes(text));
   return (
     <>

@@ -1,7 +1,7 @@
 // All nodes, filtered by name and state; both stand in the address.
 import { Select, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useSearchParams } from "wouter";
+import { useAddressSearch } from "../live/address-search.ts";
 import { useCluster } from "../live/cluster.ts";
 import { NodeTable } from "../parts/node-table.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
@@ -13,22 +13,12 @@ const STATES = ["online", "warning", "degraded", "critical", "offline"];
 /** The page at "/nodes". */
 export function Page(): ReactNode {
   const { cluster, isStale, error } = useCluster();
-  const [search, setSearch] = useSearchParams();
+  const { search, set } = useAddressSearch();
   const text = search.get("q") ?? "";
   const state = search.get("state");
   if (cluster === undefined) {
     return error === null ? <Reading what="the nodes" /> : <Failed what="The nodes" error={error} />;
   }
-  const set = (name: string, value: string | null): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === null || value === "") next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   const shown = cluster.nodes
     .filter(
       (node) =>

@@ -2,8 +2,8 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { useSearchParams } from "wouter";
 import type { UserRow } from "#webapi/user.ts";
+import { useAddressSearch } from "../live/address-search.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { QuotaEditor } from "../parts/quota-editor.tsx";
@@ -12,22 +12,12 @@ import { bytesText, countText } from "../words/number.ts";
 
 /** The page at "/users". */
 export function Page(): ReactNode {
-  const [search, setSearch] = useSearchParams();
+  const { search, set } = useAddressSearch();
   const q = search.get("q") ?? "";
   const sort = search.get("sort") === "name" ? "name" : "usage";
   const list = useUsers({ q, sort });
   const [editing, setEditing] = useState<UserRow>();
   const [done, setDone] = useState<{ changed: QuotaChanged; before: UserRow }>();
-  const set = (name: string, value: string): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === "") next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   return (
     <>
       <h1>{countText(list.total, "user")}</h1>
