@@ -33,10 +33,10 @@ export interface Plan {
   readonly longFiles: Readonly<Record<string, string>>;
 }
 
-const SOURCE_FOLDERS = ["src", "tools", "bench", "tests"];
+const SOURCE_FOLDERS = ["src", "tools", "bench", "prove", "tests"];
 const VAGUE_NAMES = /^(?:index|utils?|helpers?|common|misc|shared|.*manager)$/;
 
-/** Judges every .ts file below src, tools, bench and tests of the folder. */
+/** Judges every .ts file below src, tools, bench, prove and tests of the folder. */
 export async function checkHouse(root: string, plan: Plan): Promise<Violation[]> {
   const violations: Violation[] = [];
   const files: SourceFile[] = [];

@@ -1,0 +1,155 @@
+// One run of a rig: its seed, how far it is to go, what it counted, and every broken promise that it saw.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SeededRandom } from "./seeded-random.ts";
+
+/** A rig stops by itself after so many: the first ones say what is wrong. */
+const MAX_VIOLATIONS = 20;
+const MAX_VIOLATION_CHARACTERS = 2_000;
+const PROGRESS_EVERY_MS = 5_000;
+
+/** What a run needs to know of a rig. */
+export interface Attack {
+  /** What `npm run prove -- NAME` asks for; also the folder below prove/. */
+  readonly name: string;
+  /** Its row in docs/proof.md, such as "F1". */
+  readonly figure: string;
+  /** What is counted, in the plural: "kills". */
+  readonly unit: string;
+  /** Attacks while `campaign.shouldGoOn()`, counts with `campaign.step()`, and reports with `campaign.violation()`. */
+  run(campaign: Campaign): Promise<void>;
+}
+
+/** What a run is asked to do. */
+export interface CampaignOptions {
+  readonly seed: number;
+  /** Of the rig's unit. */
+  readonly goal: number;
+  /** Milliseconds until no further attack is begun. */
+  readonly timeMs: number;
+  /** Told how far the run is, every five seconds. */
+  readonly onProgress?: (line: string) => void;
+}
+
+/** What a run came to, as it is printed. */
+export interface CampaignResult {
+  readonly rig: string;
+  readonly figure: string;
+  readonly seed: number;
+  readonly seconds: number;
+  readonly goal: number;
+  /** The rig's unit first, then whatever else it counted. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly violationCount: number;
+  readonly violations: readonly string[];
+  /** Whether the goal was reached with no violation. */
+  readonly reached: boolean;
+}
+
+/** Handed to a rig; see Attack.run. */
+export class Campaign {
+  /** The seed's own stream of random numbers. */
+  readonly random: SeededRandom;
+  readonly seed: number;
+  readonly goal: number;
+  readonly #rig: Attack;
+  readonly #startedMs = performance.now();
+  readonly #timeMs: number;
+  readonly #counts = new Map<string, number>();
+  readonly #violations: string[] = [];
+  readonly #ends: (() => unknown)[] = [];
+  readonly #onProgress: (line: string) => void;
+  #violationCount = 0;
+  #toldMs = 0;
+
+  constructor(rig: Attack, options: CampaignOptions) {
+    this.#rig = rig;
+    this.seed = options.seed;
+    this.goal = options.goal;
+    this.random = new SeededRandom(options.seed);
+    this.#timeMs = options.timeMs;
+    this.#onProgress = options.onProgress ?? (() => undefined);
+    this.#counts.set(rig.unit, 0);
+  }
+
+  /** So many of the rig's unit are done. */
+  get done(): number {
+    return this.#counts.get(this.#rig.unit) ?? 0;
+  }
+
+  /** Whether another attack is to be made: the goal is not reached, time is left, and not too much is broken already. */
+  shouldGoOn(): boolean {
+    return this.done < this.goal && !this.isOver();
+  }
+
+  /** Whether time is up or too much is broken: for attacks that have begun and may take long. */
+  isOver(): boolean {
+    return performance.now() - this.#startedMs > this.#timeMs || this.#violationCount >= MAX_VIOLATIONS;
+  }
+
+  /** Counts attacks made. */
+  step(by = 1): void {
+    this.count(this.#rig.unit, by);
+    const now = performance.now() - this.#startedMs;
+    if (now - this.#toldMs < PROGRESS_EVERY_MS) return;
+    this.#toldMs = now;
+    this.#onProgress(
+      `${this.done} of ${this.goal} ${this.#rig.unit}, ${Math.round(now / 1_000)} s, ${this.#violationCount} violations`,
+    );
+  }
+
+  /** Counts anything else worth reading: "acknowledged files", "resumed uploads". */
+  count(what: string, by = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
+  }
+
+  /** Sets a figure instead of adding: "p99 ms". */
+  figure(what: string, value: number): void {
+    this.#counts.set(what, value);
+  }
+
+  /** A promise was broken: what was seen, with all that it takes to see it again. */
+  violation(text: string): void {
+    this.#violationCount++;
+    if (this.#violations.length < MAX_VIOLATIONS)
+      this.#violations.push(text.slice(0, MAX_VIOLATION_CHARACTERS));
+  }
+
+  /** A folder that goes when the run ends; below `under` where it matters on which filesystem. */
+  async folder(under: string = tmpdir()): Promise<string> {
+    const folder = await mkdtemp(join(under, `grove-prove-${this.#rig.name}-`));
+    this.atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+    return folder;
+  }
+
+  /** Something to do when the run ends, however it ends; the last named first. */
+  atEnd(end: () => unknown): void {
+    this.#ends.push(end);
+  }
+
+  /** Has the rig run, cleans up after it, and says what it came to. An error of the rig itself is thrown. */
+  static async run(rig: Attack, options: CampaignOptions): Promise<CampaignResult> {
+    const campaign = new Campaign(rig, options);
+    try {
+      await rig.run(campaign);
+    } finally {
+      for (const end of campaign.#ends.toReversed()) await end();
+    }
+    return campaign.#result();
+  }
+
+  #result(): CampaignResult {
+    return {
+      rig: this.#rig.name,
+      figure: this.#rig.figure,
+      seed: this.seed,
+      seconds: Math.round((performance.now() - this.#startedMs) / 100) / 10,
+      goal: this.goal,
+      counts: Object.fromEntries(this.#counts),
+      violationCount: this.#violationCount,
+      violations: this.#violations,
+      reached: this.done >= this.goal && this.#violationCount === 0,
+    };
+  }
+}

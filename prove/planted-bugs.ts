@@ -1,0 +1,5 @@
+// Every planted bug: what each rig must be able to find.
+import type { PlantedBug } from "./rig.ts";
+
+/** The planted bugs of all rigs. */
+export const plantedBugs: readonly PlantedBug[] = [];

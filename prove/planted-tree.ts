@@ -1,0 +1,110 @@
+// A copy of the sources with one bug planted in it, and what a rig says of that copy.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { CampaignResult } from "./campaign.ts";
+import type { PlantedBug } from "./rig.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** What a rig and the program need to run; installed packages and built pages are linked, since no bug is planted there. */
+const COPIED = [
+  "src",
+  "prove",
+  "proto",
+  "tests",
+  "bench",
+  "docs",
+  "packaging",
+  "package.json",
+  "tsconfig.json",
+  "grove",
+];
+const LINKED = ["node_modules", "dist"];
+const LIMIT_MS = 180_000;
+const TAIL_CHARACTERS = 1_500;
+
+/** What became of one planted bug in one rig. */
+export interface Catch {
+  readonly bug: string;
+  readonly rig: string;
+  readonly isCaught: boolean;
+  /** The first violation; or why there was none. */
+  readonly why: string;
+}
+
+/** The text of a file with the bug in it. @throws Error when the text to be changed is not there exactly once */
+export function withEdit(text: string, edit: PlantedBug["edits"][number]): string {
+  const parts = text.split(edit.from);
+  if (parts.length !== 2) throw new Error(`${edit.file} has ${parts.length - 1} times: ${edit.from}`);
+  return parts.join(edit.to);
+}
+
+/** Runs one rig's short form on a copy that has the bug. A rig that cannot run, or does not end, has not caught it. */
+export async function tryBug(bug: PlantedBug, rig: string, seed: number): Promise<Catch> {
+  const tree = await mkdtemp(join(tmpdir(), "grove-planted-"));
+  try {
+    for (const name of COPIED) await cp(join(ROOT, name), join(tree, name), { recursive: true });
+    for (const name of LINKED) await symlink(join(ROOT, name), join(tree, name));
+    for (const edit of bug.edits) {
+      const file = join(tree, edit.file);
+      await writeFile(file, withEdit(await readFile(file, "utf8"), edit));
+    }
+    return { bug: bug.name, rig, ...(await askRig(tree, bug, rig, seed)) };
+  } finally {
+    await rm(tree, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function askRig(
+  tree: string,
+  bug: PlantedBug,
+  rig: string,
+  seed: number,
+): Promise<Omit<Catch, "bug" | "rig">> {
+  const words = [
+    join(tree, "prove/run.ts"),
+    rig,
+    "--short",
+    "--json",
+    "--no-planted",
+    "--seed",
+    String(seed),
+  ];
+  if (bug.goal !== undefined) words.push("--goal", String(bug.goal));
+  const child = spawn(process.execPath, words, {
+    cwd: tree,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let stdout = "";
+  let all = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    all = (all + text).slice(-TAIL_CHARACTERS);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    all = (all + text).slice(-TAIL_CHARACTERS);
+  });
+  // The rig's own servers end with it: they are of its process group.
+  const late = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), LIMIT_MS);
+  await once(child, "close");
+  clearTimeout(late);
+  const result = lastJson(stdout);
+  if (result === undefined) return { isCaught: false, why: `the rig did not end: ${all}` };
+  const first = result.violations[0];
+  return first === undefined
+    ? { isCaught: false, why: `nothing seen in ${JSON.stringify(result.counts)}` }
+    : { isCaught: true, why: first };
+}
+
+function lastJson(text: string): CampaignResult | undefined {
+  const line = text.trimEnd().split("\n").at(-1) ?? "";
+  try {
+    return JSON.parse(line) as CampaignResult;
+  } catch {
+    return undefined;
+  }
+}

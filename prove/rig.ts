@@ -1,0 +1,28 @@
+// What a rig is: something that tries to show that Grove breaks a promise, as often as it is asked to.
+import type { Attack } from "./campaign.ts";
+
+/** One way of attacking a promise. A rig that finds nothing is worth as much as the planted bugs that it does find. */
+export interface Rig extends Attack {
+  /** The promise, in one sentence. */
+  readonly proves: string;
+  /** How many attacks a whole run makes, within its minutes. */
+  readonly goal: number;
+  /** How many the form in `npm test` makes: seconds, not minutes. */
+  readonly shortGoal: number;
+  /** What of the machine is missing ("strace is not installed"), or undefined where it can run. */
+  readonly lacks?: () => string | undefined;
+}
+
+/** A bug as a person in a hurry would write it, put into a copy of the sources to see which rig notices. */
+export interface PlantedBug {
+  /** In kebab-case, unique: "no-folder-flush". */
+  readonly name: string;
+  /** What is wrong, in a few words. */
+  readonly is: string;
+  /** Names of the rigs that must catch it, the first of them in its own run. */
+  readonly rigs: readonly [string, ...string[]];
+  /** What is changed: `from` occurs exactly once in `file`. */
+  readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
+  /** More than the rig's short form, where the bug needs it. */
+  readonly goal?: number;
+}

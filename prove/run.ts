@@ -1,0 +1,173 @@
+// `npm run prove`: runs rigs and planted bugs, and prints the seed, one line of JSON, and what the rig was shown to catch.
+import { parseArgs } from "node:util";
+import { Campaign, type CampaignResult } from "./campaign.ts";
+import { plantedBugs } from "./planted-bugs.ts";
+import { type Catch, tryBug } from "./planted-tree.ts";
+import type { Rig } from "./rig.ts";
+import { rigs } from "./rigs.ts";
+
+const DEFAULT_MINUTES = 10;
+const SHORT_MINUTES = 2;
+const SEEDS = 2 ** 31;
+const EXIT_BROKEN = 1;
+const EXIT_USAGE = 2;
+const EXIT_CANNOT = 3;
+
+interface Choices {
+  readonly names: readonly string[];
+  readonly minutes: number;
+  readonly seed: number;
+  readonly goal: number | undefined;
+  readonly isShort: boolean;
+  readonly isJson: boolean;
+  readonly isPlanted: boolean;
+}
+
+function usage(): string {
+  const width = Math.max(0, ...rigs.map((rig) => rig.name.length));
+  const lines = rigs.map((rig) => `  ${rig.name.padEnd(width)}  ${rig.figure.padEnd(3)}  ${rig.proves}`);
+  return `usage: npm run prove -- NAME… [--minutes N] [--seed S] [--goal N] [--short] [--no-planted] [--json]
+       npm run prove -- planted [RIG…]   every planted bug against the rigs that must catch it
+       npm run prove -- all              every rig, one after the other
+
+Rigs:
+${lines.join("\n")}
+
+  --minutes N   how long a rig may go on, planted bugs included (default ${DEFAULT_MINUTES})
+  --seed S      repeats an attack; without it a new one is drawn and printed
+  --goal N      another number of attacks than the rig's own
+  --short       the form that runs in npm test
+  --no-planted  leaves out the planted bugs that show what the rig can see
+  --json        nothing on stdout but one line of JSON for each rig
+
+Exit code 0 when every goal was reached without a violation, 1 when not, ${EXIT_CANNOT} when the machine lacks what a rig needs.
+`;
+}
+
+function readChoices(argv: readonly string[]): Choices {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      minutes: { type: "string" },
+      seed: { type: "string" },
+      goal: { type: "string" },
+      short: { type: "boolean", default: false },
+      "no-planted": { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+    },
+  });
+  const seed = number(values.seed, "--seed") ?? Math.floor(Math.random() * SEEDS);
+  const minutes = number(values.minutes, "--minutes") ?? (values.short ? SHORT_MINUTES : DEFAULT_MINUTES);
+  const goal = number(values.goal, "--goal");
+  return {
+    names: positionals,
+    minutes,
+    seed,
+    goal,
+    isShort: values.short,
+    isJson: values.json,
+    isPlanted: !values["no-planted"],
+  };
+}
+
+function number(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0) throw new Error(`${flag} takes a number`);
+  return value;
+}
+
+function chosen(names: readonly string[]): readonly Rig[] {
+  if (names.length === 1 && names[0] === "all") return rigs;
+  return names.map((name) => {
+    const rig = rigs.find((each) => each.name === name);
+    if (rig === undefined) throw new Error(`no such rig: ${name}`);
+    return rig;
+  });
+}
+
+async function tryPlanted(only: readonly Rig[], seed: number, firstRigOnly: boolean): Promise<Catch[]> {
+  const catches: Catch[] = [];
+  for (const bug of plantedBugs) {
+    for (const name of firstRigOnly ? bug.rigs.slice(0, 1) : bug.rigs) {
+      if (!only.some((rig) => rig.name === name)) continue;
+      const outcome = await tryBug(bug, name, seed);
+      process.stderr.write(
+        `${outcome.isCaught ? "caught" : "MISSED"} ${bug.name} by ${name}: ${outcome.why}\n`,
+      );
+      catches.push(outcome);
+    }
+  }
+  return catches;
+}
+
+function sensitivity(catches: readonly Catch[]): string {
+  const caught = catches.filter((each) => each.isCaught).map((each) => each.bug);
+  const missed = catches.filter((each) => !each.isCaught).map((each) => each.bug);
+  const rest = missed.length === 0 ? "" : `; MISSED ${missed.join(", ")}`;
+  return `sensitivity: caught ${caught.length} of ${catches.length} planted bugs: ${caught.join(", ")}${rest}`;
+}
+
+async function runRig(rig: Rig, choices: Choices): Promise<number> {
+  const say = (line: string): unknown =>
+    (choices.isJson ? process.stderr : process.stdout).write(`${line}\n`);
+  const lacking = rig.lacks?.();
+  if (lacking !== undefined) {
+    say(`${rig.name} cannot run here: ${lacking}`);
+    return EXIT_CANNOT;
+  }
+  const startedMs = performance.now();
+  say(`${rig.name} (${rig.figure}): ${rig.proves}\nseed ${choices.seed}`);
+  const catches = choices.isPlanted ? await tryPlanted([rig], choices.seed, true) : undefined;
+  const goal = choices.goal ?? (choices.isShort ? rig.shortGoal : rig.goal);
+  const timeMs = choices.minutes * 60_000 - (performance.now() - startedMs);
+  const result = await Campaign.run(rig, {
+    seed: choices.seed,
+    goal,
+    timeMs,
+    onProgress: (line) => process.stderr.write(`${line}\n`),
+  });
+  process.stdout.write(`${JSON.stringify(withPlanted(result, catches))}\n`);
+  if (catches !== undefined) say(sensitivity(catches));
+  const isSharp = catches?.every((each) => each.isCaught) ?? true;
+  return result.reached && isSharp ? 0 : EXIT_BROKEN;
+}
+
+function withPlanted(result: CampaignResult, catches: readonly Catch[] | undefined): object {
+  if (catches === undefined) return result;
+  return { ...result, planted: catches.map(({ bug, isCaught }) => ({ bug, isCaught })) };
+}
+
+async function runPlanted(names: readonly string[], choices: Choices): Promise<number> {
+  process.stdout.write(`seed ${choices.seed}\n`);
+  const catches = await tryPlanted(names.length === 0 ? rigs : chosen(names), choices.seed, false);
+  process.stdout.write(`${JSON.stringify({ planted: catches })}\n${sensitivity(catches)}\n`);
+  const bugs = new Set(catches.map((each) => each.bug));
+  const caught = new Set(catches.filter((each) => each.isCaught).map((each) => each.bug));
+  process.stdout.write(`${caught.size} of ${bugs.size} planted bugs caught by the rigs together\n`);
+  return catches.every((each) => each.isCaught) ? 0 : EXIT_BROKEN;
+}
+
+async function main(): Promise<number> {
+  let choices: Choices;
+  let asked: readonly Rig[];
+  try {
+    choices = readChoices(process.argv.slice(2));
+    const [first, ...rest] = choices.names;
+    if (first === undefined) {
+      process.stdout.write(usage());
+      return 0;
+    }
+    if (first === "planted") return await runPlanted(rest, choices);
+    asked = chosen(choices.names);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage()}`);
+    return EXIT_USAGE;
+  }
+  let worst = 0;
+  for (const rig of asked) worst = Math.max(worst, await runRig(rig, choices));
+  return worst;
+}
+
+process.exitCode = await main();

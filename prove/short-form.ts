@@ -1,0 +1,21 @@
+// The form of a rig that runs in `npm test`: seconds long, a new seed each time, named when it fails.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Campaign } from "./campaign.ts";
+import type { Rig } from "./rig.ts";
+
+const SHORT_FORM_MS = 60_000;
+const SEEDS = 2 ** 31;
+
+/** A test of this rig's short form. GROVE_PROVE_SEED repeats an attack. */
+export function testShortForm(rig: Rig): void {
+  const lacking = rig.lacks?.();
+  const settings = lacking === undefined ? {} : { skip: lacking };
+  test(`${rig.proves} (${rig.figure}, short form)`, settings, async () => {
+    const seed = Number(process.env["GROVE_PROVE_SEED"] ?? Math.floor(Math.random() * SEEDS));
+    const result = await Campaign.run(rig, { seed, goal: rig.shortGoal, timeMs: SHORT_FORM_MS });
+    const again = `again with: npm run prove -- ${rig.name} --short --seed ${seed}`;
+    assert.deepEqual(result.violations, [], again);
+    assert.ok(result.reached, `${JSON.stringify(result.counts)} instead of ${rig.shortGoal}; ${again}`);
+  });
+}
