@@ -20,7 +20,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
 import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
-import { openDirectoryReader } from "#directory/open-directory.ts";
+import { openDirectoryReader, storePlace } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
@@ -196,6 +196,7 @@ async function start(
     ...(tls === undefined ? {} : { tls }),
     dataFolder,
     directory,
+    store: storePlace(url, env),
     password,
     loginFailures: flags.loginFailures,
     allowNodes: flags.allowNodes ?? [],

@@ -31,6 +31,8 @@ export interface ConsoleOptions {
   readonly dataFolder: string;
   /** The shared metadata store, which the console closes at its end. */
   readonly directory: DirectoryReader;
+  /** What that store is, to be shown to operators; never its user or password. */
+  readonly store?: { readonly kind: "sqlite" | "postgres"; readonly place: string };
   readonly password: OperatorPassword;
   /** Wrong passwords from one address in 15 minutes; default 5 (D17). */
   readonly loginFailures?: number;

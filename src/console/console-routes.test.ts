@@ -16,6 +16,8 @@ interface Route {
 const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/auth/status", visitor: 200, operator: 200 },
   { method: "POST", path: "/api/auth/ws-ticket", visitor: 401, operator: 200 },
+  { method: "GET", path: "/api/auth/sessions", visitor: 401, operator: 200 },
+  { method: "GET", path: "/api/settings", visitor: 401, operator: 200 },
   { method: "GET", path: "/api/version", visitor: 200, operator: 200 },
   { method: "GET", path: "/api/openapi.json", visitor: 200, operator: 200 },
   { method: "GET", path: "/api/cluster", visitor: 200, operator: 200 },

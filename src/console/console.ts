@@ -4,6 +4,7 @@ import type { AuditAct } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import type { SettingsReply } from "#webapi/settings.ts";
 import { actionRoutes } from "./action-routes.ts";
 import { alertRoutes } from "./alert-routes.ts";
 import { makeApp } from "./app.ts";
@@ -121,6 +122,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   userRoutes(app, { users, quotas });
   statusRoutes(app, {
     metrics,
+    settings: () => settingsOf(options, watch),
     metricsToken: options.metricsToken,
     unready: [
       () => (watch.book.isStarting() ? { text: "not all nodes have been asked yet" } : undefined),
@@ -129,6 +131,20 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
       () => failed("alerts cannot be written", alerts.failure),
     ],
   });
+}
+
+function settingsOf(options: ConsoleOptions, watch: ConsoleParts["watch"]): SettingsReply {
+  const { state, readAtWallMs } = watch.addresses.store;
+  return {
+    store: {
+      kind: options.store?.kind ?? null,
+      place: options.store?.place ?? null,
+      state,
+      read_at: readAtWallMs === undefined ? null : Math.floor(readAtWallMs / 1_000),
+    },
+    default_password: options.password.isDefault,
+    is_https: options.tls !== undefined,
+  };
 }
 
 function failed(text: string, detail: string | undefined): Obstacle | undefined {

@@ -28,10 +28,23 @@ export class NodeAddresses {
   #isReading = false;
   #isClosed = false;
   #hasFailed = false;
+  #readAtWallMs: number | undefined;
 
   constructor(deps: NodeAddressesDeps) {
     this.#deps = deps;
     this.#cancel = deps.clock.every(ADDRESS_REREAD_INTERVAL_MS, () => void this.read());
+  }
+
+  /** How the last look at the store went, and the wall time of the last good one. */
+  get store(): {
+    readonly state: "unread" | "answering" | "failing";
+    readonly readAtWallMs: number | undefined;
+  } {
+    const isUnread = this.#readAtWallMs === undefined && !this.#hasFailed;
+    return {
+      state: this.#hasFailed ? "failing" : isUnread ? "unread" : "answering",
+      readAtWallMs: this.#readAtWallMs,
+    };
   }
 
   /** Reads the store now, unless that is under way. A store that does not answer changes nothing. */
@@ -40,6 +53,7 @@ export class NodeAddresses {
     this.#isReading = true;
     try {
       this.#take(await this.#deps.directory.nodes());
+      this.#readAtWallMs = this.#deps.clock.wallMs();
       if (this.#hasFailed) this.#deps.log.info("metadata_store_back");
       this.#hasFailed = false;
     } catch (error) {

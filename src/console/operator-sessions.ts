@@ -10,8 +10,15 @@ const TOKEN_FORM = /^[0-9a-f]{64}$/;
 /** Characters of the token's hash that name a session in logs and audit lines. */
 const ID_LENGTH = 8;
 
-interface Row {
+/** A session as it is listed. */
+export interface ListedSession {
   readonly session: OperatorSession;
+  /** Where the password came from. */
+  readonly address: string;
+  readonly openedAtWallMs: number;
+}
+
+interface Row extends ListedSession {
   readonly endsSteadyMs: number;
   /** On the clock that counts time asleep, where there is one (C-01). */
   readonly endsBootMs: number | undefined;
@@ -49,8 +56,8 @@ export class OperatorSessions {
     return this.#rows.size;
   }
 
-  /** Makes a session for whoever has just shown the password with this SHA-256. */
-  create(passwordHash: string): NewSession {
+  /** Makes a session for whoever has just shown the password with this SHA-256, from an address. */
+  create(passwordHash: string, address = ""): NewSession {
     this.#sweep();
     for (const [key, row] of this.#rows) {
       if (this.#rows.size < ADMIN_SESSIONS_MAX) break;
@@ -66,6 +73,8 @@ export class OperatorSessions {
     };
     this.#rows.set(key, {
       session,
+      address,
+      openedAtWallMs: this.#clock.wallMs(),
       endsSteadyMs: this.#clock.steadyMs() + ADMIN_SESSION_LIFETIME_MS,
       endsBootMs: bootMs === undefined ? undefined : bootMs + ADMIN_SESSION_LIFETIME_MS,
     });
@@ -94,10 +103,16 @@ export class OperatorSessions {
     for (const [key, row] of this.#rows) if (row.session === session) this.#end(key, row, why);
   }
 
-  /** Ends all sessions: the password has changed (D-04). Returns how many there were. */
-  endAll(): number {
+  /** Those that live, the newest first. */
+  list(): readonly ListedSession[] {
+    this.#sweep();
+    return [...this.#rows.values()].reverse();
+  }
+
+  /** Ends all sessions: the password has changed (D-04), or somebody asks for it. Returns how many there were. */
+  endAll(why: SessionEnd = "password_changed"): number {
     const count = this.#rows.size;
-    for (const [key, row] of this.#rows) this.#end(key, row, "password_changed");
+    for (const [key, row] of this.#rows) this.#end(key, row, why);
     return count;
   }
 

@@ -9,7 +9,15 @@ import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import { VERSION } from "#base/version.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
-import { authStatus, loginReply, loginRequest, logoutReply, ticketReply } from "#webapi/auth.ts";
+import {
+  allLoggedOut,
+  authStatus,
+  loginReply,
+  loginRequest,
+  logoutReply,
+  operatorSessions,
+  ticketReply,
+} from "#webapi/auth.ts";
 import { COOKIE_NAME } from "./credentials.ts";
 import { factsOf, isForeign } from "./guard.ts";
 import type { LoginLimiter } from "./login-limiter.ts";
@@ -96,6 +104,62 @@ export function signInRoutes(app: App, deps: SignInDeps): void {
     },
     (request) => ({ ticket: deps.tickets.issue(operatorOf(request)), expires_in: 30 as const }),
   );
+  sessionRoutes(app, deps);
+}
+
+/** Who is signed in, and the way out for all of them at once: what an operator wants who has left a browser somewhere. */
+function sessionRoutes(app: App, deps: SignInDeps): void {
+  const tags = ["auth"];
+  app.get(
+    "/api/auth/sessions",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "listOperatorSessions",
+        summary: "Operators who are signed in, the newest first",
+        tags,
+        response: { 200: operatorSessions },
+      },
+    },
+    (request) => {
+      const own = operatorOf(request);
+      return {
+        sessions: deps.sessions.list().map(({ session, address, openedAtWallMs }) => ({
+          id: session.id,
+          address,
+          opened_at: unixSeconds(openedAtWallMs),
+          expires_at: unixSeconds(session.expiresAtWallMs),
+          is_own: session === own,
+        })),
+      };
+    },
+  );
+  app.post(
+    "/api/auth/logout-all",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "logoutAll",
+        summary: "Sign every operator out, whoever asks among them; ends their WebSockets too",
+        tags,
+        response: { 200: allLoggedOut },
+      },
+    },
+    (request, reply) => {
+      const { id } = operatorOf(request);
+      const ended = deps.sessions.endAll("logout");
+      deps.log.info("signed_out_all", { session: id, ended });
+      deps.audit({
+        act: "operator.close",
+        actor: id,
+        subject: "console",
+        request: request.id,
+        detail: { sessions: ended },
+      });
+      reply.clearCookie(COOKIE_NAME, { ...COOKIE, secure: factsOf(request).isSecure });
+      return { ended };
+    },
+  );
 }
 
 async function login(
@@ -141,7 +205,7 @@ async function login(
     throw new ProblemError("BAD_PASSWORD", "that is not the operator's password");
   }
   attempt.succeeded();
-  const { token, session } = deps.sessions.create(passwordHash);
+  const { token, session } = deps.sessions.create(passwordHash, address);
   deps.log.info("signed_in", { address, session: session.id });
   deps.audit({
     act: "operator.open",

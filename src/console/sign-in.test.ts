@@ -11,6 +11,7 @@ import { auditFiles } from "#audit/audit-files.ts";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
+import { storePlace } from "#directory/open-directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole, testConsoleOptions } from "./console.fixture.ts";
@@ -217,3 +218,41 @@ function askTls(port: number, ca: string): Promise<TlsAnswer> {
   request.end(JSON.stringify({ password: PASSWORD }));
   return promise;
 }
+
+test("an operator sees who is signed in, and signs everybody out at once; a visitor can do neither", async (t) => {
+  const console = await startTestConsole(t);
+  const [first, second] = [await console.signIn(), await console.signIn()];
+  const as = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+  const listed = (await console.ask("/api/auth/sessions", { headers: as(first) })).json as {
+    sessions: { id: string; address: string; is_own: boolean }[];
+  };
+  assert.deepEqual(
+    listed.sessions.map(({ address, is_own }) => [address, is_own]),
+    [
+      ["127.0.0.1", false],
+      ["127.0.0.1", true],
+    ],
+  );
+  assert.doesNotMatch(JSON.stringify(listed), new RegExp(`${first}|${second}`));
+  assert.equal((await console.ask("/api/auth/logout-all", { method: "POST" })).status, 401);
+  const foreign = { ...as(first), origin: "https://evil.example" };
+  assert.equal((await console.ask("/api/auth/sessions", { headers: as(second) })).status, 200);
+  const cookie = { cookie: `svc_admin_token=${first}`, origin: foreign.origin };
+  assert.equal((await console.ask("/api/auth/logout-all", { method: "POST", headers: cookie })).status, 403);
+  const out = await console.ask("/api/auth/logout-all", { method: "POST", headers: as(first) });
+  assert.deepEqual([out.status, out.json], [200, { ended: 2 }]);
+  for (const token of [first, second]) {
+    assert.equal((await console.ask("/api/auth/sessions", { headers: as(token) })).status, 401);
+  }
+});
+
+test("settings tell where the metadata store is and whether it answers, without its user or password", async (t) => {
+  const place = storePlace("postgres://grove:geheim@db.example:5433/meta", {});
+  assert.deepEqual(place, { kind: "postgres", place: "db.example:5433/meta" });
+  const console = await startTestConsole(t, { store: place });
+  const token = await console.signIn();
+  const answer = await console.ask("/api/settings", { headers: { authorization: `Bearer ${token}` } });
+  const { store } = answer.json as { store: { kind: string; place: string; state: string } };
+  assert.deepEqual([store.kind, store.place], ["postgres", "db.example:5433/meta"]);
+  assert.doesNotMatch(answer.text, /geheim|grove:/);
+});

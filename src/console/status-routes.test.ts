@@ -13,7 +13,12 @@ test("/ready is 503 with reasons; what the system says of them is not for visito
   const obstacles: (Obstacle | undefined)[] = [undefined];
   const metrics = new ConsoleMetrics(new ManualClock());
   const under = await startApp((app) =>
-    statusRoutes(app, { metrics, metricsToken: "s3cret", unready: [() => obstacles[0], () => undefined] }),
+    statusRoutes(app, {
+      metrics,
+      metricsToken: "s3cret",
+      settings: () => assert.fail("not asked"),
+      unready: [() => obstacles[0], () => undefined],
+    }),
   );
   t.after(async () => {
     metrics.close();

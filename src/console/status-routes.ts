@@ -6,6 +6,7 @@ import { constantTimeEqual } from "#identity/constant-time.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import { PROMETHEUS_TYPES, type PrometheusForm } from "#telemetry/prometheus-form.ts";
 import { versionReply } from "#webapi/auth.ts";
+import { type SettingsReply, settingsReply } from "#webapi/settings.ts";
 import { type ConsoleMetrics } from "./console-metrics.ts";
 import { factsOf } from "./guard.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -16,6 +17,8 @@ export interface StatusDeps {
   readonly metrics: ConsoleMetrics;
   /** Bearer token that also opens /metrics (T8). */
   readonly metricsToken: string | undefined;
+  /** What GET /api/settings tells. */
+  readonly settings: () => SettingsReply;
   /** Why the console is not ready, one reason each; asked at every look. */
   readonly unready: readonly (() => Obstacle | undefined)[];
 }
@@ -64,6 +67,19 @@ export function statusRoutes(app: App, deps: StatusDeps): void {
       },
     },
     () => ({ version: VERSION, git_commit: gitCommit(), api: "1" as const, min_client: OLDEST_CLIENT }),
+  );
+  app.get(
+    "/api/settings",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "getSettings",
+        summary: "What the console runs with",
+        tags: ["about"],
+        response: { 200: settingsReply },
+      },
+    },
+    () => deps.settings(),
   );
   describeRoute(app);
 }

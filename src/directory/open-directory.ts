@@ -3,9 +3,10 @@
 import { dirname, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { formatHostPort } from "#base/node-id.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import type { Directory, DirectoryReader, SshNodeStore } from "./directory.ts";
-import { isPostgresUrl } from "./postgres-url.ts";
+import { isPostgresUrl, parsePostgresUrl } from "./postgres-url.ts";
 import { openSqliteDirectory, openSqliteReader, openSqliteSshNodes } from "./sqlite-directory.ts";
 
 /** What a store is opened with. */
@@ -59,6 +60,16 @@ export async function openSshNodes(
 ): Promise<SshNodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteSshNodes({ path: pathOf(url), clock: deps.clock });
+}
+
+/** What kind of store a URL names and where it is, to be shown: never its user or password. Throws BAD_ARGUMENT. */
+export function storePlace(
+  url: string,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly kind: "sqlite" | "postgres"; readonly place: string } {
+  if (!isPostgresUrl(url)) return { kind: "sqlite", place: pathOf(url) };
+  const { hosts, database } = parsePostgresUrl(url, env);
+  return { kind: "postgres", place: `${hosts.map((host) => formatHostPort(host)).join(",")}/${database}` };
 }
 
 function pathOf(url: string): string {

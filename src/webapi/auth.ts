@@ -19,6 +19,27 @@ export const authStatus = z.object({
   version: z.string(),
 });
 
+/** One operator who is signed in. Times are unix seconds. */
+const operatorSession = z.object({
+  /** The first 8 characters of the token's hash: what the audit log names. */
+  id: z.string(),
+  /** Where the password came from. */
+  address: z.string(),
+  opened_at: z.int(),
+  expires_at: z.int(),
+  /** True for the one that asks. */
+  is_own: z.boolean(),
+});
+
+/** GET /api/auth/sessions: the newest first. */
+export const operatorSessions = z.object({ sessions: z.array(operatorSession) });
+
+/** One operator who is signed in, as it is sent. */
+export type OperatorSessionRow = z.infer<typeof operatorSession>;
+
+/** POST /api/auth/logout-all: how many sessions ended, that of whoever asks among them. */
+export const allLoggedOut = z.object({ ended: z.int() });
+
 /** POST /api/auth/ws-ticket: good for one upgrade. */
 export const ticketReply = z.object({
   ticket: z.string().regex(/^[0-9a-f]{64}$/),
