@@ -1,7 +1,10 @@
 // The parts of the console that go on by themselves, whether or not somebody asks: polls, history, alerts, the live stream, the audit log.
+import { join } from "node:path";
 import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { lockFile } from "#directory/file-lock.ts";
 import { History } from "#history/history.ts";
 import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
@@ -40,6 +43,9 @@ export interface ConsoleParts {
   readonly hub: Hub;
 }
 
+/** Locked by the console that has the folder. */
+const LOCK_FILE = "grove.lock";
+
 /** Opens every part; what ends with it is pushed on `ends` as soon as it is there. */
 export async function openParts(
   options: ConsoleOptions,
@@ -48,6 +54,7 @@ export async function openParts(
   ends: End[],
 ): Promise<ConsoleParts> {
   const { clock, log, random, directory, dataFolder } = options;
+  ends.push(holdFolder(dataFolder));
   const audit = await AuditLog.open({ dataFolder, clock, log });
   ends.push(() => audit.close());
   const history = await History.open({ folder: dataFolder, clock, log });
@@ -100,6 +107,17 @@ export async function openParts(
     actions: desk,
     hub: live.hub,
   };
+}
+
+/** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
+function holdFolder(folder: string): End {
+  try {
+    return lockFile(join(folder, LOCK_FILE), "it is locked");
+  } catch (cause) {
+    if (!isGroveError(cause, "STORE_UNAVAILABLE")) throw cause;
+    const message = `${folder} is in use by another console; stop that one first, or name another folder with -data`;
+    throw new GroveError("DATA_IN_USE", message, { cause });
+  }
 }
 
 function openWatch(

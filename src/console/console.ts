@@ -37,7 +37,7 @@ export interface RunningConsole {
   stop(): Promise<void>;
 }
 
-/** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had, and when a newer Grove wrote the files. */
+/** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had, and when a newer Grove wrote the files; with DATA_IN_USE when another console has the folder. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   /** What ends with the console, in the order in which it was made. */
   const ends: End[] = [() => options.directory.close()];

@@ -1,5 +1,5 @@
 // A real sshd of one's own for tests: a port of this machine, a home folder and a PATH of its own, gone afterwards.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,14 @@ const SSHD = "/usr/sbin/sshd";
 /** What `skip` of a test says: false where sshd is there, and in CI, where the test must fail without it. */
 export function withoutSshServer(): string | false {
   return existsSync(SSHD) || (process.env["CI"] ?? "") !== "" ? false : "sshd is not installed";
+}
+
+/** What `skip` of a test says: false where a server can have a boot id of its own, and in CI, where the test must fail without it. */
+export function withoutOwnBootId(): string | false {
+  const without = withoutSshServer();
+  if (without !== false || (process.env["CI"] ?? "") !== "") return without;
+  const { status } = spawnSync("unshare", ["-m", "true"]);
+  return status === 0 ? false : "no mount namespace can be made here";
 }
 
 /** Keys and folders of one test: a key that its servers let in, and the servers. */
@@ -53,6 +61,8 @@ export interface SshServerOptions {
   readonly settings?: readonly string[];
   /** Variables that its sessions find, besides HOME and PATH. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What its sessions read as the kernel's boot id, from its next start on; see `withoutOwnBootId`. */
+  readonly bootId?: string;
 }
 
 /** One sshd. */
@@ -65,11 +75,13 @@ export class SshServer {
   /** Comes first in their PATH: for programs that stand in for others. */
   readonly programs: string;
   readonly #folder: string;
+  #bootId: string | undefined;
   #child: ChildProcess | undefined;
 
   constructor(folder: string, port: number, keyFile: string, options: SshServerOptions) {
     this.port = port;
     this.#folder = folder;
+    this.#bootId = options.bootId;
     this.home = join(folder, "home");
     this.programs = join(folder, "programs");
     for (const made of [folder, this.home, this.programs]) mkdirSync(made, { mode: 0o700 });
@@ -111,6 +123,11 @@ export class SshServer {
     makeKey(this.#hostKeyFile);
   }
 
+  /** Gives it another boot id, in force from its next start. */
+  changeBootId(bootId: string): void {
+    this.#bootId = bootId;
+  }
+
   /** Puts a shell script where its sessions find it before the system's programs. */
   addProgram(name: string, script: string): void {
     writeFileSync(join(this.programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -119,9 +136,11 @@ export class SshServer {
   /** Starts it unless it runs, again on the same port. */
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
-    const child = spawn(SSHD, ["-D", "-f", this.#configFile, "-E", join(this.#folder, "log")], {
-      stdio: "ignore",
-    });
+    const [program = "", ...words] = [
+      ...this.#ownBootId(),
+      ...[SSHD, "-D", "-f", this.#configFile, "-E", join(this.#folder, "log")],
+    ];
+    const child = spawn(program, words, { stdio: "ignore" });
     this.#child = child;
     const exited = new Promise<never>((_resolve, reject) => {
       child.once("exit", () => reject(new Error(`sshd ended: ${existsSync(this.#folder) ? this.log : ""}`)));
@@ -144,6 +163,15 @@ export class SshServer {
     for (const pid of serving) process.kill(pid, "SIGKILL");
     await exited;
     rmSync(join(this.#folder, "pid"), { force: true });
+  }
+
+  /** The words before those of sshd that give it a view of the kernel of its own. */
+  #ownBootId(): string[] {
+    if (this.#bootId === undefined) return [];
+    const file = join(this.#folder, "boot_id");
+    writeFileSync(file, `${this.#bootId}\n`);
+    const line = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
+    return ["unshare", "-m", "sh", "-c", line, file];
   }
 
   get #configFile(): string {

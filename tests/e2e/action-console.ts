@@ -1,0 +1,243 @@
+// A console as a process, nodes as real sshds that were enrolled with `grove node add`, and an operator who asks over HTTP and WebSocket.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
+import type { SshServer } from "#testing/ssh-server.ts";
+import type { ActionRecord } from "#webapi/action-record.ts";
+import type { Problem } from "#webapi/problem.ts";
+import { groveOk } from "./certificate-cluster.ts";
+import { freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
+
+/** The test that it belongs to. */
+interface Owner {
+  after(hook: () => Promise<unknown>): void;
+}
+
+/** An answer of the console. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  /** Undefined when it is no JSON. */
+  readonly json: unknown;
+}
+
+/** How a console is started. */
+export interface ConsoleWish {
+  readonly data: string;
+  readonly store: string;
+  readonly keyFile: string;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The address of one that was there before. */
+  readonly address?: string;
+}
+
+/** One message of a WebSocket. */
+export interface LiveMessage {
+  readonly type: string;
+  readonly seq: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Enrols a sshd as a node, as an operator does who has its host's key. */
+export async function enrol(
+  store: string,
+  id: string,
+  server: SshServer,
+  wish: { readonly services?: object; readonly flags?: readonly string[]; readonly repository?: string } = {},
+): Promise<void> {
+  const { user, host, port, hostKey, home } = server;
+  const words = ["node", "add", id, `${user}@${host}:${port}`, "-meta", store, "-host_key", hostKey];
+  const file = join(server.programs, "..", "services.json");
+  if (wish.services !== undefined) await writeFile(file, JSON.stringify(wish.services));
+  const services = wish.services === undefined ? [] : ["-services", file];
+  await groveOk([...words, "-repository", wish.repository ?? home, ...services, ...(wish.flags ?? [])]);
+}
+
+/** A console, signed in to. */
+export class ActionConsole {
+  readonly url: string;
+  readonly address: string;
+  readonly #program: Program | undefined;
+  #token = "";
+
+  private constructor(address: string, program?: Program) {
+    this.address = address;
+    this.url = `http://${address}`;
+    this.#program = program;
+  }
+
+  /** One that somebody else has started; rejects when none listens. */
+  static async at(address: string): Promise<ActionConsole> {
+    const found = new ActionConsole(address);
+    await found.signIn();
+    return found;
+  }
+
+  /** Starts `grove admin` and signs in. */
+  static async start(t: Owner, wish: ConsoleWish): Promise<ActionConsole> {
+    const address = wish.address ?? (await freePlace()).address;
+    const words = ["admin", "-data", wish.data, "-listen", address, "-meta", wish.store];
+    const more = ["-ssh_key", wish.keyFile, "-allow_nodes", "127.0.0.0/8", ...(wish.flags ?? [])];
+    const program = startGrove([...words, ...more], { env: wish.env ?? {} });
+    t.after(() => stopProgram(program, "SIGKILL"));
+    await program.says(/the console is on/);
+    const started = new ActionConsole(address, program);
+    await started.signIn();
+    return started;
+  }
+
+  /** A new session. */
+  async signIn(): Promise<void> {
+    const login = await fetch(`${this.url}/api/auth/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"password":"admin"}',
+    });
+    assert.equal(login.status, 200, await login.text());
+    this.#token = /svc_admin_token=([0-9a-f]{64})/.exec(login.headers.getSetCookie()[0] ?? "")?.[1] ?? "";
+  }
+
+  /** An operator asks; a body makes it a POST. */
+  async ask(path: string, body?: object | string, headers: Record<string, string> = {}): Promise<Answer> {
+    const post = { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) };
+    const answer = await fetch(this.url + path, {
+      headers: { authorization: `Bearer ${this.#token}`, "content-type": "application/json", ...headers },
+      ...(body === undefined ? {} : post),
+    });
+    const text = await answer.text();
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      // No JSON.
+    }
+    return { status: answer.status, text, json };
+  }
+
+  /** Runs an action to its end. */
+  async execute(request: object): Promise<ActionRecord> {
+    const { status, json, text } = await this.ask("/api/actions/execute", request);
+    assert.equal(status, 200, text);
+    return json as ActionRecord;
+  }
+
+  /** Begins an action; answers its id. */
+  async begin(request: object): Promise<string> {
+    const { status, json, text } = await this.ask("/api/actions/run", request);
+    assert.equal(status, 202, text);
+    return (json as { id: string }).id;
+  }
+
+  /** A request that is refused. */
+  async refused(request: object, path = "/api/actions/execute"): Promise<Problem> {
+    const { status, json, text } = await this.ask(path, request);
+    assert.equal(status >= 400, true, text);
+    return json as Problem;
+  }
+
+  /** The record as it is now. */
+  async record(id: string): Promise<ActionRecord> {
+    const { status, json, text } = await this.ask(`/api/actions/${id}`);
+    assert.equal(status, 200, text);
+    return json as ActionRecord;
+  }
+
+  /** The record once it has ended. */
+  ended(id: string): Promise<ActionRecord> {
+    return until(`the end of ${id}`, async () => {
+      const record = await this.record(id);
+      return record.finished_at === undefined ? undefined : record;
+    });
+  }
+
+  /** All records, the newest first. */
+  async history(): Promise<ActionRecord[]> {
+    return ((await this.ask("/api/actions/history")).json as { records: ActionRecord[] }).records;
+  }
+
+  /** The whole output of a node's stream, or of all. */
+  async output(
+    id: string,
+    wanted: { readonly node?: string; readonly stream?: string } = {},
+  ): Promise<string> {
+    let [text, after] = ["", 0];
+    for (;;) {
+      const node = wanted.node === undefined ? "" : `&node=${wanted.node}`;
+      const page = (await this.ask(`/api/actions/${id}/output?after_seq=${after}${node}`)).json as {
+        entries: { stream: string; data: string }[];
+        next_seq: number;
+        complete: boolean;
+      };
+      for (const { stream, data } of page.entries) {
+        if (wanted.stream === undefined || wanted.stream === stream) text += data;
+      }
+      if (page.next_seq === after || page.complete) return text;
+      after = page.next_seq;
+    }
+  }
+
+  /** A socket on /ws/actions that follows something from its opening on. */
+  follow(topic: object, onMessage: (message: LiveMessage) => void): WebSocket {
+    const socket = new WebSocket(`ws://${this.address}/ws/actions`, {
+      headers: { authorization: `Bearer ${this.#token}` },
+    });
+    socket.on("error", () => undefined);
+    socket.on("open", () => socket.send(JSON.stringify({ type: "subscribe", ...topic })));
+    socket.on("message", (raw: Buffer) => onMessage(JSON.parse(raw.toString()) as LiveMessage));
+    return socket;
+  }
+
+  /** The console's lines of the audit log about actions. */
+  async audit(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    return ((await this.ask("/api/audit?act=action.*")).json as { entries: Record<string, unknown>[] })
+      .entries;
+  }
+
+  /** Stops it; by SIGKILL nothing is put in order. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    if (this.#program !== undefined) await stopProgram(this.#program, signal);
+  }
+}
+
+/** Asks until there is an answer, for 30 s at most. */
+export async function until<T>(
+  what: string,
+  read: () => Promise<T | undefined> | T | undefined,
+  seconds = 30,
+): Promise<T> {
+  const deadline = Date.now() + seconds * 1_000;
+  for (;;) {
+    const value = await read();
+    if (value !== undefined) return value;
+    if (Date.now() > deadline) throw new Error(`waited for nothing: ${what}`);
+    await sleep(50);
+  }
+}
+
+/** A shell line on these nodes. */
+export function custom(nodes: readonly string[], command: string, more: object = {}): object {
+  return { action: "custom", nodes, command, ...more };
+}
+
+/** Whether a process runs: by its id, or by its words with blanks between them. A dead one that nobody has collected does not. */
+export function isRunning(process: number | string): boolean {
+  const pids =
+    typeof process === "number"
+      ? [String(process)]
+      : readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.some((pid) => {
+    try {
+      if (/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))) return false;
+      return (
+        typeof process === "number" ||
+        readFileSync(`/proc/${pid}/cmdline`, "utf8") === `${process.replaceAll(" ", "\0")}\0`
+      );
+    } catch {
+      return false;
+    }
+  });
+}
