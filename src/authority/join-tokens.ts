@@ -1,8 +1,9 @@
 // One-time tokens with which a new node asks for its first certificate (D20): made here, stored hashed, used once.
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
@@ -103,7 +104,7 @@ export class JoinTokens {
   async check(token: Pick<JoinToken, "selector" | "secret">): Promise<Grant> {
     const stored = await this.#read(token.selector);
     const expected = stored === undefined ? NO_HASH : Buffer.from(stored.secret_sha256, "hex");
-    const isEqual = timingSafeEqual(hashOf(token.secret), expected);
+    const isEqual = constantTimeEqual(hashOf(token.secret), expected);
     if (stored === undefined || !isEqual || stored.ends_unix_ms <= this.#clock.wallMs()) throw rejected();
     return { id: stored.id ?? undefined, hosts: stored.hosts ?? undefined };
   }

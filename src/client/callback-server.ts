@@ -1,7 +1,7 @@
 // Waits on loopback for the browser that comes back from the identity provider: one GET, on one path, with our state (spec 5.1).
-import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { callbackPage, PAGE_HEADERS } from "./callback-page.ts";
 import { ClientError } from "./client-error.ts";
 import { CALLBACK_CONNECTIONS_MAX } from "./limits.ts";
@@ -159,9 +159,7 @@ export class CallbackServer {
 
 /** Compares in constant time; exactly one value must have been sent. */
 function isSame(values: readonly string[], expected: string): boolean {
-  const value = Buffer.from(values.length === 1 ? (values[0] ?? "") : "");
-  const wanted = Buffer.from(expected);
-  return value.length === wanted.length && timingSafeEqual(value, wanted);
+  return constantTimeEqual(values.join(), expected) && values.length === 1;
 }
 
 function send(response: ServerResponse, status: number, title: string, sentence: string): void {

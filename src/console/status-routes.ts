@@ -1,8 +1,8 @@
 // /health, /ready and /metrics of the console itself, GET /api/version, and the description of the interface (decisions D12, D18).
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { VERSION } from "#base/version.ts";
-import { constantTimeEqual } from "#identity/constant-time.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import { PROMETHEUS_TYPES, type PrometheusForm } from "#telemetry/prometheus-form.ts";
 import { versionReply } from "#webapi/auth.ts";

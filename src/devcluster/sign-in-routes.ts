@@ -1,7 +1,7 @@
 // The conversation with a person who signs in at the demonstration's identity provider: who are you, may Grove know.
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "#base/clock.ts";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import type { Interaction, ProviderLibrary } from "./provider-library.ts";
 import { AUTH_PATH } from "./provider-paths.ts";
 import { type DemoUser, subjectOf } from "./provider-settings.ts";
@@ -137,8 +137,7 @@ export function sendPage(response: ServerResponse, status: number, html: string)
 }
 
 function isPassword(typed: string, expected: string | undefined): boolean {
-  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-  const isSame = timingSafeEqual(digest(typed), digest(expected ?? ""));
+  const isSame = constantTimeEqual(typed, expected ?? "");
   return isSame && expected !== undefined;
 }
 

@@ -44,7 +44,7 @@ test(
     const noFlag = [7, 0, 0, 0, 0];
     for (const method of ["UploadFile", "DownloadFile", "GetAttr"]) {
       for (const bytes of [noMessage, noGzip, cutOff, noFlag]) {
-        assert.equal(await send(method, bytes), "13", `${method} ${bytes.join()}`);
+        assert.equal(await send(method, bytes), "3", `${method} ${bytes.join()}`);
       }
     }
     const metrics = await fetch(`http://127.0.0.1:${running.node.metricsPort}/metrics`);

@@ -2,11 +2,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AuditPage } from "#audit/audit-log.ts";
 import type { Clock } from "#base/clock.ts";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
-import { constantTimeEqual } from "#identity/constant-time.ts";
 import { type StatusServer, serveStatus } from "#os/status-server.ts";
 import { metricsJson } from "#telemetry/metrics-document.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";

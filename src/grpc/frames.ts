@@ -36,7 +36,7 @@ const unfoldFailure = (cause: unknown, maxBytes: number): StatusError =>
     ? new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`)
     : new MalformedMessageError("message is not valid gzip", { cause });
 
-/** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body INTERNAL. */
+/** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body no message. */
 export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
   if (body.length <= SYNC_GUNZIP_BYTES) {
     try {

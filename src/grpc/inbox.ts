@@ -2,7 +2,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Deframer, decompress, type MessageBudget, WholeBodies } from "./frames.ts";
 import { type MessageLimits, RECEIVE_QUEUE_BYTES, SMALL_MESSAGE_BYTES } from "./limits.ts";
-import { MalformedMessageError, type StatusError } from "./status.ts";
+import { Code, MalformedMessageError, type StatusError } from "./status.ts";
 
 /** Counted for each waiting message beside its bytes, so that empty ones fill the queue too. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
@@ -47,7 +47,8 @@ export const plainBody = (
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
-    throw new MalformedMessageError("compressed message without grpc-encoding");
+    // The one malformed message for which gRPC itself names the status (its document on compression).
+    throw new MalformedMessageError("compressed message without grpc-encoding", {}, Code.INTERNAL);
   }
   return decompress(body, Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes));
 };

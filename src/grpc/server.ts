@@ -29,7 +29,7 @@ import {
 import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import { ServerCall, type ServerCallDeps } from "./server-call.ts";
-import { Code, StatusError, statusHeaders } from "./status.ts";
+import { Code, MalformedMessageError, StatusError, statusHeaders } from "./status.ts";
 import { ignoreError, listenAsServer } from "./stream-events.ts";
 
 /** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
@@ -310,6 +310,7 @@ export class GrpcServer {
   }
 
   #toStatus(error: unknown, call: ServerCall): StatusError {
+    if (error instanceof MalformedMessageError) return error.asAnswer();
     if (error instanceof StatusError) return error;
     const mapped = this.#options.mapError?.(error);
     if (mapped !== undefined) return mapped;

@@ -60,10 +60,24 @@ export class StatusError extends Error {
   }
 }
 
-/** The peer sent what is no message. gRPC has INTERNAL for it, though nothing is wrong on this side. */
+/** The peer sent what is no message: INTERNAL to a client whose server did; a server answers `answerCode` (B-08). */
 export class MalformedMessageError extends StatusError {
-  constructor(message: string, options: Pick<StatusErrorOptions, "cause"> = {}) {
-    super(Code.INTERNAL, message, options);
+  readonly #answerCode: Code;
+
+  /** @param answerCode another than INVALID_ARGUMENT only where gRPC lays it down */
+  constructor(
+    message: string,
+    options: Pick<StatusErrorOptions, "cause"> = {},
+    answerCode: Code = Code.INVALID_ARGUMENT,
+    code: Code = Code.INTERNAL,
+  ) {
+    super(code, message, options);
+    this.#answerCode = answerCode;
+  }
+
+  /** The same as a server answers it: the request is wrong, and nothing on this side. */
+  asAnswer(): MalformedMessageError {
+    return new MalformedMessageError(this.message, { cause: this.cause }, this.#answerCode, this.#answerCode);
   }
 }
 

@@ -1,8 +1,8 @@
 // The administrator's password as it is configured: a SHA-256, an Argon2 string over one, or the built-in default (spec 5.5, 5.8).
 import { argon2, hash } from "node:crypto";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
 import { ARGON2_MEMORY_MAX_KIB, ARGON2_PARALLEL, ARGON2_WAITING } from "#base/limits.ts";
-import { constantTimeEqual } from "./constant-time.ts";
 
 /** The settings that the password may come from (spec 5.9). */
 export interface AdminPasswordSettings {

@@ -1,8 +1,8 @@
 // PKCE values and the comparison of secrets.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { constantTimeEqual } from "#base/constant-time.ts";
 import { systemRandom } from "#base/random.ts";
-import { constantTimeEqual } from "./constant-time.ts";
 import { createNonce, createPkce, createState, pkceChallenge } from "./pkce.ts";
 
 test("the challenge is that of RFC 7636, appendix B (spec 5.1.1)", () => {
