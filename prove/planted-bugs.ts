@@ -1,5 +1,6 @@
 // Every planted bug: what each rig must be able to find.
 import type { PlantedBug } from "./rig.ts";
+import { soakBugs } from "./soak/planted.ts";
 
 /** The planted bugs of all rigs. */
-export const plantedBugs: readonly PlantedBug[] = [];
+export const plantedBugs: readonly PlantedBug[] = [...soakBugs];

@@ -1,5 +1,6 @@
 // Every rig, in the order of docs/proof.md.
 import type { Rig } from "./rig.ts";
+import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [];
+export const rigs: readonly Rig[] = [soak];

@@ -1,0 +1,95 @@
+// Servers of Grove as processes of a rig's own: started from the sources, watched through /proc, ended with the rig.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const GROVE = fileURLToPath(new URL("../src/bin/grove.ts", import.meta.url));
+const START_WAIT_MS = 30_000;
+const STOP_WAIT_MS = 25_000;
+const LOG_TAIL_CHARACTERS = 4_000;
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** How a server is started. */
+export interface GroveSettings {
+  /** Flags of node itself, such as a module that is loaded first. */
+  readonly nodeFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A server that serves. */
+export interface GroveProcess {
+  readonly pid: number;
+  /** The end of what it has printed. */
+  log(): string;
+  /** True until it has ended. */
+  isRunning(): boolean;
+  /** Sends a signal and waits for the end; by force when it takes too long. */
+  end(signal: NodeJS.Signals): Promise<void>;
+  /** Stops its time, or lets it go on. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void;
+}
+
+/** Starts `grove WORDS…` in mock mode; resolves when it has said that it serves. @throws Error with what it printed instead */
+export async function startGroveProcess(
+  words: readonly string[],
+  settings: GroveSettings = {},
+): Promise<GroveProcess> {
+  const child = spawn(process.execPath, [...(settings.nodeFlags ?? []), GROVE, ...words], {
+    env: { PATH: process.env["PATH"] ?? "", TZ: "UTC", SVC_AUTH_MOCK: "1", ...settings.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  const closed = once(child, "close").finally(() => running.delete(child));
+  let text = "";
+  const serves = Promise.withResolvers<void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (piece: string) => {
+      text = (text + piece).slice(-LOG_TAIL_CHARACTERS);
+      if (/: serves .* on |\bserving\b/.test(text)) serves.resolve();
+    });
+  }
+  const fail = (why: string): void => serves.reject(new Error(`grove ${words[0]} ${why}: ${text}`));
+  void closed.then(() => fail("ended"));
+  const late = setTimeout(() => fail("does not serve"), START_WAIT_MS);
+  try {
+    await serves.promise;
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    clearTimeout(late);
+  }
+  return {
+    pid: child.pid as number,
+    log: () => text,
+    isRunning: () => running.has(child),
+    async end(signal) {
+      child.kill("SIGCONT");
+      child.kill(signal);
+      const force = setTimeout(() => child.kill("SIGKILL"), STOP_WAIT_MS);
+      await closed;
+      clearTimeout(force);
+    },
+    signal: (name) => void child.kill(name),
+  };
+}
+
+/** What a process holds of the machine. */
+export interface Footprint {
+  /** Resident memory, MB. */
+  readonly memoryMb: number;
+  /** Where each open descriptor leads. */
+  readonly handles: readonly string[];
+}
+
+/** Reads it from /proc. */
+export function footprintOf(pid: number): Footprint {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kb = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+  return { memoryMb: kb / 1_024, handles: readdirSync(`/proc/${pid}/fd`) };
+}

@@ -1,0 +1,73 @@
+// Bugs that only time and load show, for the soak to find.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** Planted for the soak. */
+export const soakBugs: readonly PlantedBug[] = [
+  {
+    name: "aborted-download-keeps-descriptor",
+    is: "a chunk file's last reader does not close it when the reader before it was broken off",
+    rigs: ["soak"],
+    edits: [
+      {
+        file: "src/storage/open-chunk-files.ts",
+        from: "      if (this.#files.get(name) !== file && file.users === 0) this.#close(file);\n",
+        to: "",
+      },
+      {
+        file: "src/storage/open-chunk-files.ts",
+        from: "    if (file.users === 0) this.#close(file);\n",
+        to: "    if (file.users === 0 && this.#files.size === 0) this.#close(file);\n",
+      },
+    ],
+  },
+  {
+    name: "aborted-download-keeps-content",
+    is: "the chunks of a download that was broken off stay pinned, so that their files are never unlinked",
+    rigs: ["soak"],
+    edits: [
+      {
+        file: "src/fileserver/download.ts",
+        from: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+      } catch (error) {`,
+        to: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+        content.close();
+      } catch (error) {`,
+      },
+      {
+        file: "src/fileserver/download.ts",
+        from: "        pump.letGo();\n        content.close();\n",
+        to: "        pump.letGo();\n",
+      },
+    ],
+  },
+  {
+    name: "aborted-upload-keeps-files",
+    is: "chunk files of an upload that was broken off are closed and not unlinked",
+    rigs: ["soak"],
+    edits: [
+      {
+        file: "src/storage/chunk-writer.ts",
+        from: "    if (mayUnlink) await this.#store.unlink(this.name);\n",
+        to: "    void mayUnlink;\n",
+      },
+    ],
+  },
+  {
+    name: "log-never-brought-in",
+    is: "the write-ahead log is brought into the database only when nothing happens",
+    rigs: ["soak"],
+    goal: 100,
+    edits: [
+      {
+        file: "src/storage/writer.ts",
+        from: "      else this.#checkpointer.start();",
+        to: "      else this.#checkpointer.takeDone();",
+      },
+      {
+        file: "src/storage/writer.ts",
+        from: "      if (log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES)",
+        to: "      if (log > (40 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES)",
+      },
+    ],
+  },
+];
