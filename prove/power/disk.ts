@@ -1,0 +1,76 @@
+// A filesystem on a loop device whose power can be cut: what was not flushed by then is gone, as the kernel's own journal sees it.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** XFS takes no less. The image is sparse. */
+const IMAGE_BYTES = 400 * 1_048_576;
+const UMOUNT_TRIES = 200;
+/** XFS_IOC_GOINGDOWN, which ext4 knows as EXT4_IOC_SHUTDOWN. */
+const CUT_IOCTL = "0x8004587d";
+const CUT = `use Fcntl; sysopen(my $m, $ARGV[0], O_RDONLY) or die "$!\\n"; ioctl($m, ${CUT_IOCTL}, pack("I", $ARGV[1])) or die "$!\\n";`;
+
+/** What a cut takes: everything that was not flushed, or all but the journal's own memory. */
+export const CUT_FLAGS = { noLogFlush: 2, logFlush: 1 } as const;
+
+/** How a filesystem is made and mounted. */
+export interface DiskKind {
+  readonly filesystem: "ext4" | "xfs";
+  readonly make: readonly string[];
+  readonly options: string;
+}
+
+/** The ways in which disks are made, by filesystem. */
+export const DISK_KINDS: Readonly<Record<"ext4" | "xfs", readonly DiskKind[]>> = {
+  ext4: [
+    { filesystem: "ext4", make: ["-q", "-F"], options: "loop" },
+    // Renames and truncations are not made safe behind the program's back.
+    { filesystem: "ext4", make: ["-q", "-F"], options: "loop,data=writeback,noauto_da_alloc" },
+    { filesystem: "ext4", make: ["-q", "-F", "-O", "fast_commit"], options: "loop,noauto_da_alloc" },
+  ],
+  xfs: [{ filesystem: "xfs", make: ["-q", "-f"], options: "loop" }],
+};
+
+/** One disk, mounted or not. Only for a process in a mount namespace of its own. */
+export class Disk {
+  /** Where it is mounted. */
+  readonly path: string;
+  readonly kind: DiskKind;
+  readonly #image: string;
+
+  /** Makes the filesystem. */
+  constructor(folder: string, kind: DiskKind) {
+    this.kind = kind;
+    this.path = join(folder, "disk");
+    this.#image = join(folder, "image");
+    mkdirSync(this.path, { recursive: true });
+    rmSync(this.#image, { force: true });
+    writeFileSync(this.#image, "");
+    truncateSync(this.#image, IMAGE_BYTES);
+    run(`mkfs.${kind.filesystem}`, [...kind.make, this.#image]);
+  }
+
+  mount(): void {
+    run("mount", ["-o", this.kind.options, this.#image, this.path]);
+  }
+
+  /** From now on nothing is written any more, and every call that wants it fails. */
+  cut(flags: number): void {
+    run("perl", ["-e", CUT, this.path, String(flags)]);
+  }
+
+  /** Waits until nobody holds it any more. */
+  async unmount(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const { status, stderr } = spawnSync("umount", [this.path], { encoding: "utf8" });
+      if (status === 0) return;
+      if (tries === UMOUNT_TRIES) throw new Error(`umount: ${stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+function run(command: string, words: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(command, words, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${words.join(" ")}: ${error?.message ?? stderr}`);
+}

@@ -1,0 +1,48 @@
+// What each folder may hold after a crash: what was acknowledged last, or what was being done to it.
+
+interface Allowed {
+  readonly acknowledged: string;
+  readonly begun: string | undefined;
+}
+
+/** The states of a store's folders, kept where no crash of the store can reach them. */
+export class FolderStates {
+  readonly #folders = new Map<string, Allowed>();
+  /** Changes acknowledged so far. */
+  acknowledged = 0;
+
+  begin(folder: string, lines: string): void {
+    this.#folders.set(folder, { acknowledged: this.#folders.get(folder)?.acknowledged ?? "", begun: lines });
+  }
+
+  done(folder: string): void {
+    const begun = this.#folders.get(folder)?.begun;
+    if (begun === undefined) return;
+    this.#folders.set(folder, { acknowledged: begun, begun: undefined });
+    this.acknowledged++;
+  }
+
+  /** What of the found folders is neither; from now on what was found is what must be there. */
+  settle(found: Readonly<Record<string, string>>): string[] {
+    const problems: string[] = [];
+    for (const [folder, { acknowledged, begun }] of this.#folders) {
+      const lines = found[folder] ?? "";
+      if (lines !== acknowledged && lines !== begun)
+        problems.push(difference(folder, acknowledged, lines, begun));
+    }
+    this.#folders.clear();
+    for (const [folder, lines] of Object.entries(found)) {
+      this.#folders.set(folder, { acknowledged: lines, begun: undefined });
+    }
+    return problems;
+  }
+}
+
+function difference(folder: string, acknowledged: string, found: string, begun: string | undefined): string {
+  const wanted = new Set(acknowledged.split("\n"));
+  const present = new Set(found.split("\n"));
+  const lost = [...wanted].filter((line) => !present.has(line));
+  const strange = [...present].filter((line) => !wanted.has(line));
+  const next = begun === undefined ? "nothing was under way" : `under way was ${JSON.stringify(begun)}`;
+  return `/${folder}: acknowledged and not there ${JSON.stringify(lost)}; there and not acknowledged ${JSON.stringify(strange)}; ${next}`;
+}

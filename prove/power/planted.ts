@@ -1,0 +1,26 @@
+// Bugs that a power cut brings to light.
+import type { PlantedBug } from "../rig.ts";
+
+/** What the rig must find. */
+export const powerBugs: readonly PlantedBug[] = [
+  {
+    name: "log-not-flushed",
+    is: "synchronous=NORMAL: a commit is acknowledged before the write-ahead log is flushed",
+    rigs: ["power"],
+    edits: [
+      { file: "src/storage/schema.ts", from: "PRAGMA synchronous = FULL;", to: "PRAGMA synchronous = NORMAL;" },
+    ],
+  },
+  {
+    name: "chunk-not-flushed",
+    is: "a chunk's file is closed without a flush",
+    rigs: ["power"],
+    edits: [
+      {
+        file: "src/storage/chunk-store.ts",
+        from: "await this.#flushes.run(() => flushData(descriptor));",
+        to: "void flushData;",
+      },
+    ],
+  },
+];

@@ -1,0 +1,5 @@
+// The short form of the rig that cuts the power.
+import { testShortForm } from "../short-form.ts";
+import { power } from "./rig.ts";
+
+testShortForm(power);
