@@ -1,6 +1,7 @@
 // Every planted bug: what each rig must be able to find.
+import { powerBugs } from "./power/planted.ts";
 import type { PlantedBug } from "./rig.ts";
 import { soakBugs } from "./soak/planted.ts";
 
 /** The planted bugs of all rigs. */
-export const plantedBugs: readonly PlantedBug[] = [...soakBugs];
+export const plantedBugs: readonly PlantedBug[] = [...powerBugs, ...soakBugs];

@@ -1,6 +1,7 @@
 // Every rig, in the order of docs/proof.md.
+import { power } from "./power/rig.ts";
 import type { Rig } from "./rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [soak];
+export const rigs: readonly Rig[] = [power, soak];

@@ -8,7 +8,11 @@ export const powerBugs: readonly PlantedBug[] = [
     is: "synchronous=NORMAL: a commit is acknowledged before the write-ahead log is flushed",
     rigs: ["power"],
     edits: [
-      { file: "src/storage/schema.ts", from: "PRAGMA synchronous = FULL;", to: "PRAGMA synchronous = NORMAL;" },
+      {
+        file: "src/storage/schema.ts",
+        from: "PRAGMA synchronous = FULL;",
+        to: "PRAGMA synchronous = NORMAL;",
+      },
     ],
   },
   {

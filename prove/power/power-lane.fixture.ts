@@ -109,11 +109,9 @@ class Lane {
   }
 }
 
-let isStopped = false;
-process.stdin.on("end", () => {
-  isStopped = true;
-});
+const stopped = new AbortController();
+process.stdin.on("end", () => stopped.abort());
 process.stdin.resume();
 const lane = new Lane();
-while (!isStopped) await lane.image(() => !isStopped);
+while (!stopped.signal.aborted) await lane.image(() => !stopped.signal.aborted);
 await lane.end();

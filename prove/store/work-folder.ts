@@ -319,7 +319,7 @@ function take(nodes: Map<string, Node>, top: string): Map<string, Node> {
 
 /** Grants hang at what they were given for; `to` undefined: it has gone where nobody reaches it. */
 function moveGrants(grants: Set<string>, from: string, to: string | undefined): void {
-  for (const grant of [...grants]) {
+  for (const grant of Array.from(grants)) {
     if (to !== undefined && grant.startsWith(`${to} `)) grants.delete(grant);
     if (!grant.startsWith(`${from} `) && !grant.startsWith(`${from}/`)) continue;
     grants.delete(grant);
