@@ -1,7 +1,8 @@
 // Every rig, in the order of docs/proof.md.
+import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
 import type { Rig } from "./rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [power, soak];
+export const rigs: readonly Rig[] = [kill, power, soak];

@@ -1,0 +1,71 @@
+// A real FileServer as a process of its own, started as people start it, and ended as a rig wants it ended.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { findFreePortPairs } from "#os/listen-ports.ts";
+
+const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
+/** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
+const FIRST_PORT = 61_100;
+const LAST_PORT = 65_000;
+const SPEAKS_WITHIN_MS = 30_000;
+const TAIL_CHARACTERS = 4_000;
+/** What of the developer's own settings would change what is attacked. */
+const FOREIGN_SETTINGS = /^(?:IDP_|SVC_|ADMIN_|GROVE_|USE_IDP_|NODE_TEST|NODE_OPTIONS)/;
+
+/** A process of `./grove fileserver`. */
+export interface FileServerProcess {
+  readonly child: ChildProcess;
+  readonly address: string;
+  /** Resolves once it serves; rejects with the end of its log when it ends before. */
+  readonly serves: Promise<void>;
+  /** Resolves with exit code or signal when it is gone. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  /** The end of what it wrote. */
+  log(): string;
+}
+
+/** A free address whose metrics port is free as well. */
+export async function freeFileServerAddress(): Promise<string> {
+  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+  const [pair] = await findFreePortPairs(from, 1);
+  if (pair === undefined) throw new Error("no free ports");
+  return `127.0.0.1:${pair.grpc}`;
+}
+
+/** Starts one without a MetaServer, in mock mode, with a reserve of 1 MiB. */
+export function startFileServer(settings: {
+  readonly data: string;
+  readonly address: string;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}): FileServerProcess {
+  const { data, address, flags = [], env = {} } = settings;
+  const own = Object.entries(process.env).filter(([name]) => !FOREIGN_SETTINGS.test(name));
+  const words = ["fileserver", "-mock", "-data", data, "-id", "n1", "-listen", address, "-reserve", "1MiB"];
+  const child = spawn(GROVE, [...words, ...flags], {
+    env: { ...Object.fromEntries(own), TZ: "UTC", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let tail = "";
+  const { promise: serves, resolve, reject } = Promise.withResolvers<void>();
+  const late = setTimeout(() => reject(new Error(`it does not serve: ${tail}`)), SPEAKS_WITHIN_MS);
+  const take = (text: string): void => {
+    tail = (tail + text).slice(-TAIL_CHARACTERS);
+  };
+  child.stderr.setEncoding("utf8").on("data", take);
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    take(text);
+    if (text.includes(": serves ")) resolve();
+  });
+  const ended = once(child, "close").then(([code, signal]) => {
+    clearTimeout(late);
+    reject(new Error(`it ended with ${String(code ?? signal)}: ${tail}`));
+    return (code ?? signal) as number | NodeJS.Signals | null;
+  });
+  serves.then(
+    () => clearTimeout(late),
+    () => undefined,
+  );
+  return { child, address, serves, ended, log: () => tail };
+}

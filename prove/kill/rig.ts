@@ -1,0 +1,63 @@
+// Kills a FileServer under mixed load from several clients, again and again, and holds it to a manifest of what it acknowledged (F1).
+//
+// How it works: two data directories, each with a real `grove fileserver` of its own; nine lanes of three users and an administrator
+// send real gRPC: uploads small, large and resumable, overwrites, ranged writes, truncations, renames, copies, trash, restores, purges,
+// deletes, shares, quotas. At a random moment the process gets SIGKILL. The next one must show each lane's folder as it was last
+// acknowledged, or with the one call that was under way: names, sizes, checksums, shares, trash, uploads that were begun, counters and
+// quotas exactly; what has changed is read back and compared byte by byte. Some starts are killed as well; now and then the check
+// recounts the directory of a dead server. At the end everything is read again, also out of the trash, and checked deeply.
+// What it cannot see: a missing flush (the kernel keeps what a dead process wrote), and orders of calls that no kill happened to fall into.
+import { join } from "node:path";
+import type { Campaign } from "#prove/campaign.ts";
+import type { Rig } from "#prove/rig.ts";
+import { Arena } from "./arena.ts";
+
+const ARENAS = 2;
+const CHECK_CHANCE = 0.1;
+const START_KILL_CHANCE = 0.1;
+const MEMORY = "/dev/shm";
+
+/** See above. */
+export const kill: Rig = {
+  name: "kill",
+  figure: "F1",
+  unit: "kills",
+  goal: 1_000,
+  shortGoal: 6,
+  proves: "kill -9 under mixed load loses nothing that was acknowledged, and no counter drifts",
+  run: async (campaign) => {
+    await Promise.all(
+      Array.from({ length: Math.min(ARENAS, campaign.goal) }, (_, index) => attack(campaign, index)),
+    );
+  },
+};
+
+async function attack(campaign: Campaign, index: number): Promise<void> {
+  const random = campaign.random.fork(`arena ${index}`);
+  const arena = await Arena.make(join(await campaign.folder(MEMORY), "data"), random);
+  campaign.atEnd(() => arena.drop());
+  const tell = (problems: readonly string[]): boolean => {
+    for (const problem of problems)
+      campaign.violation(`arena ${index}, after ${campaign.done} kills: ${problem}`);
+    return problems.length === 0;
+  };
+  // What is wrong once stays wrong: the arena ends there.
+  while (campaign.shouldGoOn()) {
+    if (!tell(await arena.begin())) return;
+    const before = arena.acknowledged;
+    if (!tell(await arena.workAndKill())) return;
+    if (arena.acknowledged > before) campaign.step();
+    campaign.count("acknowledged calls", arena.acknowledged - before);
+    if (random.chance(CHECK_CHANCE) && !tell(arena.check(false))) return;
+    if (random.chance(START_KILL_CHANCE)) {
+      await arena.killStart();
+      campaign.count("kills of a start");
+    }
+  }
+  if (!tell(await arena.begin())) return;
+  tell(await arena.end());
+  campaign.count(
+    "bytes read back",
+    arena.lanes.reduce((sum, lane) => sum + lane.readBytes, 0),
+  );
+}
