@@ -2,7 +2,8 @@
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import type { PlantedBug } from "./rig.ts";
+import { sessionBugs } from "./sessions/planted.ts";
 import { soakBugs } from "./soak/planted.ts";
 
 /** The planted bugs of all rigs. */
-export const plantedBugs: readonly PlantedBug[] = [...powerBugs, ...soakBugs, ...killBugs];
+export const plantedBugs: readonly PlantedBug[] = [...powerBugs, ...soakBugs, ...killBugs, ...sessionBugs];

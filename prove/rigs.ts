@@ -2,7 +2,8 @@
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
 import type { Rig } from "./rig.ts";
+import { sessions } from "./sessions/rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, power, soak];
+export const rigs: readonly Rig[] = [kill, power, soak, sessions];

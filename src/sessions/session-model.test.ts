@@ -96,7 +96,6 @@ function play(steps: readonly Step[]): void {
     } else if (one.do === "jump") clock.jumpWall(one.ms);
     else if (one.do === "endAll") {
       const mine = model.live(`user${one.user}`);
-      table.sweep();
       assert.equal(table.endAll(`user${one.user}`), mine.length);
       for (const session of mine) session.state = "SESSION_UNKNOWN";
     } else if (one.do === "sweep") {

@@ -216,17 +216,22 @@ export class SessionTable {
     return entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs());
   }
 
-  /** Ends one session; its token is unknown from now on. */
+  /** Ends one session; its token is unknown from now on. One that has run out stays known as that. */
   end(session: Session): void {
     const entry = asEntry(session);
-    if (entry.isOpen) this.#remove(entry, undefined);
+    if (entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs())) this.#remove(entry, undefined);
   }
 
-  /** Ends all sessions of a user and says how many there were. */
+  /** Ends all sessions of a user and says how many there were; what has run out is none. */
   endAll(username: string): number {
-    const entries = this.#byUser.get(username) ?? [];
-    for (const entry of entries) this.#remove(entry, undefined);
-    return entries.length;
+    const nowMs = this.#ageClock.nowMs();
+    let ended = 0;
+    for (const entry of this.#byUser.get(username) ?? []) {
+      if (this.#endIfOver(entry, nowMs)) continue;
+      this.#remove(entry, undefined);
+      ended++;
+    }
+    return ended;
   }
 
   /** The user's live sessions, oldest first. */
