@@ -139,10 +139,15 @@ export class ActionDesk {
     }
   }
 
-  /** Cancels what runs and closes the connections. */
-  async close(): Promise<void> {
+  /** Takes nothing more and ends what runs on nodes, so that whoever waits for it is answered while the console still listens. */
+  async stop(): Promise<void> {
     this.#logs.close();
     await this.engine.close();
+  }
+
+  /** Stops, and closes the connections. */
+  async close(): Promise<void> {
+    await this.stop();
     await this.#ssh.close();
   }
 }

@@ -49,6 +49,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     const app = await openApp(options, gate, metrics);
     ends.push(() => app.close());
     ends.push(() => parts.hub.close());
+    ends.push(() => parts.actions.stop());
     plugRoutes(app, { options, gate, metrics, parts });
     await pageRoutes(app, builtPages());
     const address = await listen(app, options.listen);

@@ -48,16 +48,15 @@ export function openRunner({ clock, log, keyFile, secrets, user, watch }: SshRun
 }
 
 function settledBy(trace: TargetTrace): SettledTarget {
-  if (trace.state === "ended") return { state: "ended", exitCode: trace.exitCode };
-  if (trace.state === "none") return { state: "none" };
-  if (trace.state === "running") return { state: "unknown", message: "it still runs" };
+  if (trace.state === "ended") return trace;
+  if (trace.state === "none" || trace.state === "running") return trace;
   if (trace.state === "left") return { state: "unknown", message: `did not end: ${trace.pids.join(", ")}` };
   return { state: "unknown", message: trace.message };
 }
 
 /** A node without a FileServer has nothing that could be asked. */
 async function isHealthy(nodeId: string, watch: SshRunnerDeps["watch"]): Promise<boolean> {
-  if (watch.book.node(nodeId) === undefined) return true;
+  if (watch.book.node(nodeId) === undefined) return !watch.book.isStarting();
   try {
     const target = watch.addresses.target(nodeId);
     await watch.poller.http.get(target, {

@@ -29,7 +29,7 @@ export interface ActionPlan {
   readonly limitSeconds: number;
   /** The node's host restarts: the end of the connection is expected, and only a new boot id is success. */
   readonly expectsReboot: boolean;
-  /** Index of the step that restarts the console itself, the last one: the record is handed over before it (T14). */
+  /** Index of the step that restarts the console itself, or its host, the last one: the record is handed over before it (T14). */
   readonly consoleStep: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export function planFor(request: ActionRequest, target: ActionTarget): ActionPla
     case "restart":
       return { ...plan, ...restartSteps(request, target) };
     case "reboot":
-      return { ...plan, steps: [{ argv: [...SUDO, "reboot"] }], expectsReboot: true };
+      return { ...plan, ...rebootSteps(target) };
     case "apt":
       return { ...plan, steps: aptSteps(request.apt_mode) };
     case "logs":
@@ -75,6 +75,14 @@ export function planFor(request: ActionRequest, target: ActionTarget): ActionPla
 /** The time that an action may take on each node, in seconds (D7). */
 export function limitSecondsOf(request: ActionRequest): number {
   return request.action === "custom" ? request.timeout_seconds : ACTION_LIMIT_SECONDS[request.action];
+}
+
+/** The host on which a console runs takes that console with it (T14). */
+function rebootSteps({
+  services,
+}: ActionTarget): Pick<ActionPlan, "steps" | "expectsReboot" | "consoleStep"> {
+  const consoleStep = services.admin === undefined ? undefined : 0;
+  return { steps: [{ argv: [...SUDO, "reboot"] }], expectsReboot: true, consoleStep };
 }
 
 /** The words that a plan runs, for records and dry runs: those of one command after the other, told apart by "&&". */

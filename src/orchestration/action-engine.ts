@@ -136,12 +136,19 @@ export class ActionEngine {
     await this.#prune();
   }
 
-  /** Takes no more actions and cancels those that run, but for what was handed over; resolves when they are through, or after 20 s. */
+  /**
+   * Takes no more actions and cancels those that run; resolves when they are through, or after 16 s. Of what was handed over nothing is
+   * waited for: whoever waits gets the record as it is.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const open = [...this.#jobs.values()].filter(({ record }) => isUnfinished(record));
     const ends = open.filter(({ record }) => record.state !== "handed_over");
     for (const job of ends) job.abort.abort();
+    for (const job of open.filter(({ record }) => record.state === "handed_over")) {
+      job.isLetGo = true;
+      job.done.resolve(job.record);
+    }
     this.#dropCancelled();
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);

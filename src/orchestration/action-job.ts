@@ -38,6 +38,8 @@ export interface Job {
   /** Undefined until it runs. */
   output: ActionOutput | undefined;
   release: () => void;
+  /** It was handed over and this console stops: what it still hears of it is no news (T14). */
+  isLetGo: boolean;
   saving: Promise<void> | undefined;
   isDirty: boolean;
 }
@@ -106,6 +108,7 @@ export function newJob(
     done: Promise.withResolvers(),
     output: undefined,
     release: () => undefined,
+    isLetGo: false,
     saving: undefined,
     isDirty: false,
   };

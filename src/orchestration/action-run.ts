@@ -22,10 +22,10 @@ import type { OutputStore } from "./output-store.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import type { TargetResult, TargetRunOptions } from "./target-run.ts";
 
-/** What became of an action that nobody listened to: its exit code, nothing, or processes that may still run. */
+/** What became of an action that nobody listened to: its exit code, nothing, processes that run, or that may run. */
 export type SettledTarget =
-  | { readonly state: "ended"; readonly exitCode: number }
-  | { readonly state: "none" }
+  | { readonly state: "ended"; readonly exitCode: number; readonly bootId: string }
+  | { readonly state: "none" | "running"; readonly bootId: string }
   | { readonly state: "unknown"; readonly message: string };
 
 /** Brings steps to nodes. */
@@ -176,11 +176,21 @@ class Turn {
       const before = await this.#run(node, steps.slice(0, consoleStep), { endsMs, expectsReboot: false });
       if (before.state !== "succeeded") return before;
     }
+    if (plan.expectsReboot) await this.#noteBootId(node);
     await this.#handOver();
-    const last = await this.#run(node, steps.slice(consoleStep), { endsMs, expectsReboot: false });
+    const { expectsReboot } = plan;
+    const last = await this.#run(node, steps.slice(consoleStep), { endsMs, expectsReboot });
+    // The next console tells the end; here there is none any more.
+    if (this.#job.isLetGo) return await new Promise<never>(() => undefined);
     // It was not this console that was restarted, or the restart failed: the action goes on here.
     this.#job.record = { ...this.#job.record, state: "running" };
     return last;
+  }
+
+  /** So that the next console can tell a new start of the host from the old one. */
+  async #noteBootId(node: SshNode): Promise<void> {
+    const trace = await this.#deps.runner.settle(node, this.#job.record.id, "look");
+    if (trace.state !== "unknown") changeTarget(this.#job, node.id, { boot_id_before: trace.bootId });
   }
 
   /** From here on the next console tells how it ended; without that on stable storage nothing is restarted. */

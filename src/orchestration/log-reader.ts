@@ -32,6 +32,7 @@ export interface LogReaderDeps {
 export class LogReader {
   readonly #deps: LogReaderDeps;
   readonly #follows = new Set<AbortController>();
+  readonly #closed = new AbortController();
   #tails = 0;
 
   constructor(deps: LogReaderDeps) {
@@ -58,6 +59,7 @@ export class LogReader {
       let [bytes, isCut, complaint] = [0, false, ""];
       const result = await this.#run(node, step, {
         timeoutMs: LOG_TAIL_LIMIT_MS,
+        signal: this.#closed.signal,
         onOutput: (stream, piece) => {
           if (stream === "stderr") complaint = (complaint + piece.toString("utf8")).slice(-1_000);
           else for (const line of cutter.push(piece)) keep(line);
@@ -129,8 +131,9 @@ export class LogReader {
     return () => abort.abort();
   }
 
-  /** Ends all that are followed. */
+  /** Ends all that are read and followed. */
   close(): void {
+    this.#closed.abort();
     for (const abort of this.#follows) abort.abort();
   }
 

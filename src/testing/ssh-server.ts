@@ -138,7 +138,12 @@ export class SshServer {
     if (this.#child !== undefined) return;
     const [program = "", ...words] = [
       ...this.#ownBootId(),
-      ...[SSHD, "-D", "-f", this.#configFile, "-E", join(this.#folder, "log")],
+      SSHD,
+      "-D",
+      "-f",
+      this.#configFile,
+      "-E",
+      join(this.#folder, "log"),
     ];
     const child = spawn(program, words, { stdio: "ignore" });
     this.#child = child;

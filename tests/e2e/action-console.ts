@@ -9,7 +9,7 @@ import type { SshServer } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { Problem } from "#webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
-import { freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
+import { type Ended, freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** The test that it belongs to. */
 interface Owner {
@@ -198,8 +198,8 @@ export class ActionConsole {
   }
 
   /** Stops it; by SIGKILL nothing is put in order. */
-  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
-    if (this.#program !== undefined) await stopProgram(this.#program, signal);
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<Ended | undefined> {
+    return this.#program === undefined ? undefined : await stopProgram(this.#program, signal);
   }
 }
 
@@ -225,11 +225,16 @@ export function custom(nodes: readonly string[], command: string, more: object =
 
 /** Whether a process runs: by its id, or by its words with blanks between them. A dead one that nobody has collected does not. */
 export function isRunning(process: number | string): boolean {
+  return countRunning(process) > 0;
+}
+
+/** How many such processes run. */
+export function countRunning(process: number | string): number {
   const pids =
     typeof process === "number"
       ? [String(process)]
       : readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.some((pid) => {
+  return pids.filter((pid) => {
     try {
       if (/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))) return false;
       return (
@@ -239,5 +244,5 @@ export function isRunning(process: number | string): boolean {
     } catch {
       return false;
     }
-  });
+  }).length;
 }

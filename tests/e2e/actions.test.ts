@@ -157,7 +157,7 @@ test("build makes the target that is named, or build; its exit code is the recor
   assert.equal(record.state, "succeeded");
   assert.deepEqual(
     record.targets.map(({ argv, stdout, stderr }) => [argv, stdout, stderr]),
-    [...IDS.map(() => [["make", "build"], "building\n", "warned\n"])],
+    IDS.map(() => [["make", "build"], "building\n", "warned\n"]),
   );
   for (const id of IDS) {
     const sources = join(nodes[id].home, "sources");

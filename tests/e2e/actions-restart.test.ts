@@ -1,0 +1,285 @@
+// A console that is killed, stopped or restarted while actions run, and two at once: afterwards records, locks and nodes agree (T14, E-04).
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
+import type { ActionRecord } from "#webapi/action-record.ts";
+import {
+  ActionConsole,
+  type ConsoleWish,
+  countRunning,
+  custom,
+  enrol,
+  isRunning,
+  until,
+} from "./action-console.ts";
+import { freePlace, grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+const skip = withoutOwnBootId();
+const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
+const MARK = `1000.${process.pid}`;
+const SLEEP = `sleep ${MARK}`;
+const endings: (() => Promise<unknown>)[] = [];
+const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+
+let servers: SshServers;
+let n1: SshServer;
+let n2: SshServer;
+let n3: SshServer;
+let wish: ConsoleWish;
+
+before(async () => {
+  if (skip !== false) return;
+  const folder = await scratchFolder(owner);
+  servers = new SshServers();
+  owner.after(() => servers.stop());
+  const coordinator = startGrove([
+    "metaserver",
+    "-mock",
+    "-data",
+    join(folder, "meta"),
+    "-listen",
+    (await freePlace()).address,
+  ]);
+  owner.after(() => stopProgram(coordinator, "SIGKILL"));
+  await coordinator.says(/"event":"serving"/);
+  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  n1 = await servers.start();
+  n2 = await servers.start();
+  n3 = await servers.start({ bootId: "own-first" });
+  const { address } = await freePlace();
+  wish = { data: join(folder, "admin"), store, keyFile: servers.keyFile, address };
+  await enrol(store, "n1", n1);
+  await enrol(store, "n2", n2);
+  // The console's own host: it is restarted by the words that started it.
+  const words = [GROVE, "admin", "-data", wish.data, "-listen", address, "-meta", store];
+  const argv = [...words, "-ssh_key", servers.keyFile, "-allow_nodes", "127.0.0.0/8"];
+  await enrol(store, "n3", n3, {
+    services: { admin: { argv, pid_file: "admin.pid", log_file: "admin.log" } },
+  });
+});
+
+after(async () => {
+  for (const end of endings.toReversed()) await end();
+});
+
+function states({ targets }: ActionRecord): string[] {
+  return targets.map(({ node_id, state }) => `${node_id} ${state}`);
+}
+
+const running = (line: string): Promise<true> => until(line, () => (isRunning(line) ? true : undefined));
+/** What is under way must be over once a second console has looked. */
+const settled = (desk: ActionConsole, id: string): Promise<ActionRecord> =>
+  until(`what became of ${id}`, async () => {
+    const record = await desk.record(id);
+    return record.targets.some(
+      ({ state, message }) => state === "running" || (state === "unknown" && message === undefined),
+    )
+      ? undefined
+      : record;
+  });
+
+test("of two batches that overlap one runs and one gets 409 at once, which names who holds what; the free node stays free (spec 4.7)", {
+  skip,
+}, async (t) => {
+  const desk = await ActionConsole.start(t, wish);
+  const id = await desk.begin(custom(["n2"], SLEEP, { timeout_seconds: 600 }));
+  const refused = await desk.refused(custom(["n1", "n2"], "touch never"));
+  assert.deepEqual([refused.status, refused.code], [409, "NODES_LOCKED"]);
+  assert.deepEqual(
+    refused.locked?.map(({ node_id, action_id }) => [node_id, action_id]),
+    [["n2", id]],
+  );
+  assert.ok(Math.abs((refused.locked?.[0]?.since ?? 0) - Date.now() / 1_000) < 60);
+  assert.equal((await desk.execute(custom(["n1"], "true"))).state, "succeeded");
+  assert.equal(existsSync(join(n1.home, "never")), false);
+  const batches = await Promise.all(
+    Array.from({ length: 30 }, (_, at) =>
+      desk.ask("/api/actions/execute", custom(at % 2 === 0 ? ["n1", "n3"] : ["n3", "n1"], "true")),
+    ),
+  );
+  const statuses = batches.map(({ status }) => status);
+  assert.ok(
+    statuses.includes(200) && statuses.every((status) => status === 200 || status === 409),
+    statuses.join(),
+  );
+  assert.equal((await desk.execute(custom(["n1", "n3"], "true"))).state, "succeeded");
+  await desk.ask(`/api/actions/${id}/cancel`, {});
+  assert.equal((await desk.ended(id)).state, "cancelled");
+  await desk.stop();
+});
+
+test("after kill -9 in the middle of a rolling batch nothing of it runs, its record says so, and its nodes are free (D7, E-04)", {
+  skip,
+}, async (t) => {
+  const killed = await ActionConsole.start(t, wish);
+  const id = await killed.begin(
+    custom(["n1", "n2", "n3"], `echo said; ${SLEEP} & ${SLEEP}`, {
+      strategy: { mode: "rolling", max_parallel: 2 },
+      timeout_seconds: 600,
+    }),
+  );
+  await until("two nodes", async () =>
+    (await killed.record(id)).targets.filter(({ state }) => state === "running").length === 2
+      ? true
+      : undefined,
+  );
+  await until("all of it", () => (countRunning(SLEEP) === 4 ? true : undefined));
+  await killed.stop("SIGKILL");
+  assert.equal(countRunning(SLEEP), 4, "what runs on nodes does not end with the console");
+  const desk = await ActionConsole.start(t, wish);
+  const early = await desk.record(id);
+  assert.equal(early.state, "orphaned");
+  const record = await settled(desk, id);
+  assert.equal(isRunning(SLEEP), false);
+  assert.deepEqual(
+    [record.state, ...states(record)],
+    ["orphaned", "n1 cancelled", "n2 cancelled", "n3 skipped"],
+    JSON.stringify(record.targets),
+  );
+  assert.equal((await desk.execute(custom(["n1", "n2", "n3"], "true"))).state, "succeeded");
+  await desk.stop();
+  const file = JSON.parse(readFileSync(join(wish.data, "command_history.json"), "utf8")) as {
+    records: ActionRecord[];
+  };
+  assert.deepEqual(
+    file.records.filter(({ state }) => state === "running" || state === "queued"),
+    [],
+  );
+});
+
+test("what a killed console left is still locked while the next one ends it (E-04)", { skip }, async (t) => {
+  const killed = await ActionConsole.start(t, wish);
+  const line = `sleep 8.${process.pid}`;
+  const stubborn = `(trap "" TERM; ${line})`;
+  const ids = [
+    await killed.begin(custom(["n1"], stubborn, { timeout_seconds: 600 })),
+    await killed.begin(custom(["n2"], stubborn, { timeout_seconds: 600 })),
+  ];
+  await until("both", () => (countRunning(line) === 2 ? true : undefined));
+  await killed.stop("SIGKILL");
+  const desk = await ActionConsole.start(t, wish);
+  for (const [at, node] of ["n1", "n2"].entries()) {
+    const refused = await desk.refused(custom([node], "touch never"));
+    assert.deepEqual([refused.status, refused.locked?.map(({ action_id }) => action_id)], [409, [ids[at]]]);
+  }
+  for (const id of ids) await settled(desk, id);
+  assert.equal(isRunning(line), false);
+  assert.equal(existsSync(join(n1.home, "never")), false);
+  assert.equal((await desk.execute(custom(["n1", "n2"], "true"))).state, "succeeded");
+  await desk.stop();
+});
+
+test("a console that is asked to stop ends what it runs, and says so in the records (D7)", {
+  skip,
+}, async (t) => {
+  const desk = await ActionConsole.start(t, wish);
+  const id = await desk.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
+  // Somebody waits for the end of another one.
+  const waiting = desk.execute(custom(["n2"], SLEEP, { timeout_seconds: 600 })).catch(() => undefined);
+  await until("both", () => (countRunning(SLEEP) === 2 ? true : undefined));
+  const ended = await desk.stop();
+  assert.deepEqual([ended?.code, isRunning(SLEEP)], [0, false]);
+  const next = await ActionConsole.start(t, wish);
+  const record = await next.record(id);
+  assert.deepEqual([record.state, ...states(record)], ["cancelled", "n1 cancelled"]);
+  assert.deepEqual([(await next.history())[0]?.state, (await waiting)?.state], ["cancelled", "cancelled"]);
+  await next.stop();
+});
+
+test("a second console on the same folder is refused, and leaves the first and its actions alone", {
+  skip,
+}, async (t) => {
+  const desk = await ActionConsole.start(t, wish);
+  const id = await desk.begin(custom(["n1"], SLEEP, { timeout_seconds: 600 }));
+  await running(SLEEP);
+  const { code, stderr } = await grove([
+    "admin",
+    "-data",
+    wish.data,
+    "-listen",
+    (await freePlace()).address,
+    "-meta",
+    wish.store,
+  ]);
+  assert.notEqual(code, 0);
+  assert.match(stderr, /in use by another console/);
+  assert.equal(isRunning(SLEEP), true);
+  assert.equal((await desk.record(id)).state, "running");
+  await desk.ask(`/api/actions/${id}/cancel`, {});
+  assert.equal((await desk.ended(id)).state, "cancelled");
+  await desk.stop();
+});
+
+test("the console restarts itself: the record is handed over, and the next console says that it succeeded (T14)", {
+  skip,
+}, async (t) => {
+  const first = await ActionConsole.start(t, wish);
+  await first.stop();
+  // From here on it is a daemon of the node, started as the action starts it.
+  const outside = await ActionConsole.start(t, {
+    ...wish,
+    data: `${wish.data}-outside`,
+    address: (await freePlace()).address,
+  });
+  assert.equal(
+    (
+      await outside.execute({
+        action: "restart",
+        nodes: ["n3"],
+        restart_mode: "binary",
+        target_service: "admin",
+      })
+    ).state,
+    "succeeded",
+  );
+  await outside.stop();
+  const pid = (): number => Number(readFileSync(join(n3.home, "admin.pid"), "utf8").split("\n")[0]);
+  owner.after(async () => {
+    if (isRunning(pid())) process.kill(-pid(), "SIGKILL");
+  });
+  const before = pid();
+  const desk = await until("the console", () => ActionConsole.at(wish.address ?? "").catch(() => undefined));
+  const id = await desk.begin({
+    action: "restart",
+    nodes: "all",
+    restart_mode: "binary",
+    target_service: "all",
+  });
+  await until("another process", () => (pid() === before || isRunning(before) ? undefined : true));
+  const after = await until("the next console", () =>
+    ActionConsole.at(wish.address ?? "").catch(() => undefined),
+  );
+  const record = await until("its end", async () => {
+    const found = await after.record(id);
+    return found.finished_at === undefined ? undefined : found;
+  });
+  assert.deepEqual([record.state, ...states(record)], ["succeeded", "n3 succeeded"], JSON.stringify(record));
+  assert.equal((await after.execute(custom(["n3"], "true"))).state, "succeeded");
+  process.kill(pid(), "SIGTERM");
+  await until("its end", () => (isRunning(pid()) ? undefined : true));
+});
+
+test("the console's own host reboots: the record is handed over, and a new boot id is its success (T14, D7)", {
+  skip,
+}, async (t) => {
+  n3.addProgram("sudo", '[ "$*" = "-n reboot" ] && : >"$HOME/reboot"; exec sleep 5');
+  const killed = await ActionConsole.start(t, wish);
+  const id = await killed.begin({ action: "reboot", nodes: ["n1", "n3"] });
+  await until("the reboot", () => (existsSync(join(n3.home, "reboot")) ? true : undefined));
+  assert.deepEqual([(await killed.record(id)).state], ["handed_over"]);
+  await killed.stop();
+  await n3.stop({ cut: true });
+  n3.changeBootId("own-second");
+  await n3.start();
+  const desk = await ActionConsole.start(t, wish);
+  const record = await desk.ended(id);
+  const own = record.targets.find(({ node_id }) => node_id === "n3");
+  assert.deepEqual(
+    [own?.state, own?.boot_id_before, own?.boot_id_after],
+    ["succeeded", "own-first", "own-second"],
+    JSON.stringify(own),
+  );
+});
