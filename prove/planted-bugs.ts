@@ -1,9 +1,16 @@
 // Every planted bug: what each rig must be able to find.
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
+import { refusalBugs } from "./refusals/planted.ts";
 import type { PlantedBug } from "./rig.ts";
 import { sessionBugs } from "./sessions/planted.ts";
 import { soakBugs } from "./soak/planted.ts";
 
 /** The planted bugs of all rigs. */
-export const plantedBugs: readonly PlantedBug[] = [...powerBugs, ...soakBugs, ...killBugs, ...sessionBugs];
+export const plantedBugs: readonly PlantedBug[] = [
+  ...powerBugs,
+  ...soakBugs,
+  ...killBugs,
+  ...sessionBugs,
+  ...refusalBugs,
+];

@@ -1,9 +1,10 @@
 // Every rig, in the order of docs/proof.md.
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
+import { refusals } from "./refusals/rig.ts";
 import type { Rig } from "./rig.ts";
 import { sessions } from "./sessions/rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, power, soak, sessions];
+export const rigs: readonly Rig[] = [kill, power, soak, sessions, refusals];

@@ -1,0 +1,75 @@
+// How the sources compare secrets: through the one function that takes the same time whatever differs (C-12), and nowhere else.
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Campaign } from "#prove/campaign.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const THE_ONE = "src/base/constant-time.ts";
+/** Files that compare a secret with what somebody brings, and how often. */
+const COMPARERS: Readonly<Record<string, number>> = {
+  "src/authority/join-tokens.ts": 1,
+  "src/client/callback-server.ts": 1,
+  "src/console/status-routes.ts": 1,
+  "src/devcluster/sign-in-routes.ts": 1,
+  "src/fileserver/metrics-listener.ts": 1,
+  "src/identity/admin-password.ts": 3,
+};
+/** Secrets go by such names. */
+const SECRET = /(?:token|secret|password|passwordhash|verifier)$/i;
+/** A comparison that stops at the first difference, with the words on both sides of it. */
+const HASTY =
+  /([\w.#?]+)\)?\s*[!=]==?\s*([\w.#?"'-]+)|([\w.#?]+)\.(?:equals|compare|localeCompare)\(([\w.#?]+)/g;
+/** What is compared with one of these is looked at for being there, not for its content. */
+const PLAIN = /^(?:undefined|null|true|false|["'\d-].*)$/;
+/** What looks like one and compares no secret. */
+const NO_SECRETS: readonly string[] = [
+  // A page's token is the place in a list.
+  "nextPageToken === pageToken",
+  // Whether the object is still the same.
+  "password === this.#password",
+  // The client's own memory, compared with the client's own memory.
+  "stored.token !== refusedToken",
+];
+
+/** Looks through src/, and reports each comparison that is none of the one function. */
+export async function checkComparisons(campaign: Campaign): Promise<void> {
+  const entries = await readdir(join(ROOT, "src"), { recursive: true, withFileTypes: true });
+  let read = 0;
+  for (const entry of entries) {
+    if (!entry.isFile() || !/^(?!.*\.(?:test|fixture)\.ts$).*\.ts$/.test(entry.name)) continue;
+    const path = join(entry.parentPath, entry.name);
+    const name = path.slice(ROOT.length);
+    if (/\/gen\//.test(name)) continue;
+    checkFile(campaign, name, await readFile(path, "utf8"));
+    read++;
+  }
+  campaign.figure("sources read", read);
+  if (read < Object.keys(COMPARERS).length) throw new Error("the sources were not found");
+}
+
+function checkFile(campaign: Campaign, name: string, text: string): void {
+  if (name !== THE_ONE && /\btimingSafeEqual\b/.test(text))
+    campaign.violation(`${name} compares by timingSafeEqual of its own instead of ${THE_ONE}`);
+  if (name === THE_ONE && !/return timingSafeEqual\(/.test(text))
+    campaign.violation(`${name} does not compare by timingSafeEqual`);
+  const calls = [...text.matchAll(/(?<!import \{ )\bconstantTimeEqual\(/g)].length;
+  const expected = COMPARERS[name];
+  if (expected !== undefined && calls < expected)
+    campaign.violation(`${name} calls constantTimeEqual ${calls} times instead of ${expected}`);
+  for (const [index, line] of text.split("\n").entries()) {
+    if (/^\s*(?:\/\/|\*|\/\*)/.test(line) || NO_SECRETS.some((known) => line.includes(known))) continue;
+    if (isHasty(line))
+      campaign.violation(
+        `${name}:${index + 1} compares a secret so that the time taken tells of it: ${line.trim()}`,
+      );
+  }
+}
+
+function isHasty(line: string): boolean {
+  for (const [, left, right, object, argument] of line.matchAll(HASTY)) {
+    const sides = [left ?? object ?? "", right ?? argument ?? ""];
+    if (sides.some((side) => SECRET.test(side)) && !sides.some((side) => PLAIN.test(side))) return true;
+  }
+  return false;
+}
