@@ -563,6 +563,22 @@ export const ACTION_OUTPUT_KEPT_BYTES = 65_536;
 export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
 /** Newest records of the history that keep output in themselves (decision D7). */
 export const ACTION_RECORDS_WITH_OUTPUT = 20;
+/** Finished rollouts that are kept; unfinished ones are kept besides. A few kilobytes for each node. */
+export const ROLLOUTS_KEPT = 50;
+/** Rollouts that run at the same time, on different nodes; more are refused. */
+export const ROLLOUTS_ACTIVE_MAX = 2;
+/** Time that a node has after its restart for /health and a good poll, in seconds, unless the rollout says otherwise. */
+export const ROLLOUT_HEALTH_SECONDS = 60;
+/** How long a node is watched after that, in seconds: six polls. */
+export const ROLLOUT_OBSERVE_SECONDS = 30;
+/** The longest that a rollout may give for either, in seconds: ten minutes. */
+export const ROLLOUT_WAIT_MAX_SECONDS = 600;
+/** Failed operations a second above those of before at which a rollout stops, unless it says otherwise: three in its 30 s. */
+export const ROLLOUT_ERRORS_PER_SECOND_ABOVE = 0.1;
+/** How often a rollout looks at a node that it watches. */
+export const ROLLOUT_LOOK_INTERVAL_MS = 1_000;
+/** Time for reading a node's commit before a rollout changes anything. */
+export const ROLLOUT_CHECK_LIMIT_MS = 30_000;
 /** Presets of actions, the built-in ones included. */
 export const ACTION_PRESETS_MAX = 100;
 /** Bytes of the file of presets. */

@@ -105,6 +105,7 @@ function open(
 }
 
 function unknownTopic(request: Subscription): ProblemError {
+  if ("rollout_id" in request) return new ProblemError("NO_SUCH_ROLLOUT", "no rollout has this id");
   return "action_id" in request
     ? new ProblemError("NO_SUCH_ACTION", "no action has this id")
     : new ProblemError("NO_SUCH_NODE", "no log of this node can be followed");

@@ -16,6 +16,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
   NO_SUCH_USER: { status: 404, title: "No such user" },
   NO_SUCH_ALERT: { status: 404, title: "No such alert" },
   NO_SUCH_ACTION: { status: 404, title: "No such action" },
+  NO_SUCH_ROLLOUT: { status: 404, title: "No such rollout" },
   NO_SUCH_SILENCE: { status: 404, title: "No such silence" },
   METHOD_NOT_ALLOWED: { status: 405, title: "Method not allowed" },
   NODES_LOCKED: { status: 409, title: "Nodes are locked" },

@@ -22,7 +22,8 @@ export const SERVICES = ["fileserver", "metaserver", "admin"] as const;
 /** One of the services. */
 export type Service = (typeof SERVICES)[number];
 
-const RESTART_MODES = ["systemctl", "binary"] as const;
+/** How a service is restarted: by systemd, or as a program (spec 2.9). */
+export const RESTART_MODES = ["systemctl", "binary"] as const;
 const RESTART_TARGETS = [...SERVICES, "all"] as const;
 const APT_MODES = ["update_upgrade", "update_only"] as const;
 
@@ -35,10 +36,26 @@ const MAKE_TARGET = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const NODE_ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{1,128}$/;
 
-const branch = z
+/** The name of a branch. */
+export const branchName: z.ZodString = z
   .string()
   .regex(BRANCH, "letters, digits, . _ / -, at most 200, a letter or digit first")
   .refine((name) => !BRANCH_REFUSED.test(name), "no such branch can be");
+/** A target of make. */
+export const makeTarget: z.ZodString = z.string().regex(MAKE_TARGET, "letters, digits, . _ -, at most 64");
+/** The id of a node. */
+export const nodeId: z.ZodString = z.string().regex(NODE_ID, "not the id of a node");
+/** Nodes, each once, or all that have what it takes. */
+export const nodeIds: z.ZodUnion<[z.ZodLiteral<"all">, z.ZodArray<z.ZodString>]> = z.union([
+  z.literal("all"),
+  z
+    .array(nodeId)
+    .min(1)
+    .max(ACTION_NODES_MAX)
+    .refine((ids) => new Set(ids).size === ids.length, "a node is there twice"),
+]);
+/** The same key of the same operator is the same request. */
+export const idempotencyKey: z.ZodString = z.string().regex(IDEMPOTENCY_KEY);
 const restartMode = z.enum(RESTART_MODES);
 const targetService = z.enum(RESTART_TARGETS);
 const aptMode = z.enum(APT_MODES);
@@ -59,22 +76,15 @@ const strategy = z.strictObject({
 /** All fields at once; which of them go with which action is checked behind it. */
 const fields = z.strictObject({
   action: z.enum(ACTION_KINDS),
-  nodes: z.union([
-    z.literal("all"),
-    z
-      .array(z.string().regex(NODE_ID, "not the id of a node"))
-      .min(1)
-      .max(ACTION_NODES_MAX)
-      .refine((ids) => new Set(ids).size === ids.length, "a node is there twice"),
-  ]),
+  nodes: nodeIds,
   restart_mode: restartMode.optional(),
   RestartMode: restartMode.optional(),
   target_service: targetService.optional(),
   TargetService: targetService.optional(),
   apt_mode: aptMode.optional(),
   AptMode: aptMode.optional(),
-  branch: branch.optional(),
-  make_target: z.string().regex(MAKE_TARGET, "letters, digits, . _ -, at most 64").optional(),
+  branch: branchName.optional(),
+  make_target: makeTarget.optional(),
   command: command.optional(),
   timeout_seconds: timeoutSeconds.optional(),
   TimeoutSeconds: timeoutSeconds.optional(),
@@ -82,7 +92,7 @@ const fields = z.strictObject({
   service: z.enum(SERVICES).optional(),
   dry_run: z.boolean().default(false),
   comment: z.string().max(1024).optional(),
-  idempotency_key: z.string().regex(IDEMPOTENCY_KEY).optional(),
+  idempotency_key: idempotencyKey.optional(),
   strategy: strategy.optional(),
 });
 

@@ -62,6 +62,8 @@ export const liveRequest = z.union([
     })
     .strict(),
   z.object({ type: z.enum(["subscribe", "unsubscribe"]), node: z.string(), service: z.string() }).strict(),
+  /** The answer, and every change: `rollout.state` with the whole record of rollout.ts; its `seq` is the record's. */
+  z.object({ type: z.enum(["subscribe", "unsubscribe"]), rollout_id: z.string() }).strict(),
   /** Asks, once, for the events between a number and `hello`, as far as they are kept; snapshots are not repeated. */
   z.object({ type: z.literal("resume"), after_seq: z.int().min(0) }).strict(),
   z.object({ type: z.literal("pong") }).strict(),
