@@ -577,6 +577,8 @@ export const ROLLOUT_WAIT_MAX_SECONDS = 600;
 export const ROLLOUT_ERRORS_PER_SECOND_ABOVE = 0.1;
 /** How often a rollout looks at a node that it watches. */
 export const ROLLOUT_LOOK_INTERVAL_MS = 1_000;
+/** How long after its time a watched node's last poll is waited for: two polls and the time that one may take. */
+export const ROLLOUT_LAST_POLL_MS = 15_000;
 /** Time for reading a node's commit before a rollout changes anything. */
 export const ROLLOUT_CHECK_LIMIT_MS = 30_000;
 /** Presets of actions, the built-in ones included. */

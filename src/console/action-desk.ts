@@ -9,6 +9,7 @@ import type { AuditLog } from "#audit/audit-log.ts";
 import { isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { History } from "#history/history.ts";
 import { ActionEngine, type AuditedAction, type TakenAction } from "#orchestration/action-engine.ts";
 import { ActionHistory } from "#orchestration/action-history.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
@@ -17,14 +18,17 @@ import { LogReader } from "#orchestration/log-reader.ts";
 import { NodeLocks } from "#orchestration/node-locks.ts";
 import { OutputStore } from "#orchestration/output-store.ts";
 import { readPresets } from "#orchestration/presets.ts";
+import type { BackWish, Rollouts } from "#orchestration/rollouts.ts";
 import type { ActionPreset, ActionRecord } from "#webapi/action-record.ts";
 import type { ActionRequest, Service } from "#webapi/action-request.ts";
+import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { ActionTopics } from "./action-topics.ts";
 import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import type { Hub } from "./hub.ts";
 import { LogTopics } from "./log-topics.ts";
+import { openRollouts } from "./rollout-desk.ts";
 import { openRunner, type SshRunner } from "./ssh-runner.ts";
 
 /** What the desk is made from. */
@@ -34,6 +38,7 @@ export interface ActionDeskDeps {
   readonly alerts: Pick<AlertDesk, "happened" | "wasReset">;
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
   readonly watch: Pick<ClusterWatch, "book" | "addresses" | "poller">;
+  readonly history: Pick<History, "errorsPerSecond">;
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
 
@@ -42,6 +47,8 @@ export class ActionDesk {
   readonly engine: ActionEngine;
   readonly outputs: OutputStore;
   readonly presets: readonly ActionPreset[];
+  readonly rollouts: Rollouts;
+  readonly #closeRollouts: () => Promise<void>;
   readonly #logs: LogReader;
   readonly #nodes: () => Promise<readonly SshNode[]>;
   readonly #ssh: SshRunner;
@@ -51,6 +58,7 @@ export class ActionDesk {
     readonly engine: ActionEngine;
     readonly outputs: OutputStore;
     readonly presets: readonly ActionPreset[];
+    readonly rollouts: { readonly rollouts: Rollouts; readonly close: () => Promise<void> };
     readonly ssh: SshRunner;
     readonly keyFile: string;
     readonly logs: LogReader;
@@ -59,6 +67,8 @@ export class ActionDesk {
     this.engine = parts.engine;
     this.outputs = parts.outputs;
     this.presets = parts.presets;
+    this.rollouts = parts.rollouts.rollouts;
+    this.#closeRollouts = parts.rollouts.close;
     this.#logs = parts.logs;
     this.#nodes = parts.nodes;
     this.#ssh = parts.ssh;
@@ -85,18 +95,21 @@ export class ActionDesk {
       find: (id) => engine.find(id),
       outputOf: (id) => engine.outputOf(id),
     });
+    const locks = new NodeLocks(clock);
+    const nameOf = (id: string): string => watch.book.node(id)?.name ?? id;
+    const openMaintenance = maintenanceOf(deps.notifier);
     const engine: ActionEngine = new ActionEngine({
       clock,
       random,
       log,
       history,
       outputs,
-      locks: new NodeLocks(clock),
+      locks,
       nodes,
-      nameOf: (id) => watch.book.node(id)?.name ?? id,
+      nameOf,
       runner: runner.runner,
       allowsCustom: ssh.allowsCustom ?? true,
-      openMaintenance: maintenanceOf(deps.notifier),
+      openMaintenance,
       audit: (act, action) => auditAction(deps.audit, act, action),
       events: {
         onState: (record, seq) => topics.state(record, seq),
@@ -107,7 +120,9 @@ export class ActionDesk {
     });
     hub.addSource(topics);
     hub.addSource(new LogTopics({ clock, hub, reader: logs, nodes }));
-    const desk = new ActionDesk({ engine, outputs, presets, ssh: runner, keyFile, logs, nodes });
+    const shared = { engine, runner: runner.runner, locks, nodes, nameOf, openMaintenance };
+    const rollouts = await openRollouts(deps, shared);
+    const desk = new ActionDesk({ engine, outputs, presets, rollouts, ssh: runner, keyFile, logs, nodes });
     engine
       .reconcile()
       .catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
@@ -118,6 +133,18 @@ export class ActionDesk {
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
     if (!request.dry_run) await this.#checkKey();
     return await this.engine.submit(request, operator);
+  }
+
+  /** Takes a rollout on. Throws ActionRefusal. */
+  async startRollout(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
+    if (!request.dry_run) await this.#checkKey();
+    return await this.rollouts.start(request, operator);
+  }
+
+  /** Takes the nodes of a rollout back. Throws ActionRefusal. */
+  async goBack(before: RolloutRecord, wish: BackWish, operator: ActionOperator): Promise<RolloutRecord> {
+    if (!wish.dry_run) await this.#checkKey();
+    return await this.rollouts.back(before, wish, operator);
   }
 
   /** The last lines of a service's log on a node. Throws ActionRefusal. */
@@ -142,6 +169,7 @@ export class ActionDesk {
   /** Takes nothing more and ends what runs on nodes, so that whoever waits for it is answered while the console still listens. */
   async stop(): Promise<void> {
     this.#logs.close();
+    await this.#closeRollouts();
     await this.engine.close();
   }
 

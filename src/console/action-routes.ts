@@ -169,7 +169,8 @@ function addOne(app: App, desk: ActionDesk): void {
   );
 }
 
-function operatorFacts(request: FastifyRequest): ActionOperator {
+/** Who asks, as records of actions have it. */
+export function operatorFacts(request: FastifyRequest): ActionOperator {
   return { session: operatorOf(request).id, ip: viewerOf(request).address, requestId: request.id };
 }
 

@@ -88,7 +88,7 @@ export async function openParts(
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
   ends.push(live.end);
   addSocketFigures(metrics, live.hub);
-  const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, hub: live.hub });
+  const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, history, hub: live.hub });
   ends.push(() => desk.close());
   later.actions = desk;
   // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.

@@ -55,16 +55,17 @@ export async function startTestConsole(
   };
 }
 
-/** What such a console is started with, and the node that it will find. */
+/** What such a console is started with, and the node that it will find; the store also lists `others`. */
 export async function testConsoleOptions(
   t: TestContext,
+  others: readonly Pick<FakeNode, "id" | "address">[] = [],
 ): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void }> {
   const dataFolder = await mkdtemp(join(tmpdir(), "console-"));
   t.after(() => rm(dataFolder, { recursive: true, force: true }));
   const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
   t.after(() => node.close());
   const url = `sqlite:${join(dataFolder, "metadata.db")}`;
-  await fillStore(t, url, node);
+  await fillStore(t, url, [node, ...others]);
   const { clock, moveTime } = movableClock();
   const boundless = { perSecond: 1e6, burst: 1e6 };
   const options: ConsoleOptions = {
@@ -91,24 +92,30 @@ export function tokenOf(answer: Answer): string {
   return /^svc_admin_token=([0-9a-f]{64});/.exec(answer.headers["set-cookie"]?.[0] ?? "")?.[1] ?? "";
 }
 
-/** As a MetaServer leaves it: one node that has registered, and Alice's root on it. */
-async function fillStore(t: TestContext, url: string, node: FakeNode): Promise<void> {
+/** As a MetaServer leaves it: nodes that have registered, and Alice's root on the first. */
+async function fillStore(
+  t: TestContext,
+  url: string,
+  nodes: readonly Pick<FakeNode, "id" | "address">[],
+): Promise<void> {
   const store = await openDirectory(url, { clock: systemClock });
   t.after(() => store.close());
-  await store.register({
-    fsId: node.id,
-    name: "Node 1",
-    address: node.address,
-    softwareVersion: "0.1.0",
-    clusterId: "",
-    instanceId: "instance",
-    dataId: "data",
-    diskTotalBytes: 1_000_000_000_000n,
-    diskFreeBytes: 600_000_000_000n,
-    diskReserveBytes: 0n,
-    roots: [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }],
-    speaker: { kind: "mock" },
-  });
+  for (const [at, { id, address }] of nodes.entries()) {
+    await store.register({
+      fsId: id,
+      name: `Node ${at + 1}`,
+      address,
+      softwareVersion: "0.1.0",
+      clusterId: "",
+      instanceId: `instance ${at}`,
+      dataId: `data ${at}`,
+      diskTotalBytes: 1_000_000_000_000n,
+      diskFreeBytes: 600_000_000_000n,
+      diskReserveBytes: 0n,
+      roots: at === 0 ? [{ owner: USER, rootId: "01JD0000000000000000000000", version: 1n, grants: [] }] : [],
+      speaker: { kind: "mock" },
+    });
+  }
 }
 
 function movableClock(): { clock: Clock; moveTime: (ms: number) => void } {

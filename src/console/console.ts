@@ -21,6 +21,7 @@ import { logRoutes } from "./log-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 import { builtPages, pageRoutes } from "./page-routes.ts";
+import { rolloutRoutes } from "./rollout-routes.ts";
 import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { type Obstacle, statusRoutes } from "./status-routes.ts";
@@ -104,6 +105,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   const { audit, auditCopies, gathering, history, watch, alerts, notifier, users, quotas, views, hub } =
     parts;
   actionRoutes(app, parts.actions);
+  rolloutRoutes(app, parts.actions);
   logRoutes(app, parts.actions);
   signInRoutes(app, {
     ...gate,

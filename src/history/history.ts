@@ -157,6 +157,11 @@ export class History {
     return this.#counters.get(nodeId)?.errorWindow(this.#clock.steadyMs()) ?? { errors: 0, ops: 0 };
   }
 
+  /** Failed operations a second of a node over the last 60 s; null while that is not known. */
+  errorsPerSecond(nodeId: string): number | null {
+    return this.#counters.get(nodeId)?.errorsPerSecond(this.#clock.steadyMs()) ?? null;
+  }
+
   /** Days until a node's disk has no room above its reserve, at the pace of the last days; undefined when it is not known or not filling. */
   forecastDiskFullDays(nodeId: string): number | undefined {
     return this.#trends.diskFullDays(nodeId);

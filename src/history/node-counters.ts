@@ -76,12 +76,14 @@ export class NodeCounters {
     return { errors: errors.growth, ops: writes.growth + reads.growth };
   }
 
+  /** Failed operations a second over the last 60 s; null while that is not known. */
+  errorsPerSecond(nowMs: number): number | null {
+    return this.#mean("errors", nowMs);
+  }
+
   /** Mean rates over the last 60 s. */
   windowRates(nowMs: number): NodeRates {
-    const mean = (name: CounterName): number | null => {
-      const { growth, durationMs } = within(this.#tracks[name], nowMs);
-      return durationMs > 0 ? (growth * MS_PER_SECOND) / durationMs : null;
-    };
+    const mean = (name: CounterName): number | null => this.#mean(name, nowMs);
     return {
       writeMbps: megabytes(mean("bytesWritten")),
       readMbps: megabytes(mean("bytesRead")),
@@ -89,6 +91,11 @@ export class NodeCounters {
       readIops: mean("readOps"),
       errorRatePct: errorRatePct(this.errorWindow(nowMs)),
     };
+  }
+
+  #mean(name: CounterName, nowMs: number): number | null {
+    const { growth, durationMs } = within(this.#tracks[name], nowMs);
+    return durationMs > 0 ? (growth * MS_PER_SECOND) / durationMs : null;
   }
 
   #isRestart(sample: NodeSample): boolean {

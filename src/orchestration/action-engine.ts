@@ -117,6 +117,35 @@ export class ActionEngine {
     }
   }
 
+  /**
+   * Runs one step of a rollout at once, on nodes that the rollout holds, with a record as every action has. The signal cancels it.
+   * Throws ActionRefusal.
+   */
+  async takeStep(
+    request: ActionRequest,
+    nodes: readonly JobNode[],
+    operator: ActionOperator,
+    signal: AbortSignal,
+  ): Promise<TakenAction> {
+    const { clock, random, nameOf } = this.#deps;
+    if (this.#isClosed || signal.aborted) throw new ActionRefusal("unavailable", STOPS);
+    const record = newRecord(ulid(clock, random), clock, { request, operator, nodes, nameOf });
+    const job = newJob(record, { request, operator, nodes, isStep: true });
+    this.#jobs.set(record.id, job);
+    try {
+      await this.#writeDown(job);
+    } catch (error) {
+      this.#jobs.delete(record.id);
+      throw error;
+    }
+    const onAbort = (): void => job.abort.abort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    // It may have been stopped while the record was written.
+    if (signal.aborted || this.#isClosed) onAbort();
+    void this.#run(job).finally(() => signal.removeEventListener("abort", onAbort));
+    return { record: job.record, done: job.done.promise };
+  }
+
   /** Asks an action to end; its nodes' programs are ended too. False when it is over already or unknown. */
   async cancel(id: string, operator: ActionOperator): Promise<boolean> {
     const job = this.#jobs.get(id);
@@ -192,7 +221,7 @@ export class ActionEngine {
   }
 
   #checkPlace(request: ActionRequest): void {
-    if (this.#isClosed) throw new ActionRefusal("unavailable", "the console stops");
+    if (this.#isClosed) throw new ActionRefusal("unavailable", STOPS);
     if (request.action === "custom" && !this.#deps.allowsCustom) {
       throw new ActionRefusal("invalid", "custom commands are switched off on this console (-no_custom)");
     }
@@ -288,11 +317,9 @@ export class ActionEngine {
     this.#active++;
     const ids = job.nodes.map(({ node }) => node.id);
     const untilWallMs = clock.wallMs() + wholeLimitMs(job.nodes, job.order);
-    const closeMaintenance = openMaintenance(
-      ids,
-      untilWallMs,
-      `${job.record.action} (action ${job.record.id})`,
-    );
+    const closeMaintenance = job.isStep
+      ? (): void => undefined
+      : openMaintenance(ids, untilWallMs, `${job.record.action} (action ${job.record.id})`);
     try {
       await runJob(job, this.#deps, () => this.#save(job));
     } catch (error) {
@@ -355,6 +382,8 @@ export class ActionEngine {
     });
   }
 }
+
+const STOPS = "the console stops";
 
 function found(enrolled: readonly SshNode[], id: string): SshNode {
   const node = enrolled.find((each) => each.id === id);

@@ -33,6 +33,8 @@ export interface Job {
   readonly operator: ActionOperator;
   readonly nodes: readonly JobNode[];
   readonly order: BatchOrder;
+  /** True for a step of a rollout, which holds the nodes and has opened their window itself. */
+  readonly isStep: boolean;
   readonly abort: AbortController;
   readonly done: PromiseWithResolvers<ActionRecord>;
   /** Undefined until it runs. */
@@ -98,11 +100,13 @@ export function newJob(
     readonly request: ActionRequest;
     readonly operator: ActionOperator;
     readonly nodes: readonly JobNode[];
+    readonly isStep?: boolean;
   },
 ): Job {
   return {
     record,
     ...wish,
+    isStep: wish.isStep ?? false,
     order: orderOf(wish.request),
     abort: new AbortController(),
     done: Promise.withResolvers(),

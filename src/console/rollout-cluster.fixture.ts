@@ -1,0 +1,234 @@
+// Three nodes for rollouts in tests: real sshds, each with a clone of one real git repository, a Makefile, and a service that it builds.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "#base/clock.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { openSshNodes } from "#directory/open-directory.ts";
+import { type SshServer, SshServers } from "#testing/ssh-server.ts";
+import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { Answer } from "./app.fixture.ts";
+import { askHttp } from "./app.fixture.ts";
+import { PASSWORD, testConsoleOptions, tokenOf } from "./console.fixture.ts";
+import { type RunningConsole, startConsole } from "./console.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import { documentText } from "./fake-nodes.fixture.ts";
+
+/** A service in the repository's care: how it behaves is what `make build` made of behaviour.json. */
+const SERVICE = `import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+const { health, errorsPerSecond } = JSON.parse(readFileSync("built.json", "utf8"));
+const document = JSON.parse(readFileSync("document.json", "utf8"));
+const startedMs = Date.now();
+createServer((request, response) => {
+  const seconds = (Date.now() - startedMs) / 1000;
+  const body = request.url === "/health" ? { status: "ok" } : {
+    ...document,
+    uptime_seconds: Math.floor(seconds),
+    last_restart_unix: Math.floor(startedMs / 1000),
+    errors_total: Math.floor(seconds * errorsPerSecond),
+    git_commit: null,
+  };
+  response.writeHead(request.url === "/health" ? health : 200, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}).listen(Number(process.argv[2]), "127.0.0.1");
+`;
+const MAKEFILE = `build:\n\tcp behaviour.json built.json\nbroken:\n\t@echo no compiler >&2; exit 3\n`;
+
+/** How the service behaves from a commit on. */
+export interface Behaviour {
+  /** Status of /health; default 200. */
+  readonly health?: number;
+  readonly errorsPerSecond?: number;
+}
+
+/** One node of it. */
+export interface RolloutTestNode {
+  readonly id: string;
+  readonly ssh: SshServer;
+  readonly repository: string;
+  readonly pidFile: string;
+}
+
+/** The nodes r1, r2 and r3, and the repository that they pull from. */
+export interface RolloutCluster {
+  readonly nodes: readonly RolloutTestNode[];
+  /** Commits what the service is to do on main, and answers the commit. */
+  commit(behaviour: Behaviour): string;
+  /** What a node has checked out. */
+  commitOf(node: RolloutTestNode): string;
+  /** A console that knows the nodes; ready when all were polled. */
+  startConsole(t: TestContext, wish?: Partial<ConsoleOptions>): Promise<RolloutDesk>;
+  stop(): Promise<void>;
+}
+
+/** A console, as an operator uses it. */
+export interface RolloutDesk {
+  readonly console: RunningConsole;
+  readonly options: ConsoleOptions;
+  readonly token: string;
+  /** A body makes it a POST. */
+  act(path: string, body?: object): Promise<Answer>;
+  /** Starts a rollout to all three nodes in mode binary and answers its record at once. */
+  begin(more?: object): Promise<RolloutRecord>;
+  /** The record when it is over. */
+  end(id: string): Promise<RolloutRecord>;
+}
+
+/** Starts the servers; services run after the first rollout. */
+export async function startRolloutCluster(): Promise<RolloutCluster> {
+  const servers = new SshServers();
+  const origin = join(servers.folder, "origin");
+  mkdirSync(origin);
+  git(origin, "init", "-q", "-b", "main");
+  writeFileSync(join(origin, "serve.mjs"), SERVICE);
+  writeFileSync(join(origin, "Makefile"), MAKEFILE);
+  writeFileSync(join(origin, "document.json"), documentText({ users: [] }));
+  writeFileSync(join(origin, ".gitignore"), "built.json\n*.pid\n*.pid.new\n*.log\n");
+  const commit = (behaviour: Behaviour): string => {
+    writeFileSync(
+      join(origin, "behaviour.json"),
+      JSON.stringify({ health: 200, errorsPerSecond: 0, ...behaviour }),
+    );
+    git(origin, "add", ".");
+    git(origin, "commit", "-q", "--allow-empty", "-m", "next");
+    return git(origin, "rev-parse", "HEAD");
+  };
+  commit({});
+  const nodes: RolloutTestNode[] = [];
+  const ports = new Map<string, number>();
+  for (const id of ["r1", "r2", "r3"]) {
+    const ssh = await servers.start();
+    const repository = join(ssh.home, "grove");
+    git(ssh.home, "clone", "-q", origin, repository);
+    nodes.push({ id, ssh, repository, pidFile: join(repository, "service.pid") });
+    ports.set(id, await lowPort());
+  }
+  return {
+    nodes,
+    commit,
+    commitOf: ({ repository }) => git(repository, "rev-parse", "HEAD"),
+    startConsole: (t, wish) => startDesk(t, { nodes, ports, keyFile: servers.keyFile }, wish ?? {}),
+    async stop() {
+      for (const { pidFile } of nodes) {
+        try {
+          process.kill(Number(readFileSync(pidFile, "utf8").split("\n")[0]));
+        } catch {
+          // It does not run.
+        }
+      }
+      await servers.stop();
+    },
+  };
+}
+
+async function startDesk(
+  t: TestContext,
+  cluster: {
+    readonly nodes: readonly RolloutTestNode[];
+    readonly ports: ReadonlyMap<string, number>;
+    readonly keyFile: string;
+  },
+  wish: Partial<ConsoleOptions>,
+): Promise<RolloutDesk> {
+  const others = cluster.nodes.map(({ id }) => ({
+    id,
+    address: `127.0.0.1:${(cluster.ports.get(id) ?? 0) + METRICS_PORT_OFFSET}`,
+  }));
+  const { options: bare } = await testConsoleOptions(t, others);
+  const options = { ...bare, ssh: { keyFile: cluster.keyFile }, ...wish };
+  await enrol(t, options.dataFolder, cluster);
+  const console = await startConsole(options);
+  t.after(() => console.stop());
+  const ask = (path: string, more: object = {}): Promise<Answer> => askHttp(`${console.url}${path}`, more);
+  while ((await ask("/ready")).status !== 200) await sleep(20);
+  const token = tokenOf(await ask("/api/auth/login", { body: { password: PASSWORD } }));
+  const act = (path: string, body?: object): Promise<Answer> =>
+    ask(path, {
+      headers: { authorization: `Bearer ${token}` },
+      ...(body === undefined ? {} : { method: "POST", body }),
+    });
+  return {
+    console,
+    options,
+    token,
+    act,
+    async begin(more = {}) {
+      const answer = await act("/api/actions/rollouts", {
+        nodes: ["r1", "r2", "r3"],
+        branch: "main",
+        restart_mode: "binary",
+        target_service: "fileserver",
+        step_size: 2,
+        gates: { health_seconds: 20, observe_seconds: 0 },
+        ...more,
+      });
+      if (answer.status >= 300) throw new Error(answer.text);
+      return answer.json as RolloutRecord;
+    },
+    async end(id) {
+      for (;;) {
+        const record = (await act(`/api/actions/rollouts/${id}`)).json as RolloutRecord;
+        if (record.state !== "running") return record;
+        await sleep(100);
+      }
+    },
+  };
+}
+
+/** As a MetaServer and `grove node add` leave them in the store. */
+async function enrol(
+  t: TestContext,
+  dataFolder: string,
+  {
+    nodes,
+    ports,
+  }: { readonly nodes: readonly RolloutTestNode[]; readonly ports: ReadonlyMap<string, number> },
+): Promise<void> {
+  const url = `sqlite:${join(dataFolder, "metadata.db")}`;
+  const sshNodes = await openSshNodes(url, { clock: systemClock });
+  t.after(() => sshNodes.close());
+  for (const { id, ssh, repository, pidFile } of nodes) {
+    const port = ports.get(id) ?? 0;
+    const { host, port: sshPort, user, hostKey } = ssh;
+    await sshNodes.putSshNode({
+      id,
+      host,
+      port: sshPort,
+      user,
+      hostKey,
+      repository,
+      services: {
+        fileserver: {
+          argv: [process.execPath, "serve.mjs", String(port)],
+          cwd: repository,
+          pidFile,
+          logFile: join(repository, "service.log"),
+        },
+      },
+    });
+  }
+}
+
+function git(cwd: string, ...args: string[]): string {
+  const who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+  return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8" }).trim();
+}
+
+/** A port that a metrics listener can have: its gRPC port must be one too. */
+async function lowPort(): Promise<number> {
+  for (;;) {
+    const port = 2_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+}

@@ -1,0 +1,89 @@
+// The console's side of rollouts: joins them with its polls, the actions, the audit log, the alerts and live state.
+import { alertKey } from "#alerts/alert-kinds.ts";
+import type { AuditLog } from "#audit/audit-log.ts";
+import type { ActionEngine } from "#orchestration/action-engine.ts";
+import type { ActionOperator } from "#orchestration/action-job.ts";
+import type { TargetRunner } from "#orchestration/action-run.ts";
+import { RolloutHistory } from "#orchestration/rollout-history.ts";
+import { Rollouts, type RolloutsDeps } from "#orchestration/rollouts.ts";
+import type { RolloutRecord } from "#webapi/rollout.ts";
+import type { ActionDeskDeps } from "./action-desk.ts";
+import { openPulse } from "./node-pulse.ts";
+import { RolloutTopics } from "./rollout-topics.ts";
+
+/** What actions and rollouts share. */
+export interface Shared extends Pick<RolloutsDeps, "locks" | "nodes" | "nameOf" | "openMaintenance"> {
+  readonly engine: Pick<ActionEngine, "takeStep">;
+  readonly runner: TargetRunner;
+}
+
+/** Opens them; the answer's `close` interrupts those that run. */
+export async function openRollouts(
+  { options, audit, alerts, watch, history: figures, hub }: ActionDeskDeps,
+  { engine, runner, ...shared }: Shared,
+): Promise<{ readonly rollouts: Rollouts; readonly close: () => Promise<void> }> {
+  const { clock, log, random, dataFolder } = options;
+  const { history, setAside } = await RolloutHistory.open({ folder: dataFolder, clock, log });
+  for (const as of setAside) alerts.wasReset("rollouts", as);
+  const pulse = openPulse({ cluster: watch.book, history: figures, runner });
+  const rollouts = new Rollouts({
+    ...shared,
+    clock,
+    random,
+    log,
+    history,
+    runner,
+    pulse,
+    takeStep: (request, nodes, operator, signal) => engine.takeStep(request, nodes, operator, signal),
+    audit: (act, rollout) => auditRollout(audit, act, rollout),
+    onState: (record) => topics.state(record),
+    onEnd: (record) => raiseAlerts(record, alerts),
+  });
+  const topics = new RolloutTopics({ hub, find: (id) => rollouts.find(id) });
+  hub.addSource(topics);
+  return {
+    rollouts,
+    async close() {
+      await rollouts.close();
+      pulse.end();
+    },
+  };
+}
+
+async function auditRollout(
+  audit: AuditLog,
+  act: "rollout.start" | "rollout.cancel" | "rollout.end",
+  { operator, record }: { readonly operator: ActionOperator; readonly record: RolloutRecord },
+): Promise<void> {
+  const { id, direction, back_of: backOf, request, nodes, state, reason } = record;
+  audit.append({
+    act,
+    actor: operator.session,
+    subject: id,
+    request: operator.requestId,
+    detail: {
+      direction,
+      back_of: backOf,
+      branch: request.branch,
+      nodes: nodes.map((node) => node.node_id).join(","),
+      ip: operator.ip,
+      ...(act === "rollout.end" ? { state, reason } : {}),
+    },
+  });
+  await audit.flush();
+  if (audit.failure !== undefined) throw new Error(audit.failure);
+}
+
+/** Steps that failed have raised theirs as actions. */
+function raiseAlerts(record: RolloutRecord, alerts: ActionDeskDeps["alerts"]): void {
+  for (const { node_id: nodeId, node_name: node, state, step, message } of record.nodes) {
+    if (state !== "failed" || (step !== "gate" && step !== "check")) continue;
+    void alerts.happened({
+      key: alertKey("action_failed", nodeId),
+      type: "action_failed",
+      level: "warning",
+      nodeId,
+      detail: { node, action: "rollout", reason: message ?? "it was not well afterwards" },
+    });
+  }
+}
