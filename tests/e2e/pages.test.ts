@@ -20,7 +20,7 @@ interface Site {
 
 const ALICE = "alice@example.com";
 const PATHS = ["/", "/nodes", "/nodes/node-1", "/alerts", "/performance", "/sign-in"];
-const OPERATOR_PATHS = ["/users", "/audit", "/settings"];
+const OPERATOR_PATHS = ["/users", "/actions", "/logs", "/audit", "/settings"];
 
 /** A cluster with one node, a user with a file, and a browser before its console. */
 async function openSite(t: TestContext): Promise<Site> {
@@ -106,17 +106,23 @@ async function visitorSeesNoUsers(page: Page, site: Site): Promise<void> {
 }
 
 async function operatorEditsQuota(page: Page): Promise<void> {
-  const change = page.getByRole("button", { name: `Change the quota of ${ALICE}` });
+  await page.getByRole("link", { name: ALICE }).click();
+  const panel = page.getByRole("complementary", { name: ALICE });
   // A user whose node was not polled yet is pending, and then there is nothing to change.
-  await change.and(page.locator(":enabled")).click();
-  await page.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
-  await page.getByText(/^16 GiB → 40 GiB\. Then .* are free\.$/).waitFor();
-  await page.getByRole("button", { name: "Set quota" }).click();
-  await page.getByText(/now has 40 GiB, before 16 GiB/).waitFor();
+  await panel.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
+  await panel
+    .getByText(/^16 GiB → 40 GiB\. alice@example\.com then has .* free\. node-1 has .* above its reserve\.$/)
+    .waitFor();
+  await panel.getByRole("button", { name: "Set quota" }).click();
+  await panel.getByText(/now has 40 GiB, before 16 GiB/).waitFor();
+  await panel.getByText(/^set to 40 GiB$/).waitFor();
   const row = page.getByRole("row", { name: ALICE });
   await row.getByText("40 GiB").waitFor();
-  await page.getByRole("button", { name: "Undo" }).click();
+  assert.deepEqual(await findings(page, ["light", "dark", "forced"]), [], "a user beside the list");
+  await panel.getByRole("button", { name: "Undo" }).click();
   await row.getByText("default (16 GiB)").waitFor();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
 }
 
 async function operatorSeesEveryPage(page: Page, site: Site): Promise<void> {

@@ -3,11 +3,12 @@ import { Button, Menu, useComputedColorScheme, useMantineColorScheme } from "@ma
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { useUnresolvedCount } from "../live/alerts.ts";
-import { signOut, useSession } from "../live/session.ts";
+import { signOut, signOutEverywhere, useSession } from "../live/session.ts";
 import { CommandPalette } from "./command-palette.tsx";
 import { LiveMark } from "./live-mark.tsx";
 import { PLACES, type Place } from "./places.ts";
 import { SessionNotice } from "./session-notice.tsx";
+import { Shortcuts } from "./shortcuts.tsx";
 
 /** The frame with a page in it. */
 export function Frame({ children }: { readonly children: ReactNode }): ReactNode {
@@ -37,6 +38,7 @@ export function Frame({ children }: { readonly children: ReactNode }): ReactNode
         </div>
       </header>
       <Places path={path} />
+      <Shortcuts />
       <main className="frame-main" id="main" ref={main} tabIndex={-1} style={{ outline: "none" }}>
         <SessionNotice />
         {children}
@@ -139,9 +141,11 @@ function Operator(): ReactNode {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item component={Link} href="/settings">
-          Settings
+          Settings and sessions
         </Menu.Item>
+        <Menu.Divider />
         <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => void signOutEverywhere()}>Sign out everywhere</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

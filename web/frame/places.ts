@@ -4,6 +4,8 @@
 export interface Place {
   readonly path: string;
   readonly label: string;
+  /** The key that leads here behind "g". */
+  readonly letter: string;
   /** True for what a visitor is not shown. */
   readonly operator?: true;
   /** Other words by which somebody may look for it. */
@@ -12,18 +14,25 @@ export interface Place {
 
 /** Every page of the side bar. */
 export const PLACES: readonly Place[] = [
-  { path: "/", label: "Overview", words: "home start cluster status" },
-  { path: "/nodes", label: "Nodes", words: "machines fileservers disks temperature" },
-  { path: "/users", label: "Users", operator: true, words: "quota people storage" },
-  { path: "/alerts", label: "Alerts", words: "problems warnings silences" },
+  { path: "/", letter: "o", label: "Overview", words: "home start cluster status" },
+  { path: "/nodes", letter: "n", label: "Nodes", words: "machines fileservers disks temperature" },
+  { path: "/users", letter: "u", label: "Users", operator: true, words: "quota people storage" },
+  { path: "/alerts", letter: "a", label: "Alerts", words: "problems warnings silences" },
   {
     path: "/actions",
+    letter: "x",
     label: "Actions",
     operator: true,
     words: "run restart update reboot deploy rollout ssh",
   },
-  { path: "/logs", label: "Logs", operator: true, words: "journal tail follow" },
-  { path: "/performance", label: "Performance", words: "throughput latency iops csv export" },
-  { path: "/audit", label: "Audit", operator: true, words: "who did what history" },
-  { path: "/settings", label: "Settings", operator: true, words: "version sessions password store" },
+  { path: "/logs", letter: "l", label: "Logs", operator: true, words: "journal tail follow" },
+  { path: "/performance", letter: "p", label: "Performance", words: "throughput latency iops csv export" },
+  { path: "/audit", letter: "t", label: "Audit", operator: true, words: "who did what history" },
+  {
+    path: "/settings",
+    letter: "s",
+    label: "Settings",
+    operator: true,
+    words: "version sessions password store",
+  },
 ];

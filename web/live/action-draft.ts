@@ -1,7 +1,7 @@
-// An action as it is being put together: what, where, how, and the key by which it runs only once.
+// An action as it is being put together: what, where, how, and the key by which it runs only once. It begins as the address says.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { run, tryOut, type Wish } from "./actions.ts";
 
@@ -13,12 +13,6 @@ export interface Draft {
   readonly mode: "parallel" | "rolling";
 }
 
-const FIRST: Draft = {
-  action: "restart",
-  nodes: [],
-  fields: { target_service: "fileserver" },
-  mode: "rolling",
-};
 /** What the fields of each kind hold at first. */
 export const FIRST_FIELDS: Readonly<Record<ActionRecord["action"], Draft["fields"]>> = {
   pull: { branch: "main" },
@@ -29,6 +23,32 @@ export const FIRST_FIELDS: Readonly<Record<ActionRecord["action"], Draft["fields
   logs: { service: "fileserver", lines: 200 },
   custom: { command: "", timeout_seconds: 60 },
 };
+
+/** The draft that an address names: "?do=restart&node=n1&node=n2"; what it does not name is as usual. Nothing runs by it. */
+export function draftFrom(search: URLSearchParams): Draft {
+  const wanted = search.get("do") ?? "";
+  const action = (Object.hasOwn(FIRST_FIELDS, wanted) ? wanted : "restart") as Draft["action"];
+  const nodes = [...new Set(search.getAll("node"))].filter((id) => id !== "");
+  return { action, nodes, fields: FIRST_FIELDS[action], mode: "rolling" };
+}
+
+/** Kinds that take a node's service away for a moment: the next node's turn comes when the last one is healthy again. */
+const GATED: ReadonlySet<Draft["action"]> = new Set(["restart", "reboot", "apt"]);
+const GATE_SECONDS = 60;
+
+function strategyOf({ action, nodes, mode }: Draft): object {
+  if (nodes.length < 2) return {};
+  if (mode === "parallel") return { strategy: { mode } };
+  const gate = GATED.has(action) ? { health_gate_seconds: GATE_SECONDS } : {};
+  return { strategy: { mode, max_parallel: 1, stop_on_failure: true, ...gate } };
+}
+
+/** crypto.randomUUID is not there for pages that came over plain HTTP. */
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+}
 
 /** What the composer shows and does. */
 export interface Composer {
@@ -45,15 +65,16 @@ export interface Composer {
 
 /** Keeps a draft, tries it out and runs it; once it runs, its own page is shown. */
 export function useComposer(): Composer {
-  const [draft, setDraft] = useState(FIRST);
+  const [search] = useSearchParams();
+  const [draft, setDraft] = useState(() => draftFrom(search));
   // However often one draft is sent, it runs once.
-  const [key, setKey] = useState(() => crypto.randomUUID());
+  const [key, setKey] = useState(newKey);
   const [, navigate] = useLocation();
   const wish: Wish = {
     action: draft.action,
     nodes: draft.nodes,
     ...draft.fields,
-    ...(draft.nodes.length < 2 ? {} : { strategy: { mode: draft.mode, stop_on_failure: true } }),
+    ...strategyOf(draft),
   };
   const trial = useMutation({ mutationFn: () => tryOut(wish) });
   const start = useMutation({
@@ -64,8 +85,9 @@ export function useComposer(): Composer {
     draft,
     change: (next) => {
       setDraft({ ...draft, ...next });
-      setKey(crypto.randomUUID());
+      setKey(newKey());
       trial.reset();
+      start.reset();
     },
     showWhatWillRun: () => trial.mutate(),
     isTrying: trial.isPending,

@@ -1,6 +1,5 @@
 // Actions as the pages ask for them, run them and read what comes of them.
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
 import type { z } from "zod";
 import type {
   ActionPreset,
@@ -8,9 +7,8 @@ import type {
   actionHistoryReply,
   actionQueued,
   outputEntry,
-  outputReply,
 } from "#webapi/action-record.ts";
-import { ApiProblem, call } from "./api.ts";
+import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 
 /** One piece of output. */
@@ -27,9 +25,8 @@ const HISTORY_KEY = ["actions"] as const;
 const RUNNING: ReadonlySet<string> = new Set(["queued", "locking", "running", "handed_over"]);
 const WATCH_MS = 1_000;
 const IDLE_MS = 15_000;
-const OUTPUT_PAGE = 500;
-/** As much output as a page holds; what came before is in the download. */
-const OUTPUT_KEPT = 20_000;
+/** While an action runs its changes come with its output; this is for what was missed. */
+const RECORD_MS = 5_000;
 
 /** True until an action has ended. */
 export function isRunning(record: Pick<ActionRecord, "state">): boolean {
@@ -62,7 +59,7 @@ export function useActionHistory(): {
   return { records: query.data?.records, error: query.error };
 }
 
-/** GET /api/actions/{id}, read again until it has ended. */
+/** GET /api/actions/{id}, read again until it has ended; in between its output tells of each change. */
 export function useAction(id: string): {
   readonly record: ActionRecord | undefined;
   readonly error: Error | null;
@@ -70,7 +67,7 @@ export function useAction(id: string): {
   const query = useQuery({
     queryKey: ["action", id],
     queryFn: ({ signal }) => call<ActionRecord>(`/api/actions/${encodeURIComponent(id)}`, { signal }),
-    refetchInterval: ({ state }) => (state.data === undefined || isRunning(state.data) ? WATCH_MS : false),
+    refetchInterval: ({ state }) => (state.data === undefined || isRunning(state.data) ? RECORD_MS : false),
   });
   return { record: query.data, error: query.error };
 }
@@ -94,78 +91,4 @@ export async function run(wish: Wish, key: string): Promise<string> {
 export async function cancel(id: string): Promise<void> {
   await call(`/api/actions/${encodeURIComponent(id)}/cancel`, { method: "POST" });
   await queryClient.invalidateQueries({ queryKey: ["action", id] });
-}
-
-/** The output of an action as it comes; after a lost connection or a reload it goes on where it was. */
-export function useOutput(id: string): {
-  readonly entries: readonly OutputEntry[];
-  readonly isComplete: boolean;
-  readonly error: string | undefined;
-} {
-  const [state, setState] = useState<{
-    entries: readonly OutputEntry[];
-    isComplete: boolean;
-    error: string | undefined;
-  }>({
-    entries: [],
-    isComplete: false,
-    error: undefined,
-  });
-  useEffect(() => {
-    const stop = new AbortController();
-    void follow(id, stop.signal, setState);
-    return () => stop.abort();
-  }, [id]);
-  return state;
-}
-
-type Update = (
-  change: (before: { entries: readonly OutputEntry[]; isComplete: boolean; error: string | undefined }) => {
-    entries: readonly OutputEntry[];
-    isComplete: boolean;
-    error: string | undefined;
-  },
-) => void;
-
-async function follow(id: string, signal: AbortSignal, update: Update): Promise<void> {
-  let afterSeq = 0;
-  update(() => ({ entries: [], isComplete: false, error: undefined }));
-  while (!signal.aborted) {
-    try {
-      const search = `after_seq=${afterSeq}&limit=${OUTPUT_PAGE}`;
-      const page = await call<z.infer<typeof outputReply>>(
-        `/api/actions/${encodeURIComponent(id)}/output?${search}`,
-        { signal },
-      );
-      afterSeq = page.entries.at(-1)?.seq ?? afterSeq;
-      const isComplete = page.complete && page.entries.length < OUTPUT_PAGE;
-      update((before) => ({
-        entries:
-          page.entries.length === 0
-            ? before.entries
-            : [...before.entries, ...page.entries].slice(-OUTPUT_KEPT),
-        isComplete,
-        error: undefined,
-      }));
-      if (isComplete) return;
-      if (page.entries.length < OUTPUT_PAGE) await pause(WATCH_MS, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof ApiProblem && error.status >= 400 && error.status < 500) {
-        return update((before) => ({ ...before, isComplete: true, error: error.message }));
-      }
-      update((before) => ({ ...before, error: "The console does not answer; trying again." }));
-      await pause(3 * WATCH_MS, signal);
-    }
-  }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from "react";
 import { onSnapshot } from "./cluster.ts";
 import type { LiveNode } from "./connection.ts";
+import { columnOf, useHistory } from "./history.ts";
 
 /** Five minutes. */
 const KEPT = 60;
@@ -10,7 +11,7 @@ let recent: ReadonlyMap<string, readonly (number | null)[]> = new Map();
 const listeners = new Set<() => void>();
 
 /** Name under which the sum over all nodes is kept; no node's id has a star. */
-export const ALL_NODES = "*";
+const ALL_NODES = "*";
 
 onSnapshot((nodes) => {
   const next = new Map<string, readonly (number | null)[]>();
@@ -38,7 +39,21 @@ function watch(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Throughput of a node, or of all of them, in MB/s over the last five minutes, oldest first. */
+/** Throughput of all nodes in MB/s over the last five minutes, oldest first: what was before this page was opened comes from the console's history. */
+export function useClusterRates(): readonly (number | null)[] {
+  const since = useRecentRates(ALL_NODES);
+  const { history } = useHistory("cluster");
+  if (since.length >= KEPT || history === undefined) return since;
+  const write = columnOf(history, "write_mbps");
+  const read = columnOf(history, "read_mbps");
+  const before = write.map((value, index) =>
+    value === null && read[index] === null ? null : (value ?? 0) + (read[index] ?? 0),
+  );
+  // The history goes on while the page is open, so its end is what the snapshots told already.
+  return before.slice(-KEPT);
+}
+
+/** Throughput of a node in MB/s over the last five minutes, oldest first. */
 export function useRecentRates(id: string): readonly (number | null)[] {
   return useSyncExternalStore(watch, () => recent.get(id) ?? NONE);
 }

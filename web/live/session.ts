@@ -39,6 +39,13 @@ export async function signOut(): Promise<void> {
   await startAnew();
 }
 
+/** Ends every operator's session, this one among them: for whoever has left a browser somewhere. */
+export async function signOutEverywhere(): Promise<void> {
+  await call("/api/auth/logout-all", { method: "POST" });
+  setEnded(undefined);
+  await startAnew();
+}
+
 let onChange: (() => void) | undefined;
 
 /** Calls back when somebody has signed in or out: what is open in the old name must be opened anew. */

@@ -1,5 +1,5 @@
 // Users and their quotas as the pages read and change them.
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { quotaChanged, UserRow, userList } from "#webapi/user.ts";
 import { call } from "./api.ts";
@@ -57,6 +57,25 @@ export function useUsers(options: {
   };
 }
 
+/** One user by name; undefined while it is read, and when there is none of this name. */
+export function useUser(username: string): {
+  readonly user: UserRow | undefined;
+  readonly isRead: boolean;
+  readonly error: Error | null;
+} {
+  const query = useQuery({
+    queryKey: ["users", "one", username],
+    queryFn: ({ signal }) =>
+      call<UserPage>(`/api/users?${new URLSearchParams({ q: username, limit: String(PAGE) })}`, { signal }),
+    refetchInterval: POLL_MS,
+  });
+  return {
+    user: query.data?.users.find((user) => user.username === username),
+    isRead: query.data !== undefined,
+    error: query.error,
+  };
+}
+
 /** Sets a quota; 0 gives the default back. Counts above 2^53 go as decimal strings. Throws ApiProblem. */
 export async function setQuota(username: string, quotaBytes: bigint): Promise<QuotaChanged> {
   const count = quotaBytes <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quotaBytes) : quotaBytes.toString();
@@ -67,6 +86,7 @@ export async function setQuota(username: string, quotaBytes: bigint): Promise<Qu
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: ["users"] }),
     queryClient.invalidateQueries({ queryKey: CLUSTER_KEY }),
+    queryClient.invalidateQueries({ queryKey: ["audit"] }),
   ]);
   return changed;
 }

@@ -105,7 +105,7 @@ function FilterBar({
     ...(cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
   ];
   return (
-    <div style={{ display: "flex", gap: 12, flexWrap: "wrap", margin: "12px 0" }}>
+    <div className="filter-bar">
       {(["act", "actor", "subject"] as const).map((name) => (
         <TextInput
           key={name}
@@ -149,7 +149,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
         <tbody>
           {entries.map((entry) => (
             <tr key={`${entry.node} ${entry.seq} ${entry.broken ?? ""}`}>
-              <td data-head="When" style={{ whiteSpace: "nowrap" }}>
+              <td data-head="When" className="no-wrap">
                 {formatMoment(Date.parse(entry.time) / 1_000)}
               </td>
               <td data-head="Who">{entry.actor}</td>

@@ -1,17 +1,24 @@
 // One node: what state it is in and why, an hour of figures under one cursor, its alerts and facts.
-import { Tabs } from "@mantine/core";
-import type { ReactNode } from "react";
-import { Link, useParams, useSearchParams } from "wouter";
+import { Button, Tabs } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { Link, useParams } from "wouter";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import type { LiveNode } from "../live/connection.ts";
 import { columnOf, useHistory } from "../live/history.ts";
 import { useIsOperator } from "../live/session.ts";
+import { useSilencing } from "../live/silencing.ts";
+import { ActionRecords } from "../parts/action-records.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
-import { Chart, type ChartLimit } from "../parts/chart.tsx";
+import { Chart } from "../parts/chart.tsx";
+import type { ChartLimit } from "../parts/chart-limits.ts";
+import { ZoomGroup } from "../parts/chart-zoom.tsx";
+import { LogView } from "../parts/log-view.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { reasonOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
@@ -51,10 +58,14 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
   const now = useNowMs() / 1_000;
   return (
     <>
-      <h1>
-        {node.name} <StateMark state={node.status} />
-      </h1>
-      <p>
+      <p className="crumb">
+        <Link href="/nodes">Nodes</Link>
+      </p>
+      <div className="title-line">
+        <h1>{node.name}</h1>
+        <StateMark state={node.status} />
+      </div>
+      <p className="lead">
         {sentence(reasonOf(node, now))}.
         {node.maintenance_until === undefined
           ? null
@@ -66,14 +77,43 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
           </>
         )}
       </p>
-      {isOperator ? (
-        <p style={{ display: "flex", gap: 16, flexWrap: "wrap" }}>
-          <Link href={`/logs?node=${encodeURIComponent(node.id)}`}>Read its log</Link>
-          <Link href="/actions">Run an action</Link>
-          <Link href={`/audit?node=${encodeURIComponent(node.id)}`}>Its audit log</Link>
-        </p>
-      ) : null}
+      {isOperator ? <ToDo node={node} /> : null}
     </>
+  );
+}
+
+/** What an operator does to a node most often. */
+function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
+  const [said, setSaid] = useState("");
+  const silencing = useSilencing(({ ends_at: endsAt }) =>
+    setSaid(`Nobody is told of alerts of this node until ${formatMoment(endsAt)}.`),
+  );
+  const id = encodeURIComponent(node.id);
+  return (
+    <div className="button-row">
+      <Button component={Link} href={`/actions?do=restart&node=${id}`} variant="default" size="compact-sm">
+        Restart …
+      </Button>
+      <Button component={Link} href={`/logs?node=${id}`} variant="default" size="compact-sm">
+        Read its log
+      </Button>
+      <SilenceMenu
+        of={node.name}
+        isBusy={silencing.isBusy}
+        onChoose={(endsAt) =>
+          silencing.silence({
+            matchers: [{ name: "node_id", value: node.id, is_regex: false }],
+            endsAt,
+            comment: node.name,
+          })
+        }
+      />
+      <Button component={Link} href={`/audit?node=${id}`} variant="default" size="compact-sm">
+        Its audit log
+      </Button>
+      <span role="status">{said}</span>
+      {silencing.error === null ? null : <span role="alert">{silencing.error.message}</span>}
+    </div>
   );
 }
 
@@ -112,8 +152,8 @@ const PLANS: readonly Plan[] = [
     unit: "%",
     top: 100,
     limits: [
-      { label: "warning above 80 %", value: 80 },
-      { label: "critical above 95 %", value: 95 },
+      { label: "warning above 80 %", value: 80, severity: "warning" },
+      { label: "critical above 95 %", value: 95, severity: "critical" },
     ],
     lines: [["disk_usage_percent", "Disk", "--grove-accent"]],
   },
@@ -122,8 +162,8 @@ const PLANS: readonly Plan[] = [
     unit: "°C",
     top: 100,
     limits: [
-      { label: "warning above 65 °C", value: 65 },
-      { label: "critical above 85 °C", value: 85 },
+      { label: "warning above 65 °C", value: 65, severity: "warning" },
+      { label: "critical above 85 °C", value: 85, severity: "critical" },
     ],
     lines: [["cpu_temp_celsius", "Processor", "--grove-accent"]],
   },
@@ -152,12 +192,19 @@ function Charts({ node }: { readonly node: LiveNode }): ReactNode {
   }
   const times = columnOf(history, "ts").map((time) => time ?? 0);
   return (
-    <section aria-label="The last hour" className="chart-grid">
-      {PLANS.map((plan) => (
+    <ZoomGroup label="The last hour">
+      {plansFor(history).map((plan) => (
         <PlannedChart key={plan.title} plan={plan} history={history} times={times} node={node} />
       ))}
-    </section>
+    </ZoomGroup>
   );
+}
+
+/** What has no figures is a sentence, and stands behind the charts. */
+function plansFor(history: HistoryReply): readonly Plan[] {
+  const isEmpty = ({ lines }: Plan): boolean =>
+    lines.every(([column]) => columnOf(history, column).every((value) => value === null));
+  return [...PLANS.filter((plan) => !isEmpty(plan)), ...PLANS.filter(isEmpty)];
 }
 
 function PlannedChart({
@@ -194,32 +241,37 @@ function PlannedChart({
   );
 }
 
+/** What only an operator sees stands first: that is what one comes for. */
 function Details({ node }: { readonly node: LiveNode }): ReactNode {
   const isOperator = useIsOperator();
-  const [search, setSearch] = useSearchParams();
-  const tab = search.get("tab") ?? "alerts";
+  const { search, set } = useAddressSearch();
+  const tabs: readonly (readonly [string, string, () => ReactNode])[] = [
+    ...(isOperator ? ([["users", "Users", () => <NodeUsers nodeId={node.id} />]] as const) : []),
+    ["alerts", "Alerts", () => <NodeAlerts id={node.id} />],
+    ...(isOperator
+      ? ([
+          ["actions", "Actions", () => <ActionRecords nodeId={node.id} />],
+          ["log", "Log", () => <LogView node={node.id} choice={{ search, set }} />],
+        ] as const)
+      : []),
+    ["details", "Details", () => <Facts node={node} />],
+  ];
+  const wanted = search.get("tab");
+  const tab = tabs.some(([value]) => value === wanted) ? wanted : "alerts";
   return (
-    <Tabs
-      value={tab}
-      onChange={(value) => setSearch(value === null ? {} : { tab: value }, { replace: true })}
-      keepMounted={false}
-    >
+    <Tabs value={tab} onChange={(value) => set("tab", value)} keepMounted={false}>
       <Tabs.List>
-        <Tabs.Tab value="alerts">Alerts</Tabs.Tab>
-        {isOperator ? <Tabs.Tab value="users">Users</Tabs.Tab> : null}
-        <Tabs.Tab value="details">Details</Tabs.Tab>
+        {tabs.map(([value, label]) => (
+          <Tabs.Tab key={value} value={value}>
+            {label}
+          </Tabs.Tab>
+        ))}
       </Tabs.List>
-      <Tabs.Panel value="alerts" pt="md">
-        <NodeAlerts id={node.id} />
-      </Tabs.Panel>
-      {isOperator ? (
-        <Tabs.Panel value="users" pt="md">
-          <NodeUsers nodeId={node.id} />
+      {tabs.map(([value, , content]) => (
+        <Tabs.Panel key={value} value={value} pt="md">
+          {content()}
         </Tabs.Panel>
-      ) : null}
-      <Tabs.Panel value="details" pt="md">
-        <Facts node={node} />
-      </Tabs.Panel>
+      ))}
     </Tabs>
   );
 }

@@ -28,7 +28,7 @@ export function Page(): ReactNode {
   return (
     <div className={isStale ? "is-stale" : undefined}>
       <h1>{countText(cluster.nodes.length, "node")}</h1>
-      <div style={{ display: "flex", gap: 12, margin: "12px 0", flexWrap: "wrap" }}>
+      <div className="filter-bar">
         <TextInput
           aria-label="Name"
           placeholder="Name"

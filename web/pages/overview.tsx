@@ -5,16 +5,16 @@ import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { useUnresolved } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
-import { ALL_NODES, useRecentRates } from "../live/recent-rates.ts";
+import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
 import { NodeTable } from "../parts/node-table.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
-import { nextStep } from "../words/next-step.ts";
-import { byNeed } from "../words/node-state.ts";
+import { nextSteps } from "../words/next-step.ts";
+import { byNeed, firstFull } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
-import { formatMoment, formatSpan } from "../words/time.ts";
+import { formatDaysUntil, formatMoment, formatSpan } from "../words/time.ts";
 
 const NEEDS_SHOWN = 8;
 
@@ -82,7 +82,6 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
 
 function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: number }): ReactNode {
   const isOperator = useIsOperator();
-  const step = nextStep(alert, isOperator);
   return (
     <li>
       <StateMark state={alert.severity} />
@@ -91,36 +90,59 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
         for {formatSpan(now - alert.timestamp)}
         {alert.acked_by === undefined ? "" : ", acknowledged"}
       </span>
-      <Button
-        className="end"
-        component={Link}
-        href={step.path}
-        variant="default"
-        size="compact-sm"
-        aria-label={`${step.label} ${alert.title}`}
-      >
-        {step.label}
-      </Button>
+      <span className="end button-row">
+        {nextSteps(alert, isOperator).map(({ label, path }) => (
+          <Button
+            key={path}
+            component={Link}
+            href={path}
+            variant="default"
+            size="compact-sm"
+            aria-label={`${label} ${alert.title}`}
+          >
+            {label}
+          </Button>
+        ))}
+      </span>
     </li>
   );
 }
 
 function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
-  const recent = useRecentRates(ALL_NODES);
+  const recent = useClusterRates();
   const { cluster: sums, nodes } = cluster;
   // As the nodes count it: what a file system keeps for root is neither used nor free.
   const free = nodes.reduce((sum, node) => sum + Number(node.disk_free_bytes ?? 0), 0);
   const used = Number(sums.disk_used_bytes);
   const write = nodes.reduce((sum, node) => sum + (node.write_mbps ?? 0), 0);
   const read = nodes.reduce((sum, node) => sum + (node.read_mbps ?? 0), 0);
+  const share = percentText(used + free === 0 ? 0 : (used / (used + free)) * 100);
+  const first = firstFull(nodes);
+  const isUneven = sums.nodes_online !== sums.nodes_total;
   const facts: readonly (readonly [string, ReactNode])[] = [
-    ["Nodes", `${sums.nodes_online} of ${sums.nodes_total} online`],
+    ["Nodes", isUneven ? `${sums.nodes_online} of ${sums.nodes_total} online` : `${sums.nodes_total} online`],
+    ["Capacity", `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share})`],
     [
-      "Capacity",
-      `${bytesText(sums.disk_used_bytes)} used, ${bytesText(free)} free (${percentText(used + free === 0 ? 0 : (used / (used + free)) * 100)})`,
+      "Fills first",
+      first === undefined ? (
+        "no disk is filling"
+      ) : (
+        <>
+          <Link href={`/nodes/${encodeURIComponent(first.id)}?tab=users`}>{first.name}</Link>,{" "}
+          {formatDaysUntil(first.disk_full_in_days ?? 0)}
+        </>
+      ),
     ],
     ["Write", rateText(write)],
     ["Read", rateText(read)],
+    [
+      "Last minutes",
+      <Sparkline
+        key="line"
+        values={recent}
+        label={`Throughput of the last minutes, now ${rateText(write + read)}`}
+      />,
+    ],
     ...(cluster.redacted ? [] : ([["Users", cluster.total_users.toLocaleString()]] as const)),
   ];
   return (
@@ -131,15 +153,6 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
           <dd>{value}</dd>
         </div>
       ))}
-      <div className="fact">
-        <dt>Last minutes</dt>
-        <dd>
-          <Sparkline
-            values={recent}
-            label={`Throughput of the last minutes, now ${rateText(write + read)}`}
-          />
-        </dd>
-      </div>
     </dl>
   );
 }

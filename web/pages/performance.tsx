@@ -7,6 +7,7 @@ import type { PerformanceReply } from "#webapi/performance.ts";
 import { call } from "../live/api.ts";
 import { columnOf, useHistory } from "../live/history.ts";
 import { Chart } from "../parts/chart.tsx";
+import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
@@ -96,7 +97,7 @@ function ClusterCharts(): ReactNode {
   const p95 = columnOf(history, "p95_write_ms");
   const p95Read = columnOf(history, "p95_read_ms");
   return (
-    <div className="chart-grid">
+    <ZoomGroup label="The last hour">
       <Chart
         title="Throughput of all nodes"
         unit="MB/s"
@@ -117,7 +118,7 @@ function ClusterCharts(): ReactNode {
         ]}
         sentence={`${lastAndHighest("p95 write", times, p95, "ms")}; ${lastAndHighest("p95 read", times, p95Read, "ms")}.`}
       />
-    </div>
+    </ZoomGroup>
   );
 }
 
@@ -185,7 +186,7 @@ const NodeRow = memo(function NodeRow({
 function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }): ReactNode {
   if (field === "node_name") {
     return (
-      <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
+      <th scope="row">
         <Link href={`/nodes/${encodeURIComponent(row.node_id)}`}>{row.node_name}</Link>
       </th>
     );

@@ -1,16 +1,18 @@
 // What runs here: versions of the console and of every node, and what is to be set right.
-import { useQuery } from "@tanstack/react-query";
+import { Button } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { z } from "zod";
-import type { versionReply } from "#webapi/auth.ts";
+import type { OperatorSessionRow, versionReply } from "#webapi/auth.ts";
 import type { noticesReply } from "#webapi/notice.ts";
+import type { SettingsReply } from "#webapi/settings.ts";
 import { call } from "../live/api.ts";
-import { useCluster } from "../live/cluster.ts";
-import { useSession } from "../live/session.ts";
+import { useCluster, useNowMs } from "../live/cluster.ts";
+import { signOutEverywhere, useSession } from "../live/session.ts";
 import { Failed, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
-import { formatMoment } from "../words/time.ts";
+import { formatAgo, formatMoment } from "../words/time.ts";
 
 /** The page at "/settings". */
 export function Page(): ReactNode {
@@ -32,15 +34,14 @@ export function Page(): ReactNode {
             : `${version.version}${version.git_commit === null ? "" : ` (${version.git_commit.slice(0, 12)})`}`}
         </Fact>
         <Fact name="Interface">version {version?.api ?? "…"}</Fact>
-        <Fact name="This session ends">
-          {session?.expires_at === null || session === undefined ? "–" : formatMoment(session.expires_at)}
-        </Fact>
         <Fact name="Operator password">
           {session?.default_password === true
             ? "the built-in one: set your own with grove admin hash-password"
             : "your own"}
         </Fact>
       </dl>
+      <Store />
+      <Sessions />
       <Notices />
       <h2>Versions of the nodes</h2>
       {byVersion.size > 1 ? (
@@ -69,6 +70,100 @@ export function Page(): ReactNode {
           ))}
         </tbody>
       </table>
+    </>
+  );
+}
+
+/** Where the console reads which nodes and users there are. */
+function Store(): ReactNode {
+  const now = useNowMs() / 1_000;
+  const { data, error } = useQuery({
+    queryKey: ["settings"],
+    queryFn: ({ signal }) => call<SettingsReply>("/api/settings", { signal }),
+    refetchInterval: 10_000,
+  });
+  const store = data?.store;
+  return (
+    <>
+      <h2>Metadata store</h2>
+      {store === undefined ? (
+        error === null ? (
+          <Reading what="the store" />
+        ) : (
+          <Failed what="The store" error={error} />
+        )
+      ) : (
+        <p>
+          <StateMark {...STORE_STATES[store.state]} /> {store.kind === "postgres" ? "PostgreSQL" : "SQLite"}
+          {store.place === null ? "" : ` at ${store.place}`}
+          {store.read_at === null ? ", not read yet" : `, last read ${formatAgo(store.read_at, now)}`}.
+          {store.state === "failing"
+            ? " What is shown of nodes and users is from then; the MetaServer cannot use it either."
+            : ""}
+        </p>
+      )}
+    </>
+  );
+}
+
+const STORE_STATES = {
+  answering: { state: "online", label: "answers" },
+  unread: { state: "info", label: "not asked yet" },
+  failing: { state: "critical", label: "does not answer" },
+} as const;
+
+/** Who is signed in, and the way out for all. */
+function Sessions(): ReactNode {
+  const { data, error } = useQuery({
+    queryKey: ["operator-sessions"],
+    queryFn: ({ signal }) => call<{ sessions: OperatorSessionRow[] }>("/api/auth/sessions", { signal }),
+    refetchInterval: 30_000,
+  });
+  const out = useMutation({ mutationFn: signOutEverywhere });
+  return (
+    <>
+      <h2 id="sessions">Sessions</h2>
+      {data === undefined ? (
+        error === null ? (
+          <Reading what="the sessions" />
+        ) : (
+          <Failed what="The sessions" error={error} />
+        )
+      ) : (
+        <>
+          <div className="table-scroll narrow-table">
+            <table className="table">
+              <thead>
+                <tr>
+                  <th scope="col">Session</th>
+                  <th scope="col">From</th>
+                  <th scope="col">Signed in</th>
+                  <th scope="col">Ends</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.sessions.map((row) => (
+                  <tr key={row.id}>
+                    <th scope="row">
+                      {row.id} {row.is_own ? <span className="quiet">(this one)</span> : null}
+                    </th>
+                    <td data-head="From">{row.address}</td>
+                    <td data-head="Signed in">{formatMoment(row.opened_at)}</td>
+                    <td data-head="Ends">{formatMoment(row.expires_at)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <p>
+            <Button variant="default" size="xs" loading={out.isPending} onClick={() => out.mutate()}>
+              Sign out everywhere
+            </Button>{" "}
+            <span className="quiet">Ends all of these at once, yours too.</span>
+          </p>
+          {out.error === null ? null : <p role="alert">{out.error.message}</p>}
+        </>
+      )}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Users by the thousand: found by name, sorted by use or name, quotas changed in place and put back with one click.
+// Users by the thousand: found by name, sorted by use or name, quotas changed beside the list and put back with one click.
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -6,25 +6,28 @@ import type { UserRow } from "#webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
-import { QuotaEditor } from "../parts/quota-editor.tsx";
+import { BarKey } from "../parts/usage-legend.tsx";
+import { UserPanel } from "../parts/user-panel.tsx";
 import { quotaText, UserTable } from "../parts/user-table.tsx";
 import { bytesText, countText } from "../words/number.ts";
 
-/** The page at "/users". */
+/** The page at "/users"; search, order and the user beside the list stand in the address. */
 export function Page(): ReactNode {
   const { search, set } = useAddressSearch();
   const q = search.get("q") ?? "";
   const sort = search.get("sort") === "name" ? "name" : "usage";
+  const chosen = search.get("user");
   const list = useUsers({ q, sort });
-  const [editing, setEditing] = useState<UserRow>();
   const [done, setDone] = useState<{ changed: QuotaChanged; before: UserRow }>();
+  const notice = done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />;
   return (
     <>
       <h1>{countText(list.total, "user")}</h1>
-      <div style={{ display: "flex", gap: 12, flexWrap: "wrap", margin: "12px 0" }}>
+      <div className="filter-bar">
         <TextInput
           aria-label="Search users"
           placeholder="Part of a name"
+          type="search"
           value={q}
           onChange={(event) => set("q", event.currentTarget.value)}
         />
@@ -37,8 +40,9 @@ export function Page(): ReactNode {
             { value: "name", label: "By name" },
           ]}
         />
+        <BarKey />
       </div>
-      {done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />}
+      {chosen === null ? notice : null}
       {list.users === undefined ? (
         list.error === null ? (
           <Reading what="the users" />
@@ -52,20 +56,25 @@ export function Page(): ReactNode {
             : `No user has “${q}” in the name.`}
         </Nothing>
       ) : (
-        <UserTable users={list.users} total={list.total} onEdit={setEditing} onEnd={list.more} />
+        <UserTable users={list.users} total={list.total} search={search} onEnd={list.more} />
       )}
       {list.hasMore ? (
         <p className="quiet" role="status">
           {list.isReadingMore
             ? "Reading more …"
-            : `${list.users?.length ?? 0} of ${list.total} read; scroll on for more.`}
+            : `${(list.users?.length ?? 0).toLocaleString()} of ${list.total.toLocaleString()} read; scroll on for more.`}
         </p>
       ) : null}
-      <QuotaEditor
-        user={editing}
-        onClose={() => setEditing(undefined)}
-        onChanged={(changed, before) => setDone({ changed, before })}
-      />
+      {chosen === null ? null : (
+        <UserPanel
+          key={chosen}
+          username={chosen}
+          onClose={() => set("user", null)}
+          onChanged={(changed, before) => setDone({ changed, before })}
+        >
+          {notice}
+        </UserPanel>
+      )}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Puts an action together: what, where, how; shows word for word what will run; asks before what is dangerous.
+// Puts an action together: what, where, how; beside it what will run, word for word; asks before what is dangerous.
 import { Button, MultiSelect, Radio, Select, TextInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import type { ActionRecord } from "#webapi/action-record.ts";
@@ -8,6 +8,9 @@ import { useCluster } from "../live/cluster.ts";
 import { ACTION_LABELS, mustBeTyped } from "../words/action.ts";
 import { ActionFields } from "./action-fields.tsx";
 import { ActionTargets } from "./action-targets.tsx";
+
+/** An action runs on at most so many nodes. */
+const NODES_MAX = 50;
 
 /** The composer; leads to the action's own page once it runs. */
 export function ActionComposer(): ReactNode {
@@ -23,42 +26,55 @@ export function ActionComposer(): ReactNode {
     if (isReady) composer.run();
   };
   return (
-    <form onSubmit={submit} style={{ maxWidth: 720, display: "grid", gap: 12 }}>
-      <What draft={draft} change={change} />
-      <Where draft={draft} change={change} />
-      {password === undefined || draft.nodes.length === 0 ? null : (
-        <TextInput
-          label={`This can take ${draft.nodes.length === 1 ? "the machine" : "machines"} away from its users. Type “${password}” to go on`}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-        />
-      )}
-      <div style={{ display: "flex", gap: 8 }}>
-        <Button
-          variant="default"
-          disabled={draft.nodes.length === 0}
-          loading={composer.isTrying}
-          onClick={composer.showWhatWillRun}
-        >
-          Show what will run
-        </Button>
-        <Button type="submit" disabled={!isReady} loading={composer.isStarting}>
-          Run
-        </Button>
-      </div>
-      {composer.refusals.map((refusal) => (
-        <p key={refusal} role="alert">
-          {refusal}
-        </p>
-      ))}
-      {composer.trial === undefined ? null : (
-        <section aria-label="What will run">
-          <h2>What will run</h2>
+    <div className="two-columns">
+      <form onSubmit={submit} className="stack">
+        <Presets draft={draft} change={change} />
+        <What draft={draft} change={change} />
+        <Where draft={draft} change={change} />
+        {password === undefined || draft.nodes.length === 0 ? null : (
+          <TextInput
+            label={`This can take ${draft.nodes.length === 1 ? "the machine" : "machines"} away from its users. Type “${password}” to go on`}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            autoComplete="off"
+          />
+        )}
+        <div className="button-row">
+          <Button type="submit" disabled={!isReady} loading={composer.isStarting}>
+            {names.length === 0
+              ? "Run"
+              : names.length === 1
+                ? `Run on ${names[0]}`
+                : `Run on ${names.length} nodes`}
+          </Button>
+          <Button
+            variant="default"
+            disabled={draft.nodes.length === 0}
+            loading={composer.isTrying}
+            onClick={composer.showWhatWillRun}
+          >
+            Show what will run
+          </Button>
+        </div>
+        {composer.refusals.map((refusal) => (
+          <p key={refusal} role="alert">
+            {refusal}
+          </p>
+        ))}
+      </form>
+      <section aria-labelledby="what-will-run">
+        <h2 id="what-will-run">What will run</h2>
+        {composer.trial === undefined ? (
+          <p className="panel quiet">
+            {draft.nodes.length === 0
+              ? "Choose a node. Then this shows, word for word, what would run on it."
+              : "“Show what will run” tells it word for word, node by node, without running it."}
+          </p>
+        ) : (
           <ActionTargets record={composer.trial} />
-        </section>
-      )}
-    </form>
+        )}
+      </section>
+    </div>
   );
 }
 
@@ -67,7 +83,6 @@ type PartProps = Pick<Composer, "draft" | "change">;
 function What({ draft, change }: PartProps): ReactNode {
   return (
     <>
-      <Presets onChoose={(action, fields) => change({ action, fields })} />
       <Select
         label="What"
         allowDeselect={false}
@@ -89,13 +104,14 @@ function Where({ draft, change }: PartProps): ReactNode {
     <>
       <MultiSelect
         label="Where"
-        description="Nodes that another action holds are shown with it"
+        placeholder={draft.nodes.length === 0 ? "Choose nodes" : ""}
         searchable
         clearable
         limit={100}
+        maxValues={NODES_MAX}
         data={(cluster?.nodes ?? []).map((node) => ({
           value: node.id,
-          label: node.locked_by === undefined ? node.name : `${node.name} (held by ${node.locked_by})`,
+          label: node.locked_by === undefined ? node.name : `${node.name} (another action holds it)`,
         }))}
         value={[...draft.nodes]}
         onChange={(value) => change({ nodes: value })}
@@ -106,7 +122,7 @@ function Where({ draft, change }: PartProps): ReactNode {
           value={draft.mode}
           onChange={(value) => change({ mode: value === "parallel" ? "parallel" : "rolling" })}
         >
-          <div style={{ display: "flex", gap: 16, marginTop: 4 }}>
+          <div className="stack">
             <Radio value="rolling" label="One after the other, stop when one fails" />
             <Radio value="parallel" label="All at once" />
           </div>
@@ -116,31 +132,35 @@ function Where({ draft, change }: PartProps): ReactNode {
   );
 }
 
-function Presets({
-  onChoose,
-}: {
-  readonly onChoose: (action: ActionRecord["action"], fields: Draft["fields"]) => void;
-}): ReactNode {
+function Presets({ draft, change }: PartProps): ReactNode {
   const { presets } = usePresets();
+  const { cluster } = useCluster();
+  const [description, setDescription] = useState<string>();
   if (presets === undefined || presets.length === 0) return null;
+  const all = (cluster?.nodes ?? []).map(({ id }) => id);
   return (
     <Select
       label="Preset"
       placeholder="Choose one, or put it together below"
+      description={description}
       clearable
       data={presets.map(({ id, title }) => ({ value: id, label: title }))}
       onChange={(id) => {
-        const request = presets.find((preset) => preset.id === id)?.request as
-          | Record<string, unknown>
-          | undefined;
-        if (request === undefined) return;
-        const { action } = request;
-        const fields = Object.entries(request).filter(
+        const preset = presets.find((each) => each.id === id);
+        setDescription(preset?.description);
+        if (preset === undefined) return;
+        const { action, nodes } = preset.request;
+        const known = Object.entries(preset.request).filter(
           ([name, value]) =>
-            name in FIRST_FIELDS[action as ActionRecord["action"]] &&
+            Object.hasOwn(FIRST_FIELDS[action], name) &&
             (typeof value === "string" || typeof value === "number"),
         );
-        onChoose(action as ActionRecord["action"], Object.fromEntries(fields) as Draft["fields"]);
+        change({
+          action,
+          fields: Object.fromEntries(known) as Draft["fields"],
+          // "All" means every node, unless some were chosen before.
+          nodes: draft.nodes.length > 0 || nodes !== "all" || all.length > NODES_MAX ? draft.nodes : all,
+        });
       }}
     />
   );

@@ -1,58 +1,66 @@
 // What an action runs on each node, word for word, and what became of it.
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import type { ActionRecord } from "#webapi/action-record.ts";
-import { shownState, stateText } from "../words/action.ts";
+import { isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatSpan } from "../words/time.ts";
 import { StateMark } from "./state-mark.tsx";
 
-/** A row for each target. */
+type Target = ActionRecord["targets"][number];
+
+/** A part for each node; what is the same on all is shown once. */
 export function ActionTargets({ record }: { readonly record: ActionRecord }): ReactNode {
+  const { targets } = record;
+  const commands = new Set(targets.map(({ argv }) => commandText(argv)));
+  const common = targets.length > 1 && commands.size === 1 ? [...commands][0] : undefined;
   return (
-    <div className="table-scroll">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Node</th>
-            <th scope="col">State</th>
-            <th scope="col">Runs</th>
-            <th scope="col" className="number">
-              Exit code
-            </th>
-            <th scope="col" className="number">
-              Took
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {record.targets.map((target) => (
-            <tr key={target.node_id}>
-              <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
+    <>
+      {common === undefined ? null : (
+        <>
+          <p className="quiet tight">The same on all {targets.length} nodes:</p>
+          <pre className="command">{common}</pre>
+        </>
+      )}
+      <ul className="targets">
+        {targets.map((target) => (
+          <li key={target.node_id}>
+            <div className="title-line">
+              <Link className="row-link" href={`/nodes/${encodeURIComponent(target.node_id)}`}>
                 {target.node_name}
-              </th>
-              <td data-head="State">
+              </Link>
+              {isDryRun(record) ? null : (
                 <StateMark state={shownState(target.state)} label={stateText(target.state)} />
-                {target.reason === undefined ? null : <div className="quiet">{target.reason}</div>}
-                {target.git_before === undefined || target.git_after === undefined ? null : (
-                  <div className="quiet">
-                    {target.git_before.slice(0, 9)} → {target.git_after.slice(0, 9)}
-                  </div>
-                )}
-              </td>
-              <td data-head="Runs">
-                <code style={{ overflowWrap: "anywhere" }}>{target.argv.join(" ")}</code>
-              </td>
-              <td data-head="Exit code" className="number">
-                {target.exit_code ?? "–"}
-              </td>
-              <td data-head="Took" className="number">
-                {target.started_at === undefined || target.finished_at === undefined
-                  ? "–"
-                  : formatSpan(target.finished_at - target.started_at)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+              )}
+              <span className="quiet">{factsOf(target)}</span>
+            </div>
+            {target.message === undefined && target.reason === undefined ? null : (
+              <p className="tight">{target.message ?? target.reason}</p>
+            )}
+            {common === undefined ? <pre className="command">{commandText(target.argv)}</pre> : null}
+          </li>
+        ))}
+      </ul>
+    </>
   );
+}
+
+function factsOf(target: Target): string {
+  const { exit_code: code, started_at: from, finished_at: to, git_before: before, git_after: after } = target;
+  return [
+    ...(code === null ? [] : [`exit code ${code}`]),
+    ...(from === undefined || to === undefined ? [] : [`took ${formatSpan(to - from)}`]),
+    ...(before === undefined || after === undefined ? [] : [`${before.slice(0, 9)} → ${after.slice(0, 9)}`]),
+  ].join(", ");
+}
+
+/** One command a line; several are told apart by "&&". */
+function commandText(argv: readonly string[]): string {
+  return argv
+    .map((word) => (word === "&&" ? word : quoted(word)))
+    .join(" ")
+    .replaceAll(" && ", "\n");
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,21 +1,21 @@
-// Alerts as a table: when, what, and how each ended.
+// Alerts that have been, as a table: when, what, and how each ended.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { plainNumber } from "../words/number.ts";
+import { useHeldRows } from "../live/held-rows.ts";
+import { measureText } from "../words/alert.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
+import { NewRows } from "./new-rows.tsx";
 import { StateMark } from "./state-mark.tsx";
 
-/** A row for each alert; what `renderActions` gives stands at the end of each. */
-export function AlertTable({
-  alerts,
-  renderActions,
-}: {
-  readonly alerts: readonly AlertRecord[];
-  readonly renderActions?: (alert: AlertRecord) => ReactNode;
-}): ReactNode {
+const idOf = ({ id }: AlertRecord): string => id;
+
+/** A row for each alert. */
+export function AlertTable({ alerts }: { readonly alerts: readonly AlertRecord[] }): ReactNode {
+  const { rows, waiting, showNew, holder } = useHeldRows(alerts, idOf);
   return (
-    <div className="table-scroll">
+    <div className="table-scroll held" {...holder}>
+      <NewRows waiting={waiting} onShow={showNew} />
       <table className="table">
         <thead>
           <tr>
@@ -23,26 +23,24 @@ export function AlertTable({
             <th scope="col">What</th>
             <th scope="col">Raised</th>
             <th scope="col">Ended</th>
-            {renderActions === undefined ? null : <th scope="col">To do</th>}
           </tr>
         </thead>
         <tbody>
-          {alerts.map((alert) => (
+          {rows.map((alert) => (
             <tr key={alert.id}>
               <td data-head="Severity">
                 <StateMark state={alert.severity} />
               </td>
-              <td>
+              <td className="cell-text">
                 {alert.message}
                 <Where alert={alert} />
               </td>
-              <td data-head="Raised" style={{ whiteSpace: "nowrap" }}>
+              <td data-head="Raised" className="no-wrap">
                 {formatMoment(alert.timestamp)}
               </td>
-              <td data-head="Ended" style={{ whiteSpace: "nowrap" }}>
+              <td data-head="Ended" className="no-wrap">
                 {endOf(alert)}
               </td>
-              {renderActions === undefined ? null : <td>{renderActions(alert)}</td>}
             </tr>
           ))}
         </tbody>
@@ -60,14 +58,14 @@ function Where({ alert }: { readonly alert: AlertRecord }): ReactNode {
       </Link>,
     );
   }
-  if (alert.value !== undefined && alert.threshold !== undefined) {
-    facts.push(`value ${plainNumber(alert.value)}, limit ${plainNumber(alert.threshold)}`);
-  }
+  const value = measureText(alert.type, alert.value);
+  const limit = measureText(alert.type, alert.threshold);
+  if (value !== undefined && limit !== undefined) facts.push(`value ${value}, limit ${limit}`);
   if (alert.raised_count > 1) facts.push(`raised ${alert.raised_count} times`);
   if (alert.acked_by !== undefined) facts.push(`acknowledged by ${alert.acked_by}`);
   if (facts.length === 0) return null;
   return (
-    <div className="quiet" style={{ fontSize: 12 }}>
+    <div className="quiet small">
       {facts.map((fact, index) => (
         <span key={index}>
           {index === 0 ? "" : " · "}

@@ -1,8 +1,11 @@
-// A chart over time: one or a few lines, gaps left open, limits drawn and named, one cursor over all charts of a page.
+// A chart over time: one or a few lines, gaps left open, limits drawn and named, one cursor and one stretch of time for all charts of a page.
 import { useComputedColorScheme } from "@mantine/core";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { clockText } from "../words/time.ts";
+import { type ChartLimit, drawLimits, resolvedColor } from "./chart-limits.ts";
+import { type TimeRange, useZoom } from "./chart-zoom.tsx";
 
 /** One line of a chart. */
 export interface ChartLine {
@@ -14,38 +17,53 @@ export interface ChartLine {
   readonly isDashed?: boolean;
 }
 
-/** A line that must not be crossed. */
-export interface ChartLimit {
-  readonly label: string;
-  readonly value: number;
-}
-
 const HEIGHT = 160;
 /** All charts with this key move their cursors together. */
 const SYNC = "grove";
+/** A shorter drag is a click. */
+const DRAG_MIN_PX = 5;
+/** Below this span the axis tells seconds too. */
+const SECONDS_BELOW = 240;
 
-/** Draws lines over unix seconds; y begins at zero. `sentence` says the same in words, for whoever cannot see it. */
-export function Chart({
-  title,
-  times,
-  lines,
-  limits = [],
-  unit,
-  top,
-  sentence,
-}: {
+interface ChartProps {
   readonly title: string;
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly limits?: readonly ChartLimit[];
   readonly unit: string;
   /** The upper end of y where it is fixed, as with percent. */
-  readonly top?: number;
+  readonly top?: number | undefined;
   readonly sentence: string;
-}): ReactNode {
+}
+
+/** Draws lines over unix seconds; y begins at zero. `sentence` says the same in words, for whoever cannot see it. */
+export function Chart({ title, times, lines, limits = [], unit, top, sentence }: ChartProps): ReactNode {
+  const isEmpty = lines.every(({ values }) => values.every((value) => value === null));
+  const place = usePlot({ times, lines, limits, unit, top, isEmpty });
+  return (
+    <figure className="chart-figure">
+      <h3 className="chart-title">{title}</h3>
+      {isEmpty ? null : <div ref={place} className="chart" aria-hidden="true" />}
+      <figcaption className="quiet">{sentence}</figcaption>
+    </figure>
+  );
+}
+
+/** Keeps a plot in the element whose ref it answers. */
+function usePlot({
+  times,
+  lines,
+  limits,
+  unit,
+  top,
+  isEmpty,
+}: Required<Omit<ChartProps, "title" | "sentence">> & {
+  readonly isEmpty: boolean;
+}): RefObject<HTMLDivElement | null> {
   const place = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<uPlot>();
   const scheme = useComputedColorScheme("light");
+  const { range, set } = useZoom();
   const shape = JSON.stringify([
     lines.map(({ label, color, isDashed }) => [label, color, isDashed]),
     limits,
@@ -55,7 +73,7 @@ export function Chart({
   ]);
   useEffect(() => {
     const box = place.current;
-    if (box === null) return;
+    if (box === null || isEmpty) return;
     const [series, drawn, yUnit, yTop] = JSON.parse(shape) as [
       [string, string, boolean | null][],
       ChartLimit[],
@@ -63,7 +81,13 @@ export function Chart({
       number | null,
     ];
     const created = new uPlot(
-      optionsOf(box, { series, limits: drawn, unit: yUnit, top: yTop ?? undefined }),
+      optionsOf(box, {
+        series,
+        limits: drawn,
+        unit: yUnit,
+        top: yTop ?? undefined,
+        onZoom: set,
+      }),
       [[]],
       box,
     );
@@ -72,19 +96,20 @@ export function Chart({
     observer.observe(box);
     return () => {
       observer.disconnect();
+      setPlot(undefined);
       created.destroy();
     };
-  }, [shape]);
+  }, [shape, isEmpty, set]);
   useEffect(() => {
-    plot?.setData([times as number[], ...lines.map(({ values }) => values as (number | null)[])]);
-  }, [plot, times, lines]);
-  return (
-    <figure style={{ margin: "0 0 20px" }}>
-      <h3 className="chart-title">{title}</h3>
-      <div ref={place} className="chart" aria-hidden="true" />
-      <figcaption className="quiet">{sentence}</figcaption>
-    </figure>
-  );
+    if (plot === undefined) return;
+    const [low = 0, high = low + 1] = [times[0], times.at(-1)];
+    const [min, max] = shownRange(range, low, high);
+    plot.batch(() => {
+      plot.setData([times as number[], ...lines.map(({ values }) => values as (number | null)[])], false);
+      plot.setScale("x", { min, max });
+    });
+  }, [plot, times, lines, range]);
+  return place;
 }
 
 interface Shape {
@@ -92,25 +117,38 @@ interface Shape {
   readonly limits: readonly ChartLimit[];
   readonly unit: string;
   readonly top: number | undefined;
+  readonly onZoom: (range: TimeRange | undefined) => void;
 }
 
-function optionsOf(box: HTMLElement, { series, limits, unit, top }: Shape): uPlot.Options {
+function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shape): uPlot.Options {
   const style = getComputedStyle(box);
-  const color = (variable: string): string => resolved(box, variable);
+  const color = (variable: string): string => resolvedColor(box, variable);
   const grid = { stroke: color("--grove-line"), width: 1 };
   const axis = { stroke: color("--grove-quiet"), grid, ticks: grid, font: `12px ${style.fontFamily}` };
   return {
     width: box.clientWidth,
     height: HEIGHT,
-    cursor: { sync: { key: SYNC }, drag: { x: true, y: false } },
+    cursor: {
+      sync: { key: SYNC },
+      drag: { x: true, y: false, setScale: false },
+      bind: {
+        dblclick: () => () => {
+          onZoom(undefined);
+          return null;
+        },
+      },
+    },
     legend: { live: true },
     scales: {
-      x: { time: true },
+      x: { time: true, auto: false },
       y: { range: (_plot, _low, high) => [0, top ?? niceTop(Math.max(high ?? 0, 0))] },
     },
-    axes: [axis, { ...axis, size: 64, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) }],
+    axes: [
+      { ...axis, space: 72, size: 32, values: (_plot, splits) => timeTexts(splits) },
+      { ...axis, size: 72, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
+    ],
     series: [
-      {},
+      { value: (_plot: uPlot, value: number | null) => (value === null ? "" : clockText(value, true)) },
       ...series.map(([label, variable, isDashed]) => ({
         label,
         stroke: color(variable),
@@ -121,37 +159,32 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top }: Shape): uPlo
         value: (_plot: uPlot, value: number | null) => (value === null ? "–" : `${round(value)} ${unit}`),
       })),
     ],
-    hooks: { draw: [(plot) => drawLimits(plot, limits, color)] },
+    hooks: {
+      draw: [(plot) => drawLimits(plot, box, limits)],
+      // What the cursor points at is told while there is one.
+      setCursor: [(plot) => plot.root.classList.toggle("is-pointed", (plot.cursor.left ?? -1) >= 0)],
+      setSelect: [(plot) => zoomTo(plot, onZoom)],
+    },
   };
 }
 
-function drawLimits(plot: uPlot, limits: readonly ChartLimit[], color: (variable: string) => string): void {
-  const { ctx, bbox } = plot;
-  for (const { label, value } of limits) {
-    const y = plot.valToPos(value, "y", true);
-    if (y < bbox.top || y > bbox.top + bbox.height) continue;
-    ctx.save();
-    ctx.strokeStyle = color("--grove-critical");
-    ctx.fillStyle = color("--grove-critical");
-    ctx.setLineDash([2, 4]);
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.textAlign = "left";
-    ctx.fillText(label, bbox.left + 6, y - 4);
-    ctx.restore();
-  }
+/** What was dragged over becomes what all charts of the page show. */
+function zoomTo(plot: uPlot, onZoom: (range: TimeRange | undefined) => void): void {
+  const { left, width } = plot.select;
+  if (width < DRAG_MIN_PX) return;
+  const dragged: TimeRange = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  onZoom(dragged);
 }
 
-/** A canvas knows no variables, and light-dark() only resolves on an element. */
-function resolved(box: HTMLElement, variable: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${variable})`;
-  box.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
+function shownRange(range: TimeRange | number | undefined, low: number, high: number): TimeRange {
+  if (range === undefined) return [low, high];
+  return typeof range === "number" ? [Math.max(low, high - range), high] : range;
+}
+
+function timeTexts(splits: readonly number[]): string[] {
+  const span = (splits.at(-1) ?? 0) - (splits[0] ?? 0);
+  return splits.map((split) => clockText(split, span < SECONDS_BELOW));
 }
 
 function niceTop(high: number): number {

@@ -1,33 +1,28 @@
 // The nodes as a table: one row each with state, disk, temperature, load and throughput. Long lists are drawn as far as they are in sight.
-import { memo, type ReactNode, useState } from "react";
+import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { LiveNode } from "../live/connection.ts";
+import { useHeldRows } from "../live/held-rows.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
-import { plainNumber, rateText, UNKNOWN } from "../words/number.ts";
-import { formatSpan } from "../words/time.ts";
+import { bytesText, plainNumber, UNKNOWN } from "../words/number.ts";
+import { formatDaysUntil, formatSpan } from "../words/time.ts";
+import { NewRows } from "./new-rows.tsx";
 import { Sparkline } from "./sparkline.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Spacer, useTableWindow } from "./table-window.tsx";
 import { UsageBar } from "./usage-bar.tsx";
 
-/** A row for each node, in the order given. */
+const idOf = ({ id }: LiveNode): string => id;
+
+/** A row for each node, in the order given; what somebody points at stays where it is, until they have gone on. */
 export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
-  const [held, setHeld] = useState<readonly string[]>();
-  const rows = inOrder(nodes, held);
+  const { rows, waiting, showNew, holder } = useHeldRows(nodes, idOf);
   const { body, first, end, before, after, measure } = useTableWindow(rows.length);
-  const hold = (): void => setHeld((before) => before ?? rows.map(({ id }) => id));
-  const release = (): void => setHeld(undefined);
   const isOperator = nodes.some((node) => node.users_assigned_count !== undefined);
-  const columns = isOperator ? 8 : 7;
+  const columns = isOperator ? 9 : 8;
   return (
-    // What somebody points at stays where it is, until they have gone on.
-    <div
-      className="table-scroll"
-      onPointerEnter={hold}
-      onPointerLeave={release}
-      onFocus={hold}
-      onBlur={release}
-    >
+    <div className="table-scroll held" {...holder}>
+      <NewRows waiting={waiting} onShow={showNew} />
       <table className="table" aria-rowcount={nodes.length + 1}>
         <thead>
           <tr>
@@ -40,7 +35,10 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
             <th scope="col" className="number">
               Load
             </th>
-            <th scope="col">Write / read</th>
+            <th scope="col" className="number">
+              Write / read
+            </th>
+            <th scope="col">Last minutes</th>
             {isOperator ? (
               <th scope="col" className="number">
                 Users
@@ -63,15 +61,6 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
   );
 }
 
-/** The nodes in an order that was held; new ones stand at the end. */
-function inOrder(nodes: readonly LiveNode[], held: readonly string[] | undefined): readonly LiveNode[] {
-  if (held === undefined) return nodes;
-  const byId = new Map(nodes.map((node) => [node.id, node]));
-  const kept = held.flatMap((id) => byId.get(id) ?? []);
-  const known = new Set(held);
-  return [...kept, ...nodes.filter(({ id }) => !known.has(id))];
-}
-
 const Row = memo(function Row({
   node,
   index,
@@ -92,14 +81,22 @@ const Row = memo(function Row({
       aria-rowindex={index + 2}
       className={node.stale || isOff ? "is-stale" : undefined}
     >
-      <th scope="row" style={{ fontSize: 14, color: "inherit" }}>
-        <Link href={`/nodes/${encodeURIComponent(node.id)}`}>{node.name}</Link>
+      <th scope="row">
+        <Link className="row-link" href={`/nodes/${encodeURIComponent(node.id)}`}>
+          {node.name}
+        </Link>
       </th>
       <td data-head="State">
         <StateMark state={node.status} />
       </td>
-      <td data-head="Disk" style={{ whiteSpace: "nowrap" }}>
-        <UsageBar percent={node.disk_usage_percent} />
+      <td data-head="Disk" className="no-wrap">
+        <span>
+          <UsageBar percent={node.disk_usage_percent} />{" "}
+          <span className="quiet">
+            {bytesText(node.disk_free_bytes)} free
+            {node.disk_full_in_days === undefined ? "" : `, full ${formatDaysUntil(node.disk_full_in_days)}`}
+          </span>
+        </span>
       </td>
       <td data-head="Temperature" className="number">
         {node.cpu_temp_celsius === null ? UNKNOWN : `${plainNumber(node.cpu_temp_celsius)} °C`}
@@ -107,13 +104,11 @@ const Row = memo(function Row({
       <td data-head="Load" className="number">
         {plainNumber(node.load_avg_1m)}
       </td>
-      <td data-head="Write / read">
-        <span style={{ display: "flex", gap: 8, alignItems: "center" }}>
-          <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
-          <span className="number">
-            {rateText(node.write_mbps)} / {rateText(node.read_mbps)}
-          </span>
-        </span>
+      <td data-head="Write / read" className="number">
+        {writeRead(node)}
+      </td>
+      <td data-head="Last minutes">
+        <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
       </td>
       {isOperator ? (
         <td data-head="Users" className="number">
@@ -126,3 +121,8 @@ const Row = memo(function Row({
     </tr>
   );
 });
+
+/** "80 / 11 MB/s": both in one unit. */
+function writeRead({ write_mbps: write, read_mbps: read }: LiveNode): string {
+  return write === null && read === null ? UNKNOWN : `${plainNumber(write)} / ${plainNumber(read)} MB/s`;
+}

@@ -38,8 +38,8 @@ export function NodeUsers({ nodeId }: { readonly nodeId: string }): ReactNode {
         <tbody>
           {users.slice(0, SHOWN).map(([name, user]) => (
             <tr key={name}>
-              <th scope="row" style={{ fontSize: 14, color: "inherit", fontWeight: 500 }}>
-                <Link href={`/users?q=${encodeURIComponent(name)}`}>{name}</Link>
+              <th scope="row">
+                <Link href={`/users?user=${encodeURIComponent(name)}`}>{name}</Link>
               </th>
               <td className="number">{bytesText(user.used_bytes)}</td>
               <td className="number">{bytesText(user.quota_limit)}</td>

@@ -1,26 +1,30 @@
 // The output of an action: drawn as far as it is in sight, searched, told apart by node and stream, kept at its end while it grows.
-import { Button, Select, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { type OutputEntry, useOutput } from "../live/actions.ts";
+import { useOutput } from "../live/action-output.ts";
+import { LINES_KEPT, type OutputLine } from "../live/output-lines.ts";
 import { countText } from "../words/number.ts";
+import { CopyButton } from "./copy-button.tsx";
 
 const LINE_PX = 20;
+/** As much of one line as is drawn; copying takes all of it. */
+const LINE_SHOWN = 4_000;
 
-interface Line {
-  readonly node: string;
-  readonly stream: OutputEntry["stream"];
-  readonly text: string;
-}
-
-/** Output of the action with this id. */
-export function OutputView({ id }: { readonly id: string }): ReactNode {
-  const { entries, isComplete, error } = useOutput(id);
+/** Output of the action with this id; `nameOf` gives the name of a node. */
+export function OutputView({
+  id,
+  nameOf,
+}: {
+  readonly id: string;
+  readonly nameOf: (nodeId: string) => string;
+}): ReactNode {
+  const { lines, dropped, isComplete, error } = useOutput(id);
   const [text, setText] = useState("");
   const [node, setNode] = useState<string | null>(null);
-  const lines = useMemo(() => linesOf(entries), [entries]);
   const nodes = useMemo(() => [...new Set(lines.map((line) => line.node))], [lines]);
   const shown = useMemo(() => {
+    if (text === "" && node === null) return lines;
     const wanted = text.toLowerCase();
     return lines.filter(
       (line) => (node === null || line.node === node) && line.text.toLowerCase().includes(wanted),
@@ -29,10 +33,10 @@ export function OutputView({ id }: { readonly id: string }): ReactNode {
   return (
     <section aria-labelledby="output">
       <h2 id="output">Output</h2>
-      <div style={{ display: "flex", gap: 12, flexWrap: "wrap", marginBottom: 8, alignItems: "center" }}>
+      <div className="filter-bar">
         <TextInput
           aria-label="Search the output"
-          placeholder="Search"
+          placeholder="Search the output"
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
         />
@@ -41,29 +45,36 @@ export function OutputView({ id }: { readonly id: string }): ReactNode {
             aria-label="Node"
             placeholder="Every node"
             clearable
-            data={nodes}
+            data={nodes.map((each) => ({ value: each, label: nameOf(each) }))}
             value={node}
             onChange={setNode}
           />
         )}
+        <CopyButton disabled={shown.length === 0} text={() => shown.map((line) => line.text).join("\n")} />
         <span className="quiet" role="status">
-          {countText(shown.length, "line")}
+          {shown.length === lines.length
+            ? countText(lines.length, "line")
+            : `${shown.length.toLocaleString()} of ${countText(lines.length, "line")}`}
           {isComplete ? "" : ", more to come"}
         </span>
-        <Button
-          variant="default"
-          size="compact-sm"
-          disabled={shown.length === 0}
-          onClick={() => void navigator.clipboard.writeText(shown.map((line) => line.text).join("\n"))}
-        >
-          Copy
-        </Button>
       </div>
       {error === undefined ? null : <p role="alert">{error}</p>}
+      {dropped === 0 ? null : (
+        <p className="quiet">
+          The last {countText(LINES_KEPT, "line")} are shown; {countText(dropped, "line")} before them{" "}
+          {dropped === 1 ? "is" : "are"} kept by the console.
+        </p>
+      )}
       {shown.length === 0 ? (
-        <p className="panel quiet">{isComplete ? "Nothing was written." : "Nothing was written yet."}</p>
+        <p className="panel quiet">
+          {lines.length > 0
+            ? `No line has “${text}” in it.`
+            : isComplete
+              ? "Nothing was written."
+              : "Nothing was written yet. What is written appears here as it comes."}
+        </p>
       ) : (
-        <Lines lines={shown} hasNodes={nodes.length > 1} />
+        <Lines lines={shown} nameOf={nodes.length > 1 ? nameOf : undefined} />
       )}
     </section>
   );
@@ -71,10 +82,10 @@ export function OutputView({ id }: { readonly id: string }): ReactNode {
 
 function Lines({
   lines,
-  hasNodes,
+  nameOf,
 }: {
-  readonly lines: readonly Line[];
-  readonly hasNodes: boolean;
+  readonly lines: readonly OutputLine[];
+  readonly nameOf: ((nodeId: string) => string) | undefined;
 }): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -110,31 +121,12 @@ function Lines({
               data-stream={line.stream}
               style={{ transform: `translateY(${start}px)` }}
             >
-              {hasNodes ? <span className="quiet">{line.node} </span> : null}
-              {line.text}
+              {nameOf === undefined ? null : <span className="quiet">{nameOf(line.node)} </span>}
+              {line.text.length > LINE_SHOWN ? `${line.text.slice(0, LINE_SHOWN)} …` : line.text}
             </div>
           );
         })}
       </div>
     </div>
   );
-}
-
-/** Pieces end where they were read, not where lines end: what belongs together is put together per node and stream. */
-function linesOf(entries: readonly OutputEntry[]): Line[] {
-  const lines: Line[] = [];
-  const open = new Map<string, number>();
-  for (const { node_id: node, stream, data } of entries) {
-    const key = `${node} ${stream}`;
-    const parts = data.split("\n");
-    parts.forEach((part, index) => {
-      const at = index === 0 ? open.get(key) : undefined;
-      const before = at === undefined ? undefined : lines[at];
-      if (at !== undefined && before !== undefined) lines[at] = { ...before, text: before.text + part };
-      else if (index < parts.length - 1 || part !== "") lines.push({ node, stream, text: part });
-      if (index < parts.length - 1) open.delete(key);
-      else if (part !== "" && at === undefined) open.set(key, lines.length - 1);
-    });
-  }
-  return lines;
 }

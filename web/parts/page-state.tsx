@@ -17,6 +17,11 @@ export function Nothing({ children }: { readonly children: ReactNode }): ReactNo
   return <p className="panel quiet">{children}</p>;
 }
 
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
 /** Something could not be read. */
 export function Failed({
   what,
@@ -31,7 +36,7 @@ export function Failed({
   return (
     <div className="panel" role="alert">
       <p style={{ marginTop: 0 }}>
-        {what} could not be read. {error.message}
+        {what} could not be read. {sentence(error.message)}
       </p>
       {request === undefined ? null : (
         <p className="quiet">Request {request.replace("urn:svc:request:", "")}</p>

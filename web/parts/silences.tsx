@@ -1,119 +1,154 @@
-// Silences: what is told to nobody for a while. Alerts are still recorded.
-import { Button, NumberInput, Select, TextInput } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { type ReactNode, type SubmitEvent, useState } from "react";
-import type { Silence } from "#webapi/notice.ts";
-import { call } from "../live/api.ts";
-import { queryClient } from "../live/query-client.ts";
+// The silences in force or yet to come, and a form for one more.
+import { Button, Select, TextInput } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
+import { useCluster } from "../live/cluster.ts";
+import { useSilenceEnd, useSilences, useSilencing } from "../live/silencing.ts";
+import { TYPE_LABELS } from "../words/alert.ts";
 import { formatMoment } from "../words/time.ts";
-import { Failed } from "./page-state.tsx";
+import { Failed, Reading } from "./page-state.tsx";
+import { SilenceMenu } from "./silence-menu.tsx";
 
-const KEY = ["silences"];
-const again = (): Promise<void> => queryClient.invalidateQueries({ queryKey: KEY });
-
-/** The list, and a form for one more. */
+/** The list, and the form. */
 export function Silences(): ReactNode {
-  const query = useQuery({
-    queryKey: KEY,
-    queryFn: ({ signal }) => call<{ silences: Silence[] }>("/api/silences", { signal }),
-  });
-  const end = useMutation({
-    mutationFn: (id: string) => call(`/api/silences/${encodeURIComponent(id)}`, { method: "DELETE" }),
-    onSuccess: again,
-  });
-  const current = query.data?.silences.filter(({ state }) => state !== "expired") ?? [];
+  const { silences, error } = useSilences();
+  const ending = useSilenceEnd();
   return (
     <section aria-labelledby="silences">
       <h2 id="silences">Silences</h2>
-      {query.error === null ? null : <Failed what="The silences" error={query.error} />}
-      {current.length === 0 ? (
+      {silences === undefined ? (
+        error === null ? (
+          <Reading what="the silences" />
+        ) : (
+          <Failed what="The silences" error={error} />
+        )
+      ) : silences.length === 0 ? (
         <p className="quiet">
           None. A silence keeps notices of matching alerts from being sent; the alerts themselves stay listed.
         </p>
       ) : (
-        <ul>
-          {current.map((silence) => (
+        <ul className="plain-list">
+          {silences.map((silence) => (
             <li key={silence.id}>
-              {silence.matchers
-                .map(({ name, value, is_regex: isRegex }) => `${name} ${isRegex ? "matches" : "is"} ${value}`)
-                .join(" and ")}
-              , {silence.state === "pending" ? `from ${formatMoment(silence.starts_at)} ` : ""}until{" "}
-              {formatMoment(silence.ends_at)}
-              {silence.comment === "" ? "" : `: ${silence.comment}`}{" "}
-              <Button variant="default" size="compact-xs" onClick={() => end.mutate(silence.id)}>
+              <Sentence silence={silence} />
+              <Button
+                variant="default"
+                size="compact-sm"
+                aria-label={`End the silence of ${silence.comment || "these alerts"} now`}
+                onClick={() => ending.end(silence.id)}
+              >
                 End now
               </Button>
             </li>
           ))}
         </ul>
       )}
+      {ending.error === null ? null : <p role="alert">{ending.error.message}</p>}
       <NewSilence />
     </section>
   );
 }
 
-function NewSilence(): ReactNode {
-  const [name, setName] = useState("node_id");
-  const [value, setValue] = useState("");
-  const [hours, setHours] = useState(2);
-  const [comment, setComment] = useState("");
-  const make = useMutation({
-    mutationFn: () =>
-      call("/api/silences", {
-        method: "POST",
-        body: {
-          matchers: [{ name, value, is_regex: false }],
-          ends_at: Math.floor(Date.now() / 1_000) + Math.round(hours * 3_600),
-          comment,
-        },
-      }),
-    onSuccess: async () => {
-      setValue("");
-      setComment("");
-      await again();
-    },
-  });
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    make.mutate();
-  };
+function Sentence({ silence }: { readonly silence: Silence }): ReactNode {
+  const { cluster } = useCluster();
+  const nameOf = (id: string): string => cluster?.nodes.find((node) => node.id === id)?.name ?? id;
+  const about = silence.matchers.map((matcher) => matcherText(matcher, nameOf)).join(" and ");
   return (
-    <form onSubmit={submit} style={{ display: "flex", gap: 12, flexWrap: "wrap", alignItems: "end" }}>
+    <span>
+      Alerts whose {about}, {silence.state === "pending" ? `from ${formatMoment(silence.starts_at)} ` : ""}
+      until {formatMoment(silence.ends_at)}
+      {silence.comment === "" ? "" : ` (${silence.comment})`}
+    </span>
+  );
+}
+
+const NAMES: Readonly<Record<SilenceMatcher["name"], string>> = {
+  node_id: "node",
+  type: "type",
+  severity: "severity",
+  username: "user",
+};
+
+function matcherText(
+  { name, value, is_regex: isRegex }: SilenceMatcher,
+  nameOf: (id: string) => string,
+): string {
+  if (isRegex) return `${NAMES[name]} matches ${value}`;
+  const label = name === "type" ? TYPE_LABELS[value as keyof typeof TYPE_LABELS] : undefined;
+  return `${NAMES[name]} is ${label ?? (name === "node_id" ? nameOf(value) : value)}`;
+}
+
+function NewSilence(): ReactNode {
+  const [name, setName] = useState<SilenceMatcher["name"]>("node_id");
+  const [value, setValue] = useState("");
+  const [comment, setComment] = useState("");
+  const making = useSilencing(() => {
+    setValue("");
+    setComment("");
+  });
+  return (
+    <div className="filter-bar">
       <Select
         label="Silence alerts whose"
-        data={[
-          { value: "node_id", label: "node id" },
-          { value: "type", label: "type" },
-          { value: "severity", label: "severity" },
-          { value: "username", label: "user" },
-        ]}
+        data={Object.entries(NAMES).map(([key, label]) => ({ value: key, label }))}
         value={name}
         allowDeselect={false}
-        onChange={(next) => setName(next ?? "node_id")}
+        onChange={(next) => {
+          setName((next ?? "node_id") as SilenceMatcher["name"]);
+          setValue("");
+        }}
       />
-      <TextInput
-        label="is"
-        required
-        value={value}
-        onChange={(event) => setValue(event.currentTarget.value)}
-      />
-      <NumberInput
-        label="for hours"
-        min={0.25}
-        max={720}
-        w={96}
-        value={hours}
-        onChange={(next) => setHours(typeof next === "number" ? next : 2)}
-      />
+      <Value name={name} value={value} onChange={setValue} />
       <TextInput
         label="because"
         value={comment}
         onChange={(event) => setComment(event.currentTarget.value)}
       />
-      <Button type="submit" variant="default" loading={make.isPending}>
-        Silence
-      </Button>
-      {make.error === null ? null : <p role="alert">{make.error.message}</p>}
-    </form>
+      {value === "" ? (
+        <Button variant="default" disabled>
+          Silence ▾
+        </Button>
+      ) : (
+        <SilenceMenu
+          of="these alerts"
+          isBusy={making.isBusy}
+          onChoose={(endsAt) =>
+            making.silence({ matchers: [{ name, value, is_regex: false }], endsAt, comment })
+          }
+        />
+      )}
+      {making.error === null ? null : <p role="alert">{making.error.message}</p>}
+    </div>
+  );
+}
+
+function Value({
+  name,
+  value,
+  onChange,
+}: {
+  readonly name: SilenceMatcher["name"];
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}): ReactNode {
+  const { cluster } = useCluster();
+  if (name === "username") {
+    return <TextInput label="is" value={value} onChange={(event) => onChange(event.currentTarget.value)} />;
+  }
+  const choices =
+    name === "type"
+      ? Object.entries(TYPE_LABELS).map(([key, label]) => ({ value: key, label }))
+      : name === "severity"
+        ? ["critical", "warning", "info"]
+        : (cluster?.nodes ?? []).map((node) => ({ value: node.id, label: node.name }));
+  return (
+    <Select
+      label="is"
+      searchable
+      limit={100}
+      data={choices}
+      value={value === "" ? null : value}
+      onChange={(next) => onChange(next ?? "")}
+    />
   );
 }

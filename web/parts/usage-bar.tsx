@@ -24,7 +24,7 @@ export function UsageBar({
           <span key={index} style={{ width: `${Math.min(100, Math.max(0, width))}%`, background: color }} />
         ))}
       </span>{" "}
-      <span className="number">{percentText(percent)}</span>
+      <span className="percent">{percentText(percent)}</span>
     </>
   );
 }

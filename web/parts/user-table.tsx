@@ -1,11 +1,13 @@
 // Users as a table: the bar splits live bytes, trash and uploads under way; the level is a word too.
-import { Button } from "@mantine/core";
 import { memo, type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import type { UserRow } from "#webapi/user.ts";
 import { useNowMs } from "../live/cluster.ts";
+import { useHeldRows } from "../live/held-rows.ts";
 import { bytesText, percentText } from "../words/number.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
+import { NewRows } from "./new-rows.tsx";
+import { SplitBar } from "./split-bar.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Spacer, useTableWindow } from "./table-window.tsx";
 
@@ -16,26 +18,33 @@ const LEVELS = {
   red: { state: "critical", label: "above 95 %" },
 } as const;
 
-/** A row for each user; `onEdit` opens one, `onEnd` is called when the last of them comes into sight. */
+const idOf = ({ username }: UserRow): string => username;
+
+/** A row for each user, leading to the user's panel; `onEnd` is called when the last of them comes into sight. */
 export function UserTable({
-  users,
+  users: current,
   total,
-  onEdit,
+  search,
   onEnd,
 }: {
   readonly users: readonly UserRow[];
   readonly total: number;
-  readonly onEdit: (user: UserRow) => void;
+  /** What stands behind the question mark now; the one who is chosen stands there too. */
+  readonly search: URLSearchParams;
   readonly onEnd: () => void;
 }): ReactNode {
+  const { rows: users, waiting, showNew, holder } = useHeldRows(current, idOf);
   const { body, first, end, before, after, measure } = useTableWindow(users.length);
+  const chosen = search.get("user");
+  const others = new URLSearchParams([...search].filter(([name]) => name !== "user")).toString();
   const isAtEnd = end >= users.length;
   // What is in sight is about to end: the next page comes without being asked for.
   useEffect(() => {
     if (isAtEnd && users.length > 0) onEnd();
   }, [isAtEnd, users.length, onEnd]);
   return (
-    <div className="table-scroll">
+    <div className="table-scroll held" {...holder}>
+      <NewRows waiting={waiting} onShow={showNew} />
       <table className="table" aria-rowcount={total + 1}>
         <thead>
           <tr>
@@ -45,14 +54,25 @@ export function UserTable({
             <th scope="col" className="number">
               Quota
             </th>
-            <th scope="col">Home</th>
-            <th scope="col">Last active</th>
+            <th scope="col" className="beside-hidden">
+              Home
+            </th>
+            <th scope="col" className="beside-hidden">
+              Last active
+            </th>
           </tr>
         </thead>
         <tbody ref={body}>
           <Spacer px={before} columns={COLUMNS} />
           {users.slice(first, end).map((user, index) => (
-            <Row key={user.username} user={user} index={first + index} measure={measure} onEdit={onEdit} />
+            <Row
+              key={user.username}
+              user={user}
+              index={first + index}
+              measure={measure}
+              others={others}
+              isChosen={user.username === chosen}
+            />
           ))}
           <Spacer px={after} columns={COLUMNS} />
         </tbody>
@@ -65,46 +85,50 @@ const Row = memo(function Row({
   user,
   index,
   measure,
-  onEdit,
+  others,
+  isChosen,
 }: {
   readonly user: UserRow;
   readonly index: number;
   readonly measure: (row: Element | null) => void;
-  readonly onEdit: (user: UserRow) => void;
+  readonly others: string;
+  readonly isChosen: boolean;
 }): ReactNode {
   const now = useNowMs() / 1_000;
   const level = LEVELS[user.level];
   return (
-    <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
-      <th scope="row" style={{ fontSize: 14, color: "inherit", fontWeight: 500 }}>
-        {user.username}
+    <tr
+      ref={measure}
+      data-index={index}
+      aria-rowindex={index + 2}
+      className={isChosen ? "is-chosen" : undefined}
+    >
+      <th scope="row">
+        <Link
+          className="row-link"
+          aria-current={isChosen ? "true" : undefined}
+          href={`/users?${others === "" ? "" : `${others}&`}user=${encodeURIComponent(user.username)}`}
+        >
+          {user.username}
+        </Link>
       </th>
       <td data-head="Level">
         <StateMark state={level.state} label={level.label} />
       </td>
-      <td data-head="Used" style={{ whiteSpace: "nowrap" }}>
-        <SplitBar user={user} /> {percentText(user.usage_percent)}{" "}
+      <td data-head="Used" className="no-wrap">
+        <SplitBar user={user} /> <span className="percent">{percentText(user.usage_percent)}</span>{" "}
         <span className="quiet">
           {bytesText(user.used_bytes)}
           {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
         </span>
       </td>
       <td data-head="Quota" className="number">
-        {quotaText(user)}{" "}
-        <Button
-          variant="default"
-          size="compact-xs"
-          aria-label={`Change the quota of ${user.username}`}
-          onClick={() => onEdit(user)}
-          disabled={user.quota_source === "pending"}
-        >
-          Change
-        </Button>
+        {quotaText(user)}
       </td>
-      <td data-head="Home">
+      <td data-head="Home" className="no-wrap beside-hidden">
         <Link href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>{user.home_node_name}</Link>
       </td>
-      <td data-head="Last active" style={{ whiteSpace: "nowrap" }}>
+      <td data-head="Last active" className="no-wrap beside-hidden">
         {user.last_active === null ? "never" : formatAgo(user.last_active, now)}
       </td>
     </tr>
@@ -115,18 +139,4 @@ const Row = memo(function Row({
 export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
   const amount = bytesText(user.quota_limit);
   return user.quota_source === "explicit" ? amount : `${user.quota_source} (${amount})`;
-}
-
-/** How much of the quota is live, in trash and on the way up; the words beside it say the same. */
-export function SplitBar({ user }: { readonly user: UserRow }): ReactNode {
-  const quota = Number(user.quota_limit);
-  const share = (bytes: number | string): string =>
-    `${quota === 0 ? 0 : Math.min(100, (Number(bytes) / quota) * 100)}%`;
-  return (
-    <span className="bar" aria-hidden="true">
-      <span style={{ width: share(user.live_bytes), background: "var(--grove-accent)" }} />
-      <span style={{ width: share(user.trash_bytes), background: "var(--grove-quiet)" }} />
-      <span style={{ width: share(user.staging_bytes), background: "var(--grove-warning)" }} />
-    </span>
-  );
 }

@@ -35,6 +35,11 @@ export function shownState(state: string): ShownState {
   }
 }
 
+/** True for what was only to be shown, word for word, and never ran. */
+export function isDryRun({ request }: Pick<ActionRecord, "request">): boolean {
+  return request.dry_run;
+}
+
 /** A state as a word: "partly failed". */
 export function stateText(state: string): string {
   return state.replaceAll("_", " ");

@@ -7,14 +7,23 @@ export interface NextStep {
   readonly path: string;
 }
 
-/** The step that most often ends such an alert; a visitor can only look. */
-export function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
+/** The steps that most often end such an alert, the first one first; a visitor can only look. */
+export function nextSteps(alert: AlertRecord, isOperator: boolean): readonly NextStep[] {
+  const { node_id: nodeId } = alert;
+  const first = nextStep(alert, isOperator);
+  if (!isOperator || nodeId === undefined || !ENDED_BY_RESTART.has(alert.type)) return [first];
+  return [first, { label: "Restart …", path: `/actions?do=restart&node=${encodeURIComponent(nodeId)}` }];
+}
+
+const ENDED_BY_RESTART: ReadonlySet<AlertRecord["type"]> = new Set(["node_offline", "storage_failed"]);
+
+function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
   const { node_id: nodeId, username } = alert;
   if (!isOperator) return { label: "Open", path: nodePath(nodeId) };
   const node = encodeURIComponent(nodeId ?? "");
   switch (alert.type) {
     case "quota_exceeded":
-      return { label: "Raise quota …", path: `/users?q=${encodeURIComponent(username ?? "")}` };
+      return { label: "Raise quota …", path: `/users?user=${encodeURIComponent(username ?? "")}` };
     case "storage_warning":
       return { label: "Who fills it", path: nodeId === undefined ? "/users" : `/nodes/${node}?tab=users` };
     case "service_restart":

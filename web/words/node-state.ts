@@ -47,6 +47,16 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
   return reasons.length === 0 ? "all figures are in range" : reasons.join("; ");
 }
 
+/** The node whose disk is full first at its present pace; undefined while none is filling. */
+export function firstFull(nodes: readonly LiveNode[]): LiveNode | undefined {
+  let first: LiveNode | undefined;
+  for (const node of nodes) {
+    if (node.disk_full_in_days === undefined) continue;
+    if (first === undefined || node.disk_full_in_days < (first.disk_full_in_days ?? 0)) first = node;
+  }
+  return first;
+}
+
 const ORDER: Readonly<Record<string, number>> = {
   critical: 0,
   offline: 1,

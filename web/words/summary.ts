@@ -1,7 +1,6 @@
 // What a chart shows, as a sentence.
 import { plainNumber, UNKNOWN } from "./number.ts";
-
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+import { clockText } from "./time.ts";
 
 /** "p95 write 4.1 ms, highest 31 ms at 14:02": the last value and the highest with its time. */
 export function lastAndHighest(
@@ -18,5 +17,5 @@ export function lastAndHighest(
   if (top === undefined || top === null) return `${label}: no figures in this hour`;
   const last = values.at(-1);
   const now = last === undefined || last === null ? UNKNOWN : `${plainNumber(last)} ${unit}`;
-  return `${label} ${now}, highest ${plainNumber(top)} ${unit} at ${CLOCK.format((times[highest] ?? 0) * 1_000)}`;
+  return `${label} ${now}, highest ${plainNumber(top)} ${unit} at ${clockText(times[highest] ?? 0)}`;
 }

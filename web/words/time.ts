@@ -28,3 +28,11 @@ export function formatDaysUntil(days: number): string {
   if (days < 90) return `in ${Math.round(days)} ${Math.round(days) === 1 ? "day" : "days"}`;
   return `in ${Math.round(days / 30)} months`;
 }
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const CLOCK_WITH_SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+/** The time of day in the viewer's zone, as axes and sentences tell it. Unix seconds. */
+export function clockText(unixSeconds: number, withSeconds: boolean = false): string {
+  return (withSeconds ? CLOCK_WITH_SECONDS : CLOCK).format(unixSeconds * 1_000);
+}

@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlertRecord } from "#webapi/alert.ts";
+import { draftFrom } from "../live/action-draft.ts";
 import type { LiveNode } from "../live/connection.ts";
-import { nextStep } from "./next-step.ts";
+import { readable } from "./log-line.ts";
+import { nextSteps } from "./next-step.ts";
 import { byNeed, reasonOf } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
+import { quotaConsequence } from "./quota.ts";
 import { lastAndHighest } from "./summary.ts";
 import { formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
 
@@ -42,11 +45,63 @@ test("days until something is full are told as people count them", () => {
 test("what needs an operator leads to where it is ended; a visitor can only look; names are no part of the path", () => {
   const alert = (fields: Partial<AlertRecord>): AlertRecord => fields as AlertRecord;
   const quota = alert({ type: "quota_exceeded", username: "a&b/c@x", node_id: "n/1" });
-  assert.deepEqual(nextStep(quota, true), { label: "Raise quota …", path: "/users?q=a%26b%2Fc%40x" });
-  assert.deepEqual(nextStep(quota, false), { label: "Open", path: "/nodes/n%2F1" });
-  assert.equal(nextStep(alert({ type: "storage_warning", node_id: "n1" }), true).path, "/nodes/n1?tab=users");
-  assert.equal(nextStep(alert({ type: "default_password" }), true).path, "/settings");
-  assert.equal(nextStep(alert({ type: "auth_mock" }), true).path, "/alerts");
+  assert.deepEqual(nextSteps(quota, true)[0], { label: "Raise quota …", path: "/users?user=a%26b%2Fc%40x" });
+  assert.deepEqual(nextSteps(quota, false)[0], { label: "Open", path: "/nodes/n%2F1" });
+  assert.equal(
+    nextSteps(alert({ type: "storage_warning", node_id: "n1" }), true)[0]?.path,
+    "/nodes/n1?tab=users",
+  );
+  assert.equal(nextSteps(alert({ type: "default_password" }), true)[0]?.path, "/settings");
+  assert.equal(nextSteps(alert({ type: "auth_mock" }), true)[0]?.path, "/alerts");
+});
+
+test("a node that is away, or takes no writes, offers a restart too; to operators only", () => {
+  const away = { type: "node_offline", node_id: "n/1" } as AlertRecord;
+  assert.deepEqual(nextSteps(away, true).at(-1), {
+    label: "Restart …",
+    path: "/actions?do=restart&node=n%2F1",
+  });
+  assert.equal(nextSteps(away, false).length, 1);
+});
+
+test("what a quota will do is said before: what is free then, and what the disk has above its reserve", () => {
+  const bob = { username: "bob@x", quota_limit: 16 * 2 ** 30, used_bytes: Math.round(15.7 * 2 ** 30) };
+  const home = { name: "fs-2", disk_free_bytes: 820 * 2 ** 30, reserve_bytes: 20 * 2 ** 30 };
+  assert.equal(
+    quotaConsequence(bob, 40n << 30n, home),
+    "16 GiB → 40 GiB. bob@x then has 24.3 GiB free. fs-2 has 800 GiB above its reserve.",
+  );
+  assert.match(quotaConsequence(bob, 1n << 40n, home), /But fs-2 has only 800 GiB above its reserve\.$/);
+  assert.match(quotaConsequence(bob, 1n << 30n, home), /14\.7 GiB less than bob@x uses: nothing is deleted/);
+  assert.match(
+    quotaConsequence(bob, 40n << 30n, { ...home, disk_free_bytes: 5 }),
+    /down to its reserve and takes no more writes/,
+  );
+  assert.equal(
+    quotaConsequence(bob, 40n << 30n, undefined),
+    "16 GiB → 40 GiB. bob@x then has 24.3 GiB free.",
+  );
+});
+
+test("a draft begins as the address says, and no address makes one that is not offered", () => {
+  const draft = (search: string): object => {
+    const { action, nodes } = draftFrom(new URLSearchParams(search));
+    return { action, nodes };
+  };
+  assert.deepEqual(draft("do=reboot&node=n1&node=n2&node=n1"), { action: "reboot", nodes: ["n1", "n2"] });
+  assert.deepEqual(draft("do=constructor&node="), { action: "restart", nodes: [] });
+});
+
+test("a line of our own log is read as time, level, event and facts; any other is its text, markup too", () => {
+  assert.deepEqual(
+    readable(
+      '{"level":"warn","time":"2026-11-21T20:07:43.500Z","role":"fileserver","node":"n1","user":"<b>a","size":3,"event":"root_made"}',
+    ),
+    { ts: 1_795_291_663.5, level: "warn", event: "root made", text: "user=<b>a  size=3" },
+  );
+  for (const text of ["<script>alert(1)</script>", "{broken", '{"a":1}', "[]", ""]) {
+    assert.deepEqual(readable(text), { ts: undefined, level: undefined, event: undefined, text });
+  }
 });
 
 test("a noun follows its number", () => {

@@ -1,0 +1,147 @@
+// A whole cluster as people start it, with users who have files, and machines that the console reaches over SSH: what shows and screenshots look at.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+/** What cluster.json says, as far as it is used here. */
+export interface ClusterFile {
+  readonly console: string;
+  readonly admin_password: string;
+  readonly metaserver: string;
+  readonly nodes: readonly { readonly id: string; readonly grpc: string; readonly data: string }[];
+  readonly pids: Readonly<Record<string, number | null>>;
+}
+
+/** A cluster that runs. */
+export interface DemoSite {
+  readonly folder: string;
+  /** The console. */
+  readonly url: string;
+  readonly password: string;
+  /** cluster.json as it is now. */
+  cluster(): Promise<ClusterFile>;
+  /** Runs ./grove in a user's name. */
+  as(user: string, ...words: readonly string[]): Program;
+  /** Asks the console as an operator. */
+  ask(path: string, method?: "GET" | "POST" | "PUT", body?: unknown): Promise<unknown>;
+}
+
+interface Owner {
+  after(hook: () => Promise<void>): void;
+}
+
+/** How a site is made. */
+export interface DemoWish {
+  readonly nodes: number;
+  /** Called with the data folder before anything starts. */
+  readonly prepare?: (folder: string) => void;
+  /** True to enrol an sshd as each node's machine. */
+  readonly hasSsh?: boolean;
+  readonly reserve?: string;
+}
+
+/** What says that the site's machines can be reached over SSH here; a reason where they cannot. */
+export const withoutMachines = withoutSshServer;
+
+/** Starts it; it ends with its owner. */
+export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> {
+  const folder = await scratchFolder(t);
+  wish.prepare?.(folder);
+  const home = join(folder, "home");
+  mkdirSync(join(home, ".ssh"), { recursive: true, mode: 0o700 });
+  const servers = wish.hasSsh === true ? new SshServers() : undefined;
+  if (servers !== undefined) {
+    t.after(() => servers.stop());
+    copyFileSync(servers.keyFile, join(home, ".ssh", "id_ed25519"));
+    await chmod(join(home, ".ssh", "id_ed25519"), 0o600);
+  }
+  const words = ["up", "-mock", "-nodes", String(wish.nodes), "-data", folder];
+  const reserve = wish.reserve === undefined ? [] : ["-reserve", wish.reserve];
+  const up = startGrove([...words, ...reserve], { env: { HOME: home } });
+  t.after(async () => void (await stopProgram(up, "SIGINT")));
+  await up.says(/Next, in another terminal/);
+  const clusterPath = join(folder, "cluster.json");
+  const cluster = async (): Promise<ClusterFile> =>
+    JSON.parse(await readFile(clusterPath, "utf8")) as ClusterFile;
+  const { console: url, admin_password: password, nodes } = await cluster();
+  for (const { id } of servers === undefined ? [] : nodes) {
+    await enrol(id, await (servers as SshServers).start(), folder);
+  }
+  const known = new Set<string>();
+  let cookie: string | undefined;
+  return {
+    folder,
+    url,
+    password,
+    cluster,
+    as(user, ...rest) {
+      assert.ok(known.has(user) || rest[0] === "login", `${user} has not signed in`);
+      known.add(user);
+      const login = rest[0] === "login" ? ["--cluster", clusterPath, "--mock", user] : [];
+      return startGrove([...rest, ...login], { env: { XDG_CONFIG_HOME: join(folder, "people", user) } });
+    },
+    async ask(path, method = "GET", body) {
+      cookie ??= await cookieOf(url, password);
+      const answer = await fetch(url + path, {
+        method,
+        headers: {
+          cookie,
+          origin: url,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      assert.ok(answer.ok, `${path}: ${answer.status} ${text}`);
+      return JSON.parse(text) as unknown;
+    },
+  };
+}
+
+async function cookieOf(url: string, password: string): Promise<string> {
+  const answer = await fetch(`${url}/api/auth/login`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ password }),
+  });
+  assert.equal(answer.status, 200);
+  return answer.headers.getSetCookie()[0]?.split(";", 1)[0] ?? "";
+}
+
+/** Makes an sshd the machine of a node: its FileServer's log is read there, and "systemctl restart" ends the process, which `grove up` starts again. */
+async function enrol(id: string, server: SshServer, folder: string): Promise<void> {
+  server.addProgram("sudo", 'if [ "$1" = -n ]; then shift; fi\nexec "$@"');
+  server.addProgram(
+    "systemctl",
+    `test "$1 $2" = "restart svc-fileserver" || { echo "unknown: $*" >&2; exit 1; }
+pid=$(sed -n 's/.*"${id}": \\([0-9]*\\).*/\\1/p' ${join(folder, "cluster.json")})
+kill "$pid" && echo "svc-fileserver of ${id} was process $pid"`,
+  );
+  const services = join(folder, `${id}-services.json`);
+  await writeFile(services, JSON.stringify({ fileserver: { log_file: join(folder, "logs", `${id}.log`) } }));
+  const added = await grove([
+    ...["node", "add", id, `${server.user}@${server.host}:${server.port}`],
+    ...["-meta", `sqlite:${join(folder, "metaserver", "metadata.db")}`],
+    ...["-host_key", server.hostKey, "-repository", server.home, "-services", services],
+  ]);
+  assert.equal(added.code, 0, added.stderr);
+}
+
+/** Signs a user in and writes files of these sizes below "/", in bytes. */
+export async function addUser(
+  site: DemoSite,
+  user: string,
+  files: Readonly<Record<string, number>>,
+): Promise<void> {
+  const login = await site.as(user, "login").ended;
+  assert.equal(login.code, 0, login.stderr);
+  for (const [name, size] of Object.entries(files)) {
+    const path = join(site.folder, name);
+    await writeFile(path, Buffer.alloc(size, name));
+    const put = await site.as(user, "put", path, "/").ended;
+    assert.equal(put.code, 0, put.stderr);
+  }
+}

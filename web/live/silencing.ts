@@ -1,0 +1,61 @@
+// Silences as the pages make and end them: what is told to nobody for a while. Alerts are still recorded.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import type { AlertRecord } from "#webapi/alert.ts";
+import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
+import { call } from "./api.ts";
+import { queryClient } from "./query-client.ts";
+
+const KEY = ["silences"] as const;
+
+/** What a new silence looks at, until when (unix seconds), and why. */
+export interface SilenceWish {
+  readonly matchers: readonly SilenceMatcher[];
+  readonly endsAt: number;
+  readonly comment: string;
+}
+
+/** GET /api/silences, those that have not ended. */
+export function useSilences(): {
+  readonly silences: readonly Silence[] | undefined;
+  readonly error: Error | null;
+} {
+  const query = useQuery({
+    queryKey: KEY,
+    queryFn: ({ signal }) => call<{ silences: Silence[] }>("/api/silences", { signal }),
+  });
+  return { silences: query.data?.silences.filter(({ state }) => state !== "expired"), error: query.error };
+}
+
+/** Makes a silence. */
+export function useSilencing(onDone?: (silence: Silence) => void): {
+  readonly silence: (wish: SilenceWish) => void;
+  readonly isBusy: boolean;
+  readonly error: Error | null;
+} {
+  const make = useMutation({
+    mutationFn: ({ matchers, endsAt, comment }: SilenceWish) =>
+      call<Silence>("/api/silences", { method: "POST", body: { matchers, ends_at: endsAt, comment } }),
+    onSuccess: async (made) => {
+      await queryClient.invalidateQueries({ queryKey: KEY });
+      onDone?.(made);
+    },
+  });
+  return { silence: (wish) => make.mutate(wish), isBusy: make.isPending, error: make.error };
+}
+
+/** Ends a silence now. */
+export function useSilenceEnd(): { readonly end: (id: string) => void; readonly error: Error | null } {
+  const ending = useMutation({
+    mutationFn: (id: string) => call(`/api/silences/${encodeURIComponent(id)}`, { method: "DELETE" }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: KEY }),
+  });
+  return { end: (id) => ending.mutate(id), error: ending.error };
+}
+
+/** What silences alerts of this type, of its node and user where it has them. */
+export function matchersOf(alert: AlertRecord): SilenceMatcher[] {
+  const wanted = { type: alert.type, node_id: alert.node_id, username: alert.username };
+  return Object.entries(wanted).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name: name as SilenceMatcher["name"], value, is_regex: false }],
+  );
+}

@@ -1,0 +1,176 @@
+// Open alerts as cards: what is wrong in a sentence, the value and its limit, since when, how often, and what to do about it.
+import { Button } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { AlertRecord } from "#webapi/alert.ts";
+import { call } from "../live/api.ts";
+import { ALERTS_KEY, useNowMs } from "../live/cluster.ts";
+import { useHeldRows } from "../live/held-rows.ts";
+import { queryClient } from "../live/query-client.ts";
+import { matchersOf, useSilencing } from "../live/silencing.ts";
+import { measureText } from "../words/alert.ts";
+import { nextSteps } from "../words/next-step.ts";
+import { countText } from "../words/number.ts";
+import { formatMoment, formatSpan } from "../words/time.ts";
+import { NewRows } from "./new-rows.tsx";
+import { SilenceMenu } from "./silence-menu.tsx";
+import { StateMark } from "./state-mark.tsx";
+
+const idOf = ({ id }: AlertRecord): string => id;
+
+/** A card for each; visitors can only look. */
+export function AlertCards({
+  alerts,
+  isOperator,
+}: {
+  readonly alerts: readonly AlertRecord[];
+  readonly isOperator: boolean;
+}): ReactNode {
+  const { rows, waiting, showNew, holder } = useHeldRows(alerts, idOf);
+  const act = useMutation({
+    mutationFn: ({ path, body }: { path: string; body: unknown }) => call(path, { method: "POST", body }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ALERTS_KEY }),
+  });
+  const silencing = useSilencing();
+  const error = act.error ?? silencing.error;
+  return (
+    <div className="held" {...holder}>
+      <NewRows waiting={waiting} onShow={showNew} />
+      {error === null ? null : <p role="alert">{error.message}</p>}
+      <ul className="cards">
+        {rows.map((alert) => (
+          <Card key={alert.id} alert={alert} isOperator={isOperator}>
+            {isOperator ? (
+              <>
+                {alert.acked_by === undefined ? (
+                  <Button
+                    variant="default"
+                    size="compact-sm"
+                    aria-label={`Acknowledge ${alert.title}`}
+                    onClick={() => act.mutate({ path: "/api/alerts/ack", body: { id: alert.id } })}
+                  >
+                    Acknowledge
+                  </Button>
+                ) : null}
+                <Button
+                  variant="default"
+                  size="compact-sm"
+                  aria-label={`Resolve ${alert.title}`}
+                  onClick={() => act.mutate({ path: "/api/alerts/resolve", body: { id: alert.id } })}
+                >
+                  Resolve
+                </Button>
+                <SilenceMenu
+                  of={alert.title}
+                  onChoose={(endsAt) =>
+                    silencing.silence({ matchers: matchersOf(alert), endsAt, comment: alert.title })
+                  }
+                />
+              </>
+            ) : null}
+          </Card>
+        ))}
+      </ul>
+      {isOperator && rows.length > 1 ? (
+        <p className="quiet">
+          <Button
+            variant="default"
+            size="compact-sm"
+            onClick={() => act.mutate({ path: "/api/alerts/resolve", body: { ids: rows.map(idOf) } })}
+          >
+            Resolve the {rows.length} shown
+          </Button>{" "}
+          What is resolved by hand is not raised again until its cause has been away once, or gets worse.
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function Card({
+  alert,
+  isOperator,
+  children,
+}: {
+  readonly alert: AlertRecord;
+  readonly isOperator: boolean;
+  readonly children: ReactNode;
+}): ReactNode {
+  const now = useNowMs() / 1_000;
+  const steps = nextSteps(alert, isOperator).filter(({ path }) => path !== "/alerts");
+  return (
+    <li className="card" data-state={alert.severity}>
+      <div className="card-head">
+        <StateMark state={alert.severity} />
+        <span className="quiet" title={formatMoment(alert.timestamp)}>
+          for {formatSpan(now - alert.timestamp)}
+        </span>
+        {alert.acked_by === undefined ? null : (
+          <span className="quiet">
+            acknowledged{alert.acked_at === undefined ? "" : ` ${formatSpan(now - alert.acked_at)} ago`}
+          </span>
+        )}
+      </div>
+      <p className="card-text">{alert.message}</p>
+      <Cause alert={alert} />
+      <div className="card-foot">
+        {steps.map(({ label, path }) => (
+          <Button
+            key={path}
+            component={Link}
+            href={path}
+            variant="default"
+            size="compact-sm"
+            aria-label={`${label} ${alert.title}`}
+          >
+            {label}
+          </Button>
+        ))}
+        {children}
+      </div>
+    </li>
+  );
+}
+
+/** Why it was raised, in figures. */
+function Cause({ alert }: { readonly alert: AlertRecord }): ReactNode {
+  const value = measureText(alert.type, alert.value);
+  const limit = measureText(alert.type, alert.threshold);
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    ...(value === undefined ? [] : ([["Value", value]] as const)),
+    ...(limit === undefined ? [] : ([["Limit", limit]] as const)),
+    ["Since", formatMoment(alert.timestamp)],
+    ...(alert.raised_count > 1 ? ([["Raised", countText(alert.raised_count, "time")]] as const) : []),
+    ...(alert.node_id === undefined
+      ? []
+      : ([
+          [
+            "Node",
+            <Link key="node" href={`/nodes/${encodeURIComponent(alert.node_id)}`}>
+              {alert.node_name ?? alert.node_id}
+            </Link>,
+          ],
+        ] as const)),
+    ...(alert.username === undefined
+      ? []
+      : ([
+          [
+            "User",
+            <Link key="user" href={`/users?user=${encodeURIComponent(alert.username)}`}>
+              {alert.username}
+            </Link>,
+          ],
+        ] as const)),
+  ];
+  return (
+    <dl className="card-facts">
+      {facts.map(([name, fact]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{fact}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

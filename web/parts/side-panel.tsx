@@ -1,0 +1,43 @@
+// A panel beside the page: takes the focus when it opens, gives it back when it closes, and closes with Escape.
+import { CloseButton } from "@mantine/core";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
+
+/** Stands at the right side; on narrow screens over everything. */
+export function SidePanel({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    heading.current?.focus({ preventScroll: true });
+    return () => {
+      // Only when nothing else has taken the focus meanwhile.
+      const isLost = document.activeElement === document.body || document.activeElement === null;
+      if (isLost && before instanceof HTMLElement) before.focus({ preventScroll: true });
+    };
+  }, []);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    onClose();
+  };
+  return (
+    // Escape closes it from wherever the focus is within.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+    <aside className="side-panel" aria-label={title} onKeyDown={onKeyDown}>
+      <header className="side-panel-head">
+        <h2 ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
+        <CloseButton aria-label="Close" onClick={onClose} />
+      </header>
+      {children}
+    </aside>
+  );
+}

@@ -1,0 +1,134 @@
+// One user beside the list: what of the quota is used by what, the quota to be changed, and how it was changed before.
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { z } from "zod";
+import { formatBytes } from "#base/bytes.ts";
+import type { auditList } from "#webapi/audit.ts";
+import type { UserRow } from "#webapi/user.ts";
+import { call } from "../live/api.ts";
+import { useCluster, useNowMs } from "../live/cluster.ts";
+import { type QuotaChanged, useUser } from "../live/users.ts";
+import { bytesText, countText, percentText } from "../words/number.ts";
+import { formatAgo, formatDaysUntil, formatMoment } from "../words/time.ts";
+import { Failed, Nothing, Reading } from "./page-state.tsx";
+import { QuotaEditor } from "./quota-editor.tsx";
+import { SidePanel } from "./side-panel.tsx";
+import { UsageLegend } from "./usage-legend.tsx";
+import { quotaText } from "./user-table.tsx";
+
+/** The panel of a user by name. */
+export function UserPanel({
+  username,
+  onClose,
+  onChanged,
+  children,
+}: {
+  readonly username: string;
+  readonly onClose: () => void;
+  readonly onChanged: (changed: QuotaChanged, before: UserRow) => void;
+  /** What has just been done, above the rest. */
+  readonly children: ReactNode;
+}): ReactNode {
+  const { user, isRead, error } = useUser(username);
+  return (
+    <SidePanel title={username} onClose={onClose}>
+      {children}
+      {user !== undefined ? (
+        <>
+          <Facts user={user} />
+          <h3>Quota</h3>
+          <QuotaEditor
+            key={`${user.username} ${String(user.quota_limit)}`}
+            user={user}
+            onChanged={onChanged}
+          />
+          <Changes username={username} />
+        </>
+      ) : error !== null ? (
+        <Failed what="This user" error={error} />
+      ) : isRead ? (
+        <Nothing>Nobody of this name has signed in.</Nothing>
+      ) : (
+        <Reading what="this user" />
+      )}
+    </SidePanel>
+  );
+}
+
+function Facts({ user }: { readonly user: UserRow }): ReactNode {
+  const now = useNowMs() / 1_000;
+  const { cluster } = useCluster();
+  const home = cluster?.nodes.find(({ id }) => id === user.home_node_id);
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [
+      "Used",
+      `${bytesText(user.used_bytes)} of ${quotaText(user)}, ${percentText(user.usage_percent)}${
+        user.full_in_days === null ? "" : `; full ${formatDaysUntil(user.full_in_days)}`
+      }`,
+    ],
+    ["Files", countText(user.file_count, "file")],
+    [
+      "Home",
+      <Link key="home" href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>
+        {home?.name ?? user.home_node_name}
+      </Link>,
+    ],
+    ["Last active", user.last_active === null ? "never" : formatAgo(user.last_active, now)],
+  ];
+  return (
+    <>
+      <UsageLegend user={user} />
+      <dl className="pairs">
+        {facts.map(([name, fact]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{fact}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+/** How the quota was changed, as the audit log has it. */
+function Changes({ username }: { readonly username: string }): ReactNode {
+  const search = new URLSearchParams({ act: "quota.set", subject: username, limit: "10" }).toString();
+  const { data } = useQuery({
+    queryKey: ["audit", "quota", username],
+    queryFn: ({ signal }) => call<z.infer<typeof auditList>>(`/api/audit?${search}`, { signal }),
+    // The console gathers the lines of all machines, its own among them, every few seconds.
+    refetchInterval: 5_000,
+  });
+  if (data === undefined) return null;
+  // Console and node both tell of a change; the console's line has who asked for it.
+  const changes = data.entries.filter(({ node }) => node === "console");
+  return (
+    <>
+      <h3>Changes</h3>
+      {changes.length === 0 ? (
+        <p className="quiet">The quota was never changed from this console.</p>
+      ) : (
+        <ul className="plain-list">
+          {changes.map((entry) => (
+            <li key={entry.seq}>
+              <span>
+                {amountText(entry.detail?.["quota_bytes"])}
+                {entry.detail?.["outcome"] === "done" ? "" : ` (${String(entry.detail?.["outcome"])})`}
+              </span>
+              <span className="quiet">
+                {formatMoment(Date.parse(entry.time) / 1_000)}, by {entry.actor}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function amountText(bytes: unknown): string {
+  const text = String(bytes);
+  if (!/^\d+$/.test(text)) return "changed";
+  return text === "0" ? "back to the default" : `set to ${formatBytes(BigInt(text))}`;
+}

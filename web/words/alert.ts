@@ -1,0 +1,44 @@
+// Alerts in words: their types, and the value and limit that raised them.
+import type { AlertRecord, AlertType } from "#webapi/alert.ts";
+import { percentText, plainNumber } from "./number.ts";
+
+/** Types as they are offered in filters. */
+export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
+  node_offline: "Node offline",
+  node_online: "Node online again",
+  storage_warning: "Disk full",
+  temp_warning: "Temperature",
+  quota_exceeded: "Quota",
+  error_spike: "Failing operations",
+  service_restart: "Unexpected restart",
+  ip_mismatch: "Session from another address",
+  mock_token: "Mock token rejected",
+  auth_mock: "Mock sign-in allowed",
+  default_password: "Built-in password",
+  host_key_changed: "SSH host key changed",
+  cert_expiring: "Certificate ends",
+  clock_skew: "Clock off",
+  quota_drift: "Quota counters off",
+  corruption: "Damaged files",
+  storage_failed: "Storage failed",
+  snapshot_reset: "Console file begun anew",
+  action_failed: "Action failed",
+  login_failures: "Failed sign-ins",
+  bad_metrics: "Values that cannot be",
+  audit_broken: "Audit log changed",
+};
+
+/** A value of an alert in its unit; undefined where a number alone would say nothing. */
+export function measureText(type: AlertRecord["type"], value: number | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  switch (type) {
+    case "storage_warning":
+    case "error_spike":
+    case "quota_exceeded":
+      return percentText(value);
+    case "temp_warning":
+      return `${plainNumber(value)} °C`;
+    default:
+      return undefined;
+  }
+}
