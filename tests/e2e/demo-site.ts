@@ -122,11 +122,10 @@ kill "$pid" && echo "svc-fileserver of ${id} was process $pid"`,
   );
   const services = join(folder, `${id}-services.json`);
   await writeFile(services, JSON.stringify({ fileserver: { log_file: join(folder, "logs", `${id}.log`) } }));
-  const added = await grove([
-    ...["node", "add", id, `${server.user}@${server.host}:${server.port}`],
-    ...["-meta", `sqlite:${join(folder, "metaserver", "metadata.db")}`],
-    ...["-host_key", server.hostKey, "-repository", server.home, "-services", services],
-  ]);
+  const store = ["-meta", `sqlite:${join(folder, "metaserver", "metadata.db")}`];
+  const machine = ["-host_key", server.hostKey, "-repository", server.home, "-services", services];
+  const place = `${server.user}@${server.host}:${server.port}`;
+  const added = await grove(["node", "add", id, place, ...store, ...machine]);
   assert.equal(added.code, 0, added.stderr);
 }
 

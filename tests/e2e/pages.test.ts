@@ -160,7 +160,7 @@ async function fitsNarrowScreens(page: Page, site: Site): Promise<void> {
 async function signOutHidesEverything(page: Page, site: Site): Promise<void> {
   await show(page, site, "/users");
   await page.getByRole("button", { name: /^Operator/ }).click();
-  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("menuitem", { name: "Sign out", exact: true }).click();
   await page.getByRole("heading", { name: "This page is for operators" }).waitFor();
   assert.doesNotMatch(await page.content(), /alice/i);
 }

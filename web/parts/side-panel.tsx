@@ -1,6 +1,6 @@
 // A panel beside the page: takes the focus when it opens, gives it back when it closes, and closes with Escape.
 import { CloseButton } from "@mantine/core";
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 
 /** Stands at the right side; on narrow screens over everything. */
 export function SidePanel({
@@ -22,15 +22,17 @@ export function SidePanel({
       if (isLost && before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape") return;
-    event.stopPropagation();
-    onClose();
-  };
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      // A dialog or a menu that is open over it closes first.
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      if (document.querySelector("[role=dialog], [role=menu], [role=listbox]") === null) onClose();
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [onClose]);
   return (
-    // Escape closes it from wherever the focus is within.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-    <aside className="side-panel" aria-label={title} onKeyDown={onKeyDown}>
+    <aside className="side-panel" aria-label={title}>
       <header className="side-panel-head">
         <h2 ref={heading} tabIndex={-1}>
           {title}
