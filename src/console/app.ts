@@ -33,7 +33,7 @@ import { type App, ProblemError } from "./route.ts";
 const PATH_PARAMETER_MAX_LENGTH = 1_024;
 
 /** What the application needs. */
-export interface AppDeps extends GuardDeps {
+export interface AppDeps extends Omit<GuardDeps, "securityHeaders"> {
   readonly log: Logger;
   /** Certificate chain and key, PEM; undefined for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -83,12 +83,8 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   app.setReplySerializer((payload) => stringify64(payload));
   app.setErrorHandler((error, request, reply) => replyProblem(error, request, reply, log));
   readJson(app);
-  await app.register(cookie);
-  const headers = await securityHeaders(deps.tls !== undefined);
-  app.addHook("onRequest", (_request, reply, done) => {
-    reply.headers(headers);
-    done();
-  });
+  // Cookies are parsed where the gate looks for one, and only there.
+  await app.register(cookie, { hook: false });
   await app.register(websocket, LIVE_SERVER);
   app.websocketServer.on("wsClientError", ({ message }, socket) => {
     // The versions that there are, as RFC 6455 wants it (4.4).
@@ -102,7 +98,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     socket.end(text, () => socket.destroy());
   });
   await addOpenApi(app);
-  addGuard(app, deps);
+  addGuard(app, { ...deps, securityHeaders: await securityHeaders(deps.tls !== undefined) });
   if (deps.checkReplies === true) checkReplies(app);
   answerUnknownPaths(app);
   app.addHook("onResponse", (request, reply, done) => {

@@ -64,8 +64,17 @@ export function clientFacts(request: IncomingMessage, proxies: TrustedProxies): 
 }
 
 /** The address at the other end of a connection. */
-export function peerAddress(socket: { readonly remoteAddress?: string | undefined }): string {
-  return plainAddress(socket.remoteAddress ?? "");
+export function peerAddress(socket: KnownSocket): string {
+  // The same for as long as the connection lasts, and asked for with every request on it.
+  socket[PEER] ??= plainAddress(socket.remoteAddress ?? "");
+  return socket[PEER];
+}
+
+const PEER = Symbol("peer address");
+
+interface KnownSocket {
+  readonly remoteAddress?: string | undefined;
+  [PEER]?: string;
 }
 
 function forwardedFor(request: IncomingMessage, proxies: TrustedProxies, peer: string): string {

@@ -38,9 +38,9 @@ export async function startTestConsole(
   t: TestContext,
   wish: Partial<ConsoleOptions> = {},
 ): Promise<ConsoleUnderTest> {
-  const { options, node, moveTime } = await testConsoleOptions(t);
+  const { options, node, moveTime, ends } = await testConsoleOptions(t);
   const console = await startConsole({ ...options, ...wish });
-  t.after(() => console.stop());
+  ends.push(() => console.stop());
   const ask = (path: string, what?: Ask): Promise<Answer> => askHttp(`${console.url}${path}`, what);
   while ((await ask("/ready")).status !== 200) await sleep(20);
   return {
@@ -55,17 +55,25 @@ export async function startTestConsole(
   };
 }
 
-/** What such a console is started with, and the node that it will find; the store also lists `others`. */
+/** What is to be ended when a test ends; the last first. */
+type Ends = (() => unknown)[];
+
+/** What such a console is started with, and the node that it will find; the store also lists `others`. What is started goes to `ends`. */
 export async function testConsoleOptions(
   t: TestContext,
   others: readonly Pick<FakeNode, "id" | "address">[] = [],
-): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void }> {
+): Promise<{ options: ConsoleOptions; node: FakeNode; moveTime: (ms: number) => void; ends: Ends }> {
+  const ends: Ends = [];
+  // The hooks of a test run in the order in which they were named: its folder would go while the console still writes there.
+  t.after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
   const dataFolder = await mkdtemp(join(tmpdir(), "console-"));
-  t.after(() => rm(dataFolder, { recursive: true, force: true }));
+  ends.push(() => rm(dataFolder, { recursive: true, force: true }));
   const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
-  t.after(() => node.close());
+  ends.push(() => node.close());
   const url = `sqlite:${join(dataFolder, "metadata.db")}`;
-  await fillStore(t, url, [node, ...others]);
+  await fillStore(ends, url, [node, ...others]);
   const { clock, moveTime } = movableClock();
   const boundless = { perSecond: 1e6, burst: 1e6 };
   const options: ConsoleOptions = {
@@ -84,7 +92,7 @@ export async function testConsoleOptions(
     log: silentLogger,
     checkReplies: true,
   };
-  return { options, node, moveTime };
+  return { options, node, moveTime, ends };
 }
 
 /** The token that an answer sets as a cookie; empty when it sets none. */
@@ -94,12 +102,12 @@ export function tokenOf(answer: Answer): string {
 
 /** As a MetaServer leaves it: nodes that have registered, and Alice's root on the first. */
 async function fillStore(
-  t: TestContext,
+  ends: Ends,
   url: string,
   nodes: readonly Pick<FakeNode, "id" | "address">[],
 ): Promise<void> {
   const store = await openDirectory(url, { clock: systemClock });
-  t.after(() => store.close());
+  ends.push(() => store.close());
   for (const [at, { id, address }] of nodes.entries()) {
     await store.register({
       fsId: id,

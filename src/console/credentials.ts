@@ -19,11 +19,12 @@ export interface Credential {
 export function takeCredential(request: FastifyRequest, allowQuery: boolean): Credential | undefined {
   const query = (request.query ?? {}) as Record<string, unknown>;
   const fromQuery = query[QUERY_NAME];
-  delete query[QUERY_NAME];
-  const bearer = /^bearer(?:\s+(.*))?$/is.exec(request.headers.authorization ?? "");
+  if (fromQuery !== undefined) delete query[QUERY_NAME];
+  const { authorization, cookie } = request.headers;
+  const bearer = authorization === undefined ? null : /^bearer(?:\s+(.*))?$/is.exec(authorization);
   if (bearer !== null) return { token: bearer[1]?.trim() ?? "", from: "header" };
-  const cookie = request.cookies[COOKIE_NAME];
-  if (cookie !== undefined) return { token: cookie, from: "cookie" };
+  const kept = cookie === undefined ? undefined : request.server.parseCookie(cookie)[COOKIE_NAME];
+  if (kept !== undefined) return { token: kept, from: "cookie" };
   if (!allowQuery || fromQuery === undefined) return undefined;
   // Two of them are none that is right.
   return { token: typeof fromQuery === "string" ? fromQuery : "", from: "query" };

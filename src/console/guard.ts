@@ -2,13 +2,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
 import { networkOf } from "#base/network.ts";
-import { withRequestId } from "#base/request-scope.ts";
+import { withRequestId, withRequestIdAtOnce } from "#base/request-scope.ts";
 import { VERSION } from "#base/version.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
 import { type Credential, takeCredential } from "./credentials.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import { changesState, senderOf } from "./own-origin.ts";
-import { type App, ProblemError, type Viewer } from "./route.ts";
+import { type App, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
 import { type RequestRate, TokenBuckets } from "./token-bucket.ts";
 
 /** What the gate needs. */
@@ -19,6 +19,8 @@ export interface GuardDeps {
   /** False switches the third place of spec 4.2 off (T12). */
   readonly allowQueryToken: boolean;
   readonly rates: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  /** What every answer carries; for `/api/` see `headersOf`. */
+  readonly securityHeaders: Readonly<Record<string, string>>;
   /** Told of each request that carries its token in its query. */
   readonly onQueryToken: () => void;
 }
@@ -33,7 +35,19 @@ const OPERATOR_PATHS: readonly string[] = [
   "/api/notices",
 ];
 
+/** What the gate makes of a path, worked out once for each route. */
+interface PathRules {
+  readonly isForOperators: boolean;
+  /** Counts against the caller's rate. */
+  readonly isCounted: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Set by the gate when a route is registered. */
+    rules?: PathRules;
+  }
   interface FastifyRequest {
     /** Set before any handler runs; read it through `factsOf`. */
     client: ClientFacts | undefined;
@@ -63,42 +77,59 @@ export function addGuard(app: App, deps: GuardDeps): void {
   app.decorateRequest("client", undefined);
   app.decorateRequest("credential", undefined);
   app.addHook("onRoute", (route) => {
-    if (route.config?.auth === undefined) {
+    const auth = route.config?.auth;
+    if (auth === undefined) {
       throw new TypeError(`the route ${String(route.method)} ${route.url} does not say who may call it`);
     }
-    if (route.config.auth === "public" && isOperatorPath(route.url)) {
+    if (auth === "public" && isOperatorPath(route.url)) {
       throw new TypeError(
         `the route ${String(route.method)} ${route.url} lies where only operators may look`,
       );
     }
+    route.config = { ...route.config, auth, rules: rulesOf(route.url, auth, deps.securityHeaders) };
   });
-  app.addHook("onRequest", (request, reply, done) => {
-    addHeaders(request, reply);
-    withRequestId(request.id, done);
-  });
-  const guard = (request: FastifyRequest): void => {
+  const guard = (request: FastifyRequest, reply: FastifyReply): void => {
+    const rules =
+      request.routeOptions.config?.rules ?? rulesOf(pathOf(request), undefined, deps.securityHeaders);
+    reply.header("x-request-id", request.id);
+    reply.headers(rules.headers);
     requireOneHost(request);
     request.client = clientFacts(request.raw, deps.proxies);
     request.credential = takeCredential(request, deps.allowQueryToken);
     if (request.credential?.from === "query") deps.onQueryToken();
     request.viewer = lookWho(request.client, request.credential, deps.sessions);
-    const path = pathOf(request);
-    // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
-    if (/^\/(?:api|ws)\//.test(path)) limit(request.viewer, buckets);
-    admit(request, path);
+    if (rules.isCounted) limit(request.viewer, buckets);
+    admit(request, rules);
   };
   // Without a promise for each request: nothing is waited for.
-  app.addHook("onRequest", (request, _reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
     try {
-      guard(request);
+      withRequestIdAtOnce(request.id, () => guard(request, reply));
     } catch (error) {
-      done(error as Error);
+      withRequestId(request.id, () => done(error as Error));
       return;
     }
-    done();
+    withRequestId(request.id, done);
   });
   // Events of a body that is still arriving do not belong to the scope above.
-  app.addHook("preValidation", (request, _reply, done) => withRequestId(request.id, done));
+  app.addHook("preValidation", (request, _reply, done) => {
+    if (request.body === undefined) done();
+    else withRequestId(request.id, done);
+  });
+}
+
+/** The gate's rules for a path: the pattern of a route, or what was asked for where there is none. */
+function rulesOf(
+  path: string,
+  auth: RouteAuth | undefined,
+  securityHeaders: Readonly<Record<string, string>>,
+): PathRules {
+  return {
+    isForOperators: auth === "operator" || isOperatorPath(path),
+    // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
+    isCounted: /^\/(?:api|ws)\//.test(path),
+    headers: headersOf(path, securityHeaders),
+  };
 }
 
 /** Which host was asked decides what is a page of ours: two answers to that are none (RFC 9112, 3.2). HTTP/1.0 may leave it out. */
@@ -119,13 +150,28 @@ function isOperatorPath(path: string): boolean {
   );
 }
 
-function addHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.header("x-request-id", request.id);
-  reply.header("x-svc-version", VERSION);
-  if (!pathOf(request).startsWith("/api/")) return;
-  // A kept copy of what an operator saw, shown to a visitor, is the classic leak (D-14).
-  reply.header("cache-control", "no-store");
-  reply.header("vary", "Cookie, Authorization");
+/** Of the security headers those that mean nothing for JSON are left to the pages: they would be a third of a short answer. */
+const FOR_PAGES_ONLY: ReadonlySet<string> = new Set([
+  "cross-origin-opener-policy",
+  "origin-agent-cluster",
+  "x-dns-prefetch-control",
+  "x-download-options",
+  "x-permitted-cross-domain-policies",
+  "x-xss-protection",
+]);
+
+function headersOf(
+  path: string,
+  securityHeaders: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const headers = { ...securityHeaders, "x-svc-version": VERSION };
+  if (!path.startsWith("/api/")) return headers;
+  return {
+    ...Object.fromEntries(Object.entries(headers).filter(([name]) => !FOR_PAGES_ONLY.has(name))),
+    // A kept copy of what an operator saw, shown to a visitor, is the classic leak (D-14).
+    "cache-control": "no-store",
+    vary: "Cookie, Authorization",
+  };
 }
 
 function lookWho(facts: ClientFacts, credential: Credential | undefined, sessions: OperatorSessions): Viewer {
@@ -146,8 +192,7 @@ function limit(viewer: Viewer, buckets: Record<"visitor" | "operator", TokenBuck
   });
 }
 
-function admit(request: FastifyRequest, path: string): void {
-  const isForOperators = request.routeOptions.config?.auth === "operator" || isOperatorPath(path);
+function admit(request: FastifyRequest, { isForOperators }: PathRules): void {
   const isOperator = request.viewer?.kind === "operator";
   if (isForOperators && !isOperator) {
     throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");

@@ -170,9 +170,9 @@ test("over HTTPS the cookie is Secure, and the certificate can be changed under 
       key: await readFile(files.keyPath, "utf8"),
     };
   };
-  const { options } = await testConsoleOptions(t);
+  const { options, ends } = await testConsoleOptions(t);
   const console = await startConsole({ ...options, tls: await pairOf("first") });
-  t.after(() => console.stop());
+  ends.push(() => console.stop());
   assert.match(console.url, /^https:/);
   const first = await askTls(console.address.port, authority.certificatePem);
   assert.equal(first.status, 200);

@@ -70,9 +70,16 @@ export class UserList {
     ];
   }
 
-  /** One page as the JSON of the answer. */
-  async page(query: UsersQuery): Promise<Buffer> {
-    await this.#bringUpToDate();
+  /** One page as the JSON of the answer; at once while nothing has to be merged first. */
+  page(query: UsersQuery): Buffer | Promise<Buffer> {
+    if (this.#merges === 0 || this.#isStale || this.#merging !== undefined) {
+      return this.#bringUpToDate().then(() => this.#pageNow(query));
+    }
+    void this.#deps.homes.refresh();
+    return this.#pageNow(query);
+  }
+
+  #pageNow(query: UsersQuery): Buffer {
     const key = JSON.stringify([query.sort, query.limit, query.cursor, query.q]);
     let page = this.#pages.get(key);
     if (page === undefined) {

@@ -7,7 +7,7 @@ import { canonicalUsername } from "#base/names.ts";
 import { quotaChanged, userList } from "#webapi/user.ts";
 import { factsOf } from "./guard.ts";
 import type { QuotaChanged, QuotaDesk } from "./quota-desk.ts";
-import { type App, operatorOf, ProblemError } from "./route.ts";
+import { type App, operatorOf, ProblemError, sendJson } from "./route.ts";
 import type { UserList } from "./user-list.ts";
 import { usersQuery } from "./user-query.ts";
 
@@ -17,7 +17,6 @@ export interface UserRoutesDeps {
   readonly quotas: QuotaDesk;
 }
 
-const JSON_TYPE = "application/json; charset=utf-8";
 const QUOTA_TEXT =
   "quota_bytes must be an integer from 0 to 18446744073709551615, as a number or a decimal string";
 
@@ -50,10 +49,14 @@ export function userRoutes(app: App, deps: UserRoutesDeps): void {
         response: { 200: userList },
       },
     },
-    async (request, reply) => {
-      void reply.type(JSON_TYPE);
-      // Already what the schema says, as JSON.
-      return (await deps.users.page(request.query)) as never;
+    (request, reply) => {
+      const page = deps.users.page(request.query);
+      // Most pages are kept: a promise for each of them would cost more than finding them.
+      if (Buffer.isBuffer(page)) return sendJson(reply, page);
+      void page.then(
+        (body) => sendJson(reply, body),
+        (error: unknown) => reply.send(error as never),
+      );
     },
   );
   for (const method of ["PUT", "POST"] as const) {
