@@ -302,6 +302,8 @@ export const LOG_PENDING_LINES = 1_000;
 export const HEALTH_GATE_INTERVAL_MS = 1_000;
 /** How long a console that was restarted waits for the end of what restarted it: a start takes seconds. */
 export const RECONCILE_PATIENCE_MS = 60_000;
+/** How often the end of an action is written again that could not be written. */
+export const HISTORY_RETRY_INTERVAL_MS = 5_000;
 /** How long a stop of the console waits for its actions to end on their nodes: TERM and KILL take 15 s; what else stops has its time after. */
 export const ACTIONS_STOP_MS = 16_000;
 /** How long the file with the processor's temperature, once found, is read without looking for a better one. */

@@ -2,7 +2,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { ACTION_NODES_MAX, ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
+import {
+  ACTION_NODES_MAX,
+  ACTIONS_ACTIVE_MAX,
+  ACTIONS_QUEUED_MAX,
+  ACTIONS_STOP_MS,
+  HISTORY_RETRY_INTERVAL_MS,
+} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -67,6 +73,8 @@ export class ActionEngine {
   readonly #queue: Job[] = [];
   /** Requests with a key whose records are not written yet. */
   readonly #taking = new Map<string, Promise<TakenAction>>();
+  /** Ended actions whose last state could not be written. */
+  readonly #unsaved = new Set<Job>();
   #active = 0;
   #isClosed = false;
 
@@ -183,6 +191,7 @@ export class ActionEngine {
     const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);
     await Promise.race([Promise.all(ends.map(({ done }) => done.promise)), late]);
     cancel();
+    await this.#saveRest();
   }
 
   async #submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
@@ -238,6 +247,7 @@ export class ActionEngine {
       throw new ActionRefusal("unrecorded", "the audit log cannot be written; nothing was run", { cause });
     }
     try {
+      if (!(await this.#saveRest())) throw new Error("what ended before could not be written");
       await this.#deps.history.put(job.record);
     } catch (cause) {
       this.#unwritten(job.record.id, cause);
@@ -339,8 +349,8 @@ export class ActionEngine {
     events.onEnd(record);
     await job.output?.told;
     events.onDone(record, job.output?.newest ?? 0);
-    // What could not be written is shown from memory; then no other action begins, so that this does not grow.
     if (isSaved) this.#jobs.delete(job.record.id);
+    else this.#saveLater(job);
     await this.#prune();
   }
 
@@ -369,6 +379,28 @@ export class ActionEngine {
       this.#unwritten(job.record.id, error);
       return false;
     }
+  }
+
+  /** It is shown from memory, and tried again; meanwhile no other action begins, so that these do not grow. */
+  #saveLater(job: Job): void {
+    this.#unsaved.add(job);
+    if (this.#unsaved.size > 1) return;
+    const { clock } = this.#deps;
+    const stop = clock.every(HISTORY_RETRY_INTERVAL_MS, () => {
+      void this.#saveRest().then(() => {
+        if (this.#unsaved.size === 0) stop();
+      });
+    });
+  }
+
+  /** Writes what could not be written; false when it still cannot. */
+  async #saveRest(): Promise<boolean> {
+    for (const job of this.#unsaved) {
+      if (!(await this.#saveEnd(job))) return false;
+      this.#unsaved.delete(job);
+      this.#jobs.delete(job.record.id);
+    }
+    return true;
   }
 
   #unwritten(id: string, error: unknown): void {

@@ -1,15 +1,19 @@
 // A console as a process, nodes as real sshds that were enrolled with `grove node add`, and an operator who asks over HTTP and WebSocket.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import type { SshServer } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { Problem } from "#webapi/problem.ts";
 import { groveOk } from "./certificate-cluster.ts";
-import { type Ended, freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
+import { type Ended, freePlace, type Program, startGrove, startProgram, stopProgram } from "./processes.ts";
+
+/** The program as people start it. */
+export const GROVE: string = fileURLToPath(new URL("../../grove", import.meta.url));
 
 /** The test that it belongs to. */
 interface Owner {
@@ -33,6 +37,8 @@ export interface ConsoleWish {
   readonly env?: Readonly<Record<string, string>>;
   /** The address of one that was there before. */
   readonly address?: string;
+  /** A disk of its own for its data, with so many bytes. */
+  readonly diskBytes?: number;
 }
 
 /** One message of a WebSocket. */
@@ -61,11 +67,14 @@ export async function enrol(
 export class ActionConsole {
   readonly url: string;
   readonly address: string;
+  /** Its data folder as it sees it. */
+  readonly data: string;
   readonly #program: Program | undefined;
   #token = "";
 
-  private constructor(address: string, program?: Program) {
+  private constructor(address: string, program?: Program, data = "") {
     this.address = address;
+    this.data = data;
     this.url = `http://${address}`;
     this.#program = program;
   }
@@ -82,10 +91,10 @@ export class ActionConsole {
     const address = wish.address ?? (await freePlace()).address;
     const words = ["admin", "-data", wish.data, "-listen", address, "-meta", wish.store];
     const more = ["-ssh_key", wish.keyFile, "-allow_nodes", "127.0.0.0/8", ...(wish.flags ?? [])];
-    const program = startGrove([...words, ...more], { env: wish.env ?? {} });
+    const program = startOnDisk(wish, [...words, ...more]);
     t.after(() => stopProgram(program, "SIGKILL"));
     await program.says(/the console is on/);
-    const started = new ActionConsole(address, program);
+    const started = new ActionConsole(address, program, `/proc/${program.child.pid}/root${wish.data}`);
     await started.signIn();
     return started;
   }
@@ -197,10 +206,32 @@ export class ActionConsole {
       .entries;
   }
 
+  /** Takes all that is free on its disk; the answer gives it back. */
+  fillDisk(): () => void {
+    const path = join(this.data, "filler");
+    const file = openSync(path, "w");
+    for (const bytes of [65_536, 4_096, 1]) {
+      try {
+        while (writeSync(file, Buffer.alloc(bytes)) > 0);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      }
+    }
+    closeSync(file);
+    return () => rmSync(path);
+  }
+
   /** Stops it; by SIGKILL nothing is put in order. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<Ended | undefined> {
     return this.#program === undefined ? undefined : await stopProgram(this.#program, signal);
   }
+}
+
+function startOnDisk({ data, diskBytes, env = {} }: ConsoleWish, words: readonly string[]): Program {
+  if (diskBytes === undefined) return startGrove(words, { env });
+  mkdirSync(data, { recursive: true });
+  const line = `mount -t tmpfs -o size=${diskBytes},mode=700 none "$0" && exec "$@"`;
+  return startProgram("unshare", ["-m", "sh", "-c", line, data, GROVE, ...words], { env });
 }
 
 /** Asks until there is an answer, for 30 s at most. */

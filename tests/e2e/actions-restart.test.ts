@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import {
@@ -12,13 +11,13 @@ import {
   countRunning,
   custom,
   enrol,
+  GROVE,
   isRunning,
   until,
 } from "./action-console.ts";
 import { freePlace, grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
 
 const skip = withoutOwnBootId();
-const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const MARK = `1000.${process.pid}`;
 const SLEEP = `sleep ${MARK}`;
 const endings: (() => Promise<unknown>)[] = [];

@@ -5,14 +5,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
-import { ActionConsole, custom, enrol, isRunning, until } from "./action-console.ts";
+import { ActionConsole, custom, enrol, GROVE, isRunning, until } from "./action-console.ts";
 import { freePlace, type Place, scratchFolder, startGrove, stopProgram } from "./processes.ts";
 
 const skip = withoutOwnBootId();
-const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const IDS = ["n1", "n2", "n3"] as const;
 type Id = (typeof IDS)[number];
 const endings: (() => Promise<unknown>)[] = [];
