@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
-import { openSshNodes } from "#directory/open-directory.ts";
+import { openDirectoryReader, openSshNodes } from "#directory/open-directory.ts";
 import { type SshServer, SshServers } from "#testing/ssh-server.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import type { Answer } from "./app.fixture.ts";
@@ -36,7 +36,7 @@ createServer((request, response) => {
   response.end(JSON.stringify(body));
 }).listen(Number(process.argv[2]), "127.0.0.1");
 `;
-const MAKEFILE = `build:\n\tcp behaviour.json built.json\nbroken:\n\t@echo no compiler >&2; exit 3\n`;
+const MAKEFILE = `build:\n\tcp behaviour.json built.json\nbroken:\n\t@echo no compiler >&2; exit 3\nslow:\n\ttouch begun.log; sleep 300\n`;
 
 /** How the service behaves from a commit on. */
 export interface Behaviour {
@@ -60,6 +60,8 @@ export interface RolloutCluster {
   commit(behaviour: Behaviour): string;
   /** What a node has checked out. */
   commitOf(node: RolloutTestNode): string;
+  /** Undoes changes of a node's working copy. */
+  restore(node: RolloutTestNode): void;
   /** A console that knows the nodes; ready when all were polled. */
   startConsole(t: TestContext, wish?: Partial<ConsoleOptions>): Promise<RolloutDesk>;
   stop(): Promise<void>;
@@ -68,8 +70,9 @@ export interface RolloutCluster {
 /** A console, as an operator uses it. */
 export interface RolloutDesk {
   readonly console: RunningConsole;
-  readonly options: ConsoleOptions;
   readonly token: string;
+  /** Stops the console, and starts another with its files. */
+  restart(): Promise<void>;
   /** A body makes it a POST. */
   act(path: string, body?: object): Promise<Answer>;
   /** Starts a rollout to all three nodes in mode binary and answers its record at once. */
@@ -111,6 +114,7 @@ export async function startRolloutCluster(): Promise<RolloutCluster> {
     nodes,
     commit,
     commitOf: ({ repository }) => git(repository, "rev-parse", "HEAD"),
+    restore: ({ repository }) => void git(repository, "checkout", "-q", "."),
     startConsole: (t, wish) => startDesk(t, { nodes, ports, keyFile: servers.keyFile }, wish ?? {}),
     async stop() {
       for (const { pidFile } of nodes) {
@@ -138,23 +142,37 @@ async function startDesk(
     id,
     address: `127.0.0.1:${(cluster.ports.get(id) ?? 0) + METRICS_PORT_OFFSET}`,
   }));
-  const { options: bare } = await testConsoleOptions(t, others);
+  const { options: bare, ends } = await testConsoleOptions(t, others);
+  ends.push(() => bare.directory.close());
   const options = { ...bare, ssh: { keyFile: cluster.keyFile }, ...wish };
-  await enrol(t, options.dataFolder, cluster);
-  const console = await startConsole(options);
-  t.after(() => console.stop());
-  const ask = (path: string, more: object = {}): Promise<Answer> => askHttp(`${console.url}${path}`, more);
-  while ((await ask("/ready")).status !== 200) await sleep(20);
-  const token = tokenOf(await ask("/api/auth/login", { body: { password: PASSWORD } }));
+  await enrol(ends, options.dataFolder, cluster);
+  const ask = (path: string, more: object = {}): Promise<Answer> =>
+    askHttp(`${now.console.url}${path}`, more);
+  const start = async (): Promise<{ console: RunningConsole; token: string }> => {
+    const directory = await openDirectoryReader(storeOf(options.dataFolder), { clock: systemClock });
+    const console = await startConsole({ ...options, directory });
+    while ((await askHttp(`${console.url}/ready`)).status !== 200) await sleep(20);
+    const answer = await askHttp(`${console.url}/api/auth/login`, { body: { password: PASSWORD } });
+    return { console, token: tokenOf(answer) };
+  };
+  let now = await start();
+  ends.push(() => now.console.stop());
   const act = (path: string, body?: object): Promise<Answer> =>
     ask(path, {
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${now.token}` },
       ...(body === undefined ? {} : { method: "POST", body }),
     });
   return {
-    console,
-    options,
-    token,
+    get console() {
+      return now.console;
+    },
+    get token() {
+      return now.token;
+    },
+    async restart() {
+      await now.console.stop();
+      now = await start();
+    },
     act,
     async begin(more = {}) {
       const answer = await act("/api/actions/rollouts", {
@@ -181,16 +199,15 @@ async function startDesk(
 
 /** As a MetaServer and `grove node add` leave them in the store. */
 async function enrol(
-  t: TestContext,
+  ends: (() => unknown)[],
   dataFolder: string,
   {
     nodes,
     ports,
   }: { readonly nodes: readonly RolloutTestNode[]; readonly ports: ReadonlyMap<string, number> },
 ): Promise<void> {
-  const url = `sqlite:${join(dataFolder, "metadata.db")}`;
-  const sshNodes = await openSshNodes(url, { clock: systemClock });
-  t.after(() => sshNodes.close());
+  const sshNodes = await openSshNodes(storeOf(dataFolder), { clock: systemClock });
+  ends.push(() => sshNodes.close());
   for (const { id, ssh, repository, pidFile } of nodes) {
     const port = ports.get(id) ?? 0;
     const { host, port: sshPort, user, hostKey } = ssh;
@@ -211,6 +228,10 @@ async function enrol(
       },
     });
   }
+}
+
+function storeOf(dataFolder: string): string {
+  return `sqlite:${join(dataFolder, "metadata.db")}`;
 }
 
 function git(cwd: string, ...args: string[]): string {

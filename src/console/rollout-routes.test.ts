@@ -1,9 +1,14 @@
 // Rollouts through the console's front door: three real sshds, a real repository, a real Makefile, a service that is restarted (spec 4.7, D7).
 import assert from "node:assert/strict";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
 import { withoutSshServer } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
+import { askHttp } from "./app.fixture.ts";
 import { type RolloutCluster, startRolloutCluster } from "./rollout-cluster.fixture.ts";
 
 const skip = withoutSshServer();
@@ -59,4 +64,96 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
   assert.deepEqual([action.state, action.targets[0]?.git_after], ["succeeded", good]);
   const kept = (await desk.act(`/api/actions/rollouts/${begun.id}`)).json as RolloutRecord;
   assert.equal(kept.back_by, back.id);
+});
+
+test("a dry run shows the words of every node and changes nothing; a failing step stops it with its words before any restart", {
+  skip,
+}, async (t) => {
+  const desk = await cluster.startConsole(t);
+  const before = cluster.nodes.map((node) => cluster.commitOf(node));
+  const planned = await desk.begin({ dry_run: true, canary: "r2" });
+  assert.deepEqual(
+    planned.nodes.map(({ node_id, wave, steps }) => [
+      node_id,
+      wave,
+      steps.map(({ step, argv }) => `${step}: ${argv.slice(0, 4).join(" ")}`).slice(1, 3),
+    ]),
+    [
+      ["r2", 0],
+      ["r1", 1],
+      ["r3", 1],
+    ].map((place) => [...place, ["pull: git pull --ff-only --end-of-options", "build: make build"]]),
+  );
+  assert.equal(planned.state, "planned");
+  assert.equal((await desk.act(`/api/actions/rollouts/${planned.id}`)).status, 404);
+  const { total } = (await desk.act("/api/actions/rollouts")).json as { total: number };
+  assert.equal(total, 0);
+  const newest = cluster.commit({});
+  const stopped = await desk.end((await desk.begin({ make_target: "broken" })).id);
+  assert.equal(stopped.reason, "r1, build: exit code 2: make: *** [Makefile:4: broken] Error 3");
+  assert.deepEqual(states(stopped), ["0 r1 failed build", "1 r2 skipped -", "1 r3 skipped -"]);
+  assert.deepEqual(
+    cluster.nodes.map((node) => cluster.commitOf(node)),
+    [newest, before[1], before[2]],
+  );
+  const [first] = cluster.nodes;
+  assert.ok(first !== undefined);
+  writeFileSync(join(first.repository, "Makefile"), "build:\n");
+  const dirty = await desk.end((await desk.begin()).id);
+  assert.match(
+    dirty.reason ?? "",
+    /^r1, check: .* has a change of its own, which going back would lose: M Makefile$/,
+  );
+  assert.equal(dirty.can_go_back, false);
+  const answer = await desk.act(`/api/actions/rollouts/${dirty.id}/back`, {});
+  assert.equal(answer.problem?.code, "ACTION_INVALID");
+  const back = (await desk.act(`/api/actions/rollouts/${stopped.id}/back`, { dry_run: true }))
+    .json as RolloutRecord;
+  assert.deepEqual(
+    back.nodes.map(({ node_id, steps }) => [node_id, steps[1]?.argv.join(" ")]),
+    [["r1", `git reset --hard ${before[0]}`]],
+  );
+  cluster.restore(first);
+});
+
+test("while it runs its nodes are its own and its state is told live; it is cancelled, and a console that ends leaves it interrupted, never running", {
+  skip,
+}, async (t) => {
+  const desk = await cluster.startConsole(t);
+  const [first] = cluster.nodes;
+  assert.ok(first !== undefined);
+  const mark = join(first.repository, "begun.log");
+  const slow = async (): Promise<RolloutRecord> => {
+    rmSync(mark, { force: true });
+    const begun = await desk.begin({ nodes: ["r1"], make_target: "slow" });
+    while (!existsSync(mark)) await sleep(50);
+    return begun;
+  };
+  const one = await slow();
+  const visitor = await askHttp(`${desk.console.url}/api/actions/rollouts/${one.id}`);
+  assert.equal(visitor.status, 401);
+  const held = await desk.act("/api/actions/run", { action: "build", nodes: ["r1"] });
+  assert.deepEqual([held.status, held.problem?.locked?.[0]?.action_id], [409, one.id]);
+  assert.equal((await desk.act(`/api/actions/rollouts/${one.id}/back`, {})).status, 409);
+  const heard: RolloutRecord[] = [];
+  const socket = new WebSocket(`${desk.console.url.replace("http", "ws")}/ws/actions`, {
+    headers: { authorization: `Bearer ${desk.token}` },
+  });
+  t.after(() => socket.terminate());
+  socket.on("open", () => socket.send(JSON.stringify({ type: "subscribe", rollout_id: one.id })));
+  socket.on("message", (raw: Buffer) => {
+    const { type, data } = JSON.parse(raw.toString()) as { type: string; data: RolloutRecord };
+    if (type === "rollout.state") heard.push(data);
+  });
+  while (heard.length === 0) await sleep(20);
+  assert.equal((await desk.act(`/api/actions/rollouts/${one.id}/cancel`, {})).status, 202);
+  const cancelled = await desk.end(one.id);
+  assert.deepEqual([cancelled.state, ...states(cancelled)], ["cancelled", "0 r1 cancelled build"]);
+  while (heard.at(-1)?.state === "running") await sleep(20);
+  assert.deepEqual(heard.at(-1), cancelled);
+  const two = await slow();
+  await desk.restart();
+  const record = (await desk.act(`/api/actions/rollouts/${two.id}`)).json as RolloutRecord;
+  assert.deepEqual([record.state, ...states(record)], ["interrupted", "0 r1 unfinished build"]);
+  assert.equal(record.can_go_back, true);
 });
