@@ -40,7 +40,7 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
     [good, good, good],
   );
   const bad = cluster.commit({ health: 503 });
-  const begun = await desk.begin({ gates: { health_seconds: 2 } });
+  const begun = await desk.begin({ gates: { health_seconds: 2, observe_seconds: 0 } });
   const stopped = await desk.end(begun.id);
   assert.deepEqual(
     [stopped.state, stopped.reason],
