@@ -104,6 +104,11 @@ export class Campaign {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
   }
 
+  /** What was counted so far under a name. */
+  countOf(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
   /** Sets a figure instead of adding: "p99 ms". */
   figure(what: string, value: number): void {
     this.#counts.set(what, value);

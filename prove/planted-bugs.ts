@@ -1,4 +1,5 @@
 // Every planted bug: what each rig must be able to find.
+import { anonymousBugs } from "./anonymous/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { refusalBugs } from "./refusals/planted.ts";
@@ -12,5 +13,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...soakBugs,
   ...killBugs,
   ...sessionBugs,
+  ...anonymousBugs,
   ...refusalBugs,
 ];

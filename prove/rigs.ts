@@ -1,4 +1,5 @@
 // Every rig, in the order of docs/proof.md.
+import { anonymous } from "./anonymous/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
 import { refusals } from "./refusals/rig.ts";
@@ -7,4 +8,4 @@ import { sessions } from "./sessions/rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, power, soak, sessions, refusals];
+export const rigs: readonly Rig[] = [kill, power, soak, sessions, anonymous, refusals];

@@ -77,6 +77,28 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   }
 }
 
+/** A console that is built and listens nowhere yet. */
+export interface BuiltConsole {
+  readonly app: App;
+  readonly gate: OperatorGate;
+  readonly parts: ConsoleParts;
+}
+
+/** Builds a console with all its routes; what ends with it is pushed on `ends` as soon as it is there. Rejects as startConsole does. */
+export async function buildConsole(options: ConsoleOptions, ends: End[]): Promise<BuiltConsole> {
+  ends.push(() => options.directory.close());
+  const metrics = new ConsoleMetrics(options.clock);
+  ends.push(() => metrics.close());
+  const gate = openGate(options, metrics, ends);
+  const parts = await openParts(options, gate, metrics, ends);
+  const app = await openApp(options, gate, metrics);
+  ends.push(() => app.close());
+  ends.push(() => parts.hub.close());
+  plugRoutes(app, { options, gate, metrics, parts });
+  await pageRoutes(app, builtPages());
+  return { app, gate, parts };
+}
+
 function openApp(options: ConsoleOptions, gate: OperatorGate, metrics: ConsoleMetrics): Promise<App> {
   const { log, clock } = options;
   return makeApp({

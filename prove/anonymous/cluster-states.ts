@@ -1,0 +1,142 @@
+// Pairs of states of a cluster that differ only in users: one machine part for both, and a users' part for each.
+
+import { nodeReading } from "#console/cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent, UserDetail } from "#console/cluster-state.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
+
+/** What a node says of itself, the same in both states; undefined for a poll that counts as no answer. */
+export type MachinePart = Pick<NodeReading, MachineField> | undefined;
+
+/** What it says of its users, in one of the states. */
+export type UsersPart = Pick<NodeReading, UsersField>;
+
+type UsersField =
+  | "usersAssignedCount"
+  | "activeUsers"
+  | "trashBytes"
+  | "stagingBytes"
+  | "quotaDriftBytes"
+  | "damagedFileCount"
+  | "damageFoundTotal"
+  | "refusedTotal"
+  | "securityEventsTotal"
+  | "usersTruncated"
+  | "usersWithheld"
+  | "perUserStorage"
+  | "perUserQuota"
+  | "perUserDetail"
+  | "invalidFields";
+type MachineField = Exclude<keyof NodeReading, UsersField>;
+
+const GIB = 2n ** 30n;
+const NAMES = ["alice", "bob", "carol", "dave", "erin", "mallory", "n1", "critical", "total"];
+const DOMAINS = ["example.com", "people.example", "xn--bcher-kva.example"];
+
+/** How one node's machine goes on over time. */
+export class Machine {
+  readonly #random: SeededRandom;
+  #writeOps = 1_000n;
+  #errors = 0n;
+  #usedPercent = 40;
+  #bootId = 1;
+  #uptimeS = 3_600;
+  /** Until it answers again. */
+  #silentS = 0;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** What the node says after so many seconds more. */
+  next(seconds: number): MachinePart {
+    const random = this.#random;
+    if (random.chance(0.04)) this.#silentS = random.between(5, 90);
+    this.#silentS -= seconds;
+    if (this.#silentS > 0) return undefined;
+    if (random.chance(0.03)) {
+      this.#bootId++;
+      this.#uptimeS = 0;
+    }
+    this.#uptimeS += seconds;
+    this.#writeOps += BigInt(random.below(500));
+    if (random.chance(0.2)) this.#errors += BigInt(random.below(60));
+    this.#usedPercent = Math.min(99, Math.max(1, this.#usedPercent + random.between(-6, 7)));
+    const used = (1_000n * GIB * BigInt(this.#usedPercent)) / 100n;
+    return nodeReading({
+      diskUsedBytes: used,
+      diskFreeBytes: 1_000n * GIB - used,
+      diskUsagePercent: this.#usedPercent,
+      cpuTempCelsius: random.chance(0.1) ? null : random.between(30, 99),
+      cpuUsagePercent: random.below(101),
+      activeConnections: random.below(50),
+      writeOpsTotal: this.#writeOps,
+      bytesWrittenTotal: this.#writeOps * 4_096n,
+      errorsTotal: this.#errors,
+      bootId: `6f9e3c3e-0000-4000-8000-00000000000${this.#bootId % 10}`,
+      uptimeSeconds: this.#uptimeS,
+      certDaysLeft: random.pick([80, 80, 80, 13, 2, null]),
+      clockSkewMs: random.pick([3, 3, 3, 9_000]),
+      storageFailed: random.chance(0.03),
+      authMock: random.chance(0.05),
+    });
+  }
+}
+
+/** Some users, or none, in whatever state. */
+export function someUsers(random: SeededRandom): UsersPart {
+  const storage = new Map<string, bigint>();
+  const quota = new Map<string, bigint>();
+  const detail = new Map<string, UserDetail>();
+  const isWithheld = random.chance(0.05);
+  const count = isWithheld || random.chance(0.1) ? 0 : random.below(8);
+  for (let at = 0; at < count; at++) {
+    const name = `${random.pick(NAMES)}${random.below(4)}@${random.pick(DOMAINS)}`;
+    const quotaBytes = BigInt(random.between(1, 64)) * GIB;
+    const usedBytes = (quotaBytes * BigInt(random.pick([0, 10, 50, 94, 95, 96, 99, 100, 130]))) / 100n;
+    storage.set(name, usedBytes);
+    quota.set(name, quotaBytes);
+    detail.set(name, {
+      liveBytes: usedBytes,
+      trashBytes: 0n,
+      stagingBytes: 0n,
+      fileCount: random.below(1_000),
+      lastActiveUnix: random.chance(0.2) ? null : 1_789_990_000 + random.below(10_000),
+      quotaExplicit: random.chance(0.5),
+    });
+  }
+  return {
+    usersAssignedCount: random.chance(0.05) ? null : count,
+    activeUsers: random.below(count + 1),
+    trashBytes: BigInt(random.below(1_000_000)),
+    stagingBytes: BigInt(random.below(1_000_000)),
+    quotaDriftBytes: random.chance(0.1) ? BigInt(random.between(-500, 500)) : 0n,
+    damagedFileCount: random.chance(0.1) ? random.below(5) : 0,
+    damageFoundTotal: random.below(5),
+    refusedTotal: BigInt(random.below(1_000)),
+    securityEventsTotal: random.chance(0.5) ? null : random.below(100),
+    usersTruncated: random.chance(0.05),
+    usersWithheld: isWithheld,
+    perUserStorage: storage,
+    perUserQuota: quota,
+    perUserDetail: detail,
+    invalidFields: random.chance(0.05) ? ["per_user_storage"] : [],
+  };
+}
+
+/** Security events that concern users or their tokens. */
+export function someEvents(random: SeededRandom, wallMs: number): SecurityEvent[] {
+  if (!random.chance(0.2)) return [];
+  const type = random.pick(["ip_mismatch", "mock_token", "admin_hash_failed"] as const);
+  return [
+    {
+      id: `01J${random.below(1e9).toString().padStart(23, "0")}`,
+      ts: Math.floor(wallMs / 1_000),
+      type,
+      fatal: type === "mock_token",
+      username: type === "ip_mismatch" ? `${random.pick(NAMES)}1@${random.pick(DOMAINS)}` : undefined,
+      ipBound: "192.0.2.1",
+      ipSeen: `198.51.100.${random.below(256)}`,
+      count: random.between(1, 9),
+    },
+  ];
+}

@@ -1,0 +1,202 @@
+// One of two consoles whose clusters differ only in users: the real one, on a clock that stands, told what its polls came to.
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { WebSocket } from "ws";
+import type { Clock } from "#base/clock.ts";
+import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
+import { listedNode } from "#console/cluster-state.fixture.ts";
+import type { NodeReading, SecurityEvent } from "#console/cluster-state.ts";
+import { type BuiltConsole, buildConsole } from "#console/console.ts";
+import { endAll } from "#console/ending.ts";
+import { OperatorPassword } from "#console/operator-password.ts";
+import type { DirectoryReader } from "#directory/directory.ts";
+import { adminPasswordHash } from "#identity/admin-password.ts";
+
+const PASSWORD = "a password of the rig";
+const VISITOR = "192.0.2.77";
+const BOUNDLESS = { perSecond: 1e9, burst: 1e9 };
+
+/** What a request is. */
+export interface Question {
+  readonly method: "GET" | "POST" | "HEAD" | "DELETE" | "PUT";
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** A console, and what a visitor and an operator are told by it. */
+export class Twin {
+  readonly #console: BuiltConsole;
+  readonly #ends: (() => unknown)[];
+  readonly #homes: Map<string, string>;
+  readonly #frames: string[] = [];
+  #socket: WebSocket | undefined;
+  #token = "";
+
+  private constructor(console: BuiltConsole, ends: (() => unknown)[], homes: Map<string, string>) {
+    this.#console = console;
+    this.#ends = ends;
+    this.#homes = homes;
+  }
+
+  /** Builds one with these nodes. */
+  static async open(folder: string, clock: Clock, nodeIds: readonly string[]): Promise<Twin> {
+    await mkdir(folder, { recursive: true });
+    const ends: (() => unknown)[] = [];
+    const homes = new Map<string, string>();
+    const password = await OperatorPassword.open({
+      env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
+      file: undefined,
+    });
+    const console = await buildConsole(
+      {
+        listen: { host: "127.0.0.1", port: 0 },
+        dataFolder: folder,
+        directory: storeOf(homes),
+        password,
+        loginFailureDelayMs: 0,
+        rates: { visitor: BOUNDLESS, operator: BOUNDLESS },
+        clock,
+        random: systemRandom,
+        log: silentLogger,
+      },
+      ends as never,
+    );
+    const twin = new Twin(console, ends, homes);
+    console.parts.watch.book.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
+    await console.app.listen({ host: "127.0.0.1", port: 0 });
+    await twin.#openSocket();
+    return twin;
+  }
+
+  /** A poll of a node came to this. */
+  polled(nodeId: string, reading: NodeReading | undefined, events: readonly SecurityEvent[]): void {
+    const { book } = this.#console.parts.watch;
+    if (reading === undefined) {
+      book.failed(nodeId, "no answer");
+      return;
+    }
+    for (const username of reading.perUserStorage.keys()) this.#homes.set(username, nodeId);
+    book.answered(nodeId, reading, events);
+  }
+
+  /** Somebody guesses the operator's password. */
+  guess(address: string): void {
+    this.#console.parts.alerts.loginFailed(address);
+  }
+
+  /** An operator signs in, out, or looks and acts: what visitors must not notice either. */
+  async operate(
+    act: "sign in" | "sign out" | "acknowledge users' alerts" | "resolve users' alerts",
+  ): Promise<void> {
+    const { gate } = this.#console;
+    if (act === "sign in" || this.#token === "")
+      this.#token = gate.sessions.create(adminPasswordHash(PASSWORD)).token;
+    if (act === "sign out") {
+      await this.#ask({ method: "POST", url: "/api/auth/logout" }, this.#token);
+      this.#token = "";
+      return;
+    }
+    if (act === "sign in") return;
+    const verb = act.startsWith("acknowledge") ? "ack" : "resolve";
+    const ids = (await this.operatorAlerts())
+      .filter((alert) => alert.username !== undefined)
+      .map(({ id }) => id);
+    if (ids.length === 0) return;
+    const body = JSON.stringify({ ids: ids.slice(0, 20) });
+    await this.#ask({ method: "POST", url: `/api/alerts/${verb}`, body }, this.#token);
+  }
+
+  /** What operators are told of alerts. */
+  async operatorAlerts(): Promise<{ id: string; type: string; username?: string }[]> {
+    if (this.#token === "")
+      this.#token = this.#console.gate.sessions.create(adminPasswordHash(PASSWORD)).token;
+    const answer = await this.#ask({ method: "GET", url: "/api/alerts" }, this.#token);
+    return (JSON.parse(answer.payload) as { alerts: { id: string; type: string; username?: string }[] })
+      .alerts;
+  }
+
+  /** What operators are told of the cluster. */
+  async operatorCluster(): Promise<string> {
+    await this.operatorAlerts();
+    return (await this.#ask({ method: "GET", url: "/api/cluster" }, this.#token)).payload;
+  }
+
+  /** What a visitor from elsewhere is answered: status, headers and body in one text, all but the time of day. */
+  async visitorAnswer(question: Question): Promise<string> {
+    const { statusCode, headers, payload } = await this.#ask(question);
+    const { date: _date, ...kept } = headers;
+    return `${statusCode} ${JSON.stringify(kept)}\n${payload}`;
+  }
+
+  /** What the visitor's socket was sent since the last look, to the byte. */
+  async visitorFrames(): Promise<string> {
+    await this.socketAnswers();
+    return this.#frames.splice(0).join("\n");
+  }
+
+  /** Resolves when the visitor's socket has all that was sent, and the console its answers to pings. */
+  async socketAnswers(): Promise<void> {
+    const socket = this.#socket;
+    if (socket?.readyState !== WebSocket.OPEN) throw new Error("the visitor's socket is closed");
+    const pong = once(socket, "pong");
+    socket.ping();
+    await pong;
+  }
+
+  /** Resolves when every alert found so far is saved and told. */
+  settled(): Promise<void> {
+    return this.#console.parts.alerts.saved();
+  }
+
+  async close(): Promise<void> {
+    this.#socket?.terminate();
+    await endAll(this.#ends as never);
+  }
+
+  async #openSocket(): Promise<void> {
+    const { port } = this.#console.app.server.address() as AddressInfo;
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/ws/cluster`);
+    socket.on("message", (data) => this.#frames.push((data as Buffer).toString("utf8")));
+    this.#socket = socket;
+    await once(socket, "open");
+  }
+
+  async #ask(
+    { method, url, headers, body }: Question,
+    token?: string,
+  ): Promise<{ statusCode: number; headers: Record<string, unknown>; payload: string }> {
+    return this.#console.app.inject({
+      method,
+      url,
+      remoteAddress: VISITOR,
+      headers: {
+        host: "console.example",
+        "x-request-id": "01JD0000000000000000000000",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { payload: body }),
+    });
+  }
+}
+
+/** A metadata store that knows where users live, and of nodes nothing yet: what polls come to is told by the rig. */
+function storeOf(homes: ReadonlyMap<string, string>): DirectoryReader {
+  const never = new Promise<never>(() => undefined);
+  const listRoots = async (after?: string): Promise<object[]> =>
+    after === undefined ? [...homes].map(([owner, fsId]) => ({ owner, fsId })) : [];
+  return {
+    failed: never,
+    watch: () => () => undefined,
+    nodes: () => never,
+    clusterId: async () => undefined,
+    findRoot: async () => undefined,
+    listRoots,
+    sshNodes: async () => [],
+    close: async () => undefined,
+  } as unknown as DirectoryReader;
+}
