@@ -17,6 +17,7 @@ const Alerts = page(() => import("./pages/alerts.tsx"));
 const Performance = page(() => import("./pages/performance.tsx"));
 const Actions = page(() => import("./pages/actions.tsx"));
 const Action = page(() => import("./pages/action.tsx"));
+const Rollout = page(() => import("./pages/rollout.tsx"));
 const Logs = page(() => import("./pages/logs.tsx"));
 const Audit = page(() => import("./pages/audit.tsx"));
 const SignIn = page(() => import("./pages/sign-in.tsx"));
@@ -46,6 +47,11 @@ export function App(): ReactNode {
           <Route path="/actions">
             <OperatorOnly>
               <Actions />
+            </OperatorOnly>
+          </Route>
+          <Route path="/actions/rollouts/:id">
+            <OperatorOnly>
+              <Rollout />
             </OperatorOnly>
           </Route>
           <Route path="/actions/:id">

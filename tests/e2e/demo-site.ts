@@ -1,6 +1,7 @@
 // A whole cluster as people start it, with users who have files, and machines that the console reaches over SSH: what shows and screenshots look at.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
@@ -67,6 +68,7 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
   const cluster = async (): Promise<ClusterFile> =>
     JSON.parse(await readFile(clusterPath, "utf8")) as ClusterFile;
   const { console: url, admin_password: password, nodes } = await cluster();
+  if (servers !== undefined) makeSources(folder);
   for (const { id } of servers === undefined ? [] : nodes) {
     await enrol(id, await (servers as SshServers).start(), folder);
   }
@@ -111,6 +113,28 @@ async function cookieOf(url: string, password: string): Promise<string> {
   return answer.headers.getSetCookie()[0]?.split(";", 1)[0] ?? "";
 }
 
+const IDENTITY = ["-c", "user.name=demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false"];
+
+function git(folder: string, ...words: readonly string[]): void {
+  execFileSync("git", [...IDENTITY, "-C", folder, ...words], { stdio: "ignore" });
+}
+
+/** A repository whose branch main the machines pull: its build says which commit it is. */
+function makeSources(folder: string): void {
+  const sources = join(folder, "sources");
+  mkdirSync(sources);
+  git(sources, "init", "-q", "-b", "main");
+  commitSources(folder, "@echo built $$(git rev-parse --short HEAD)");
+}
+
+/** A new commit on main; its build runs this line. */
+export function commitSources(folder: string, build: string): void {
+  const sources = join(folder, "sources");
+  writeFileSync(join(sources, "Makefile"), `build:\n\t${build}\n`);
+  git(sources, "add", "-A");
+  git(sources, "commit", "-q", "--allow-empty", "-m", build);
+}
+
 /** Makes an sshd the machine of a node: its FileServer's log is read there, and "systemctl restart" ends the process, which `grove up` starts again. */
 async function enrol(id: string, server: SshServer, folder: string): Promise<void> {
   server.addProgram("sudo", 'if [ "$1" = -n ]; then shift; fi\nexec "$@"');
@@ -123,7 +147,9 @@ kill "$pid" && echo "svc-fileserver of ${id} was process $pid"`,
   const services = join(folder, `${id}-services.json`);
   await writeFile(services, JSON.stringify({ fileserver: { log_file: join(folder, "logs", `${id}.log`) } }));
   const store = ["-meta", `sqlite:${join(folder, "metaserver", "metadata.db")}`];
-  const machine = ["-host_key", server.hostKey, "-repository", server.home, "-services", services];
+  const repository = join(server.home, "grove");
+  execFileSync("git", ["clone", "-q", join(folder, "sources"), repository], { stdio: "ignore" });
+  const machine = ["-host_key", server.hostKey, "-repository", repository, "-services", services];
   const place = `${server.user}@${server.host}:${server.port}`;
   const added = await grove(["node", "add", id, place, ...store, ...machine]);
   assert.equal(added.code, 0, added.stderr);

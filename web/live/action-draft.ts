@@ -43,8 +43,8 @@ function strategyOf({ action, nodes, mode }: Draft): object {
   return { strategy: { mode, max_parallel: 1, stop_on_failure: true, ...gate } };
 }
 
-/** crypto.randomUUID is not there for pages that came over plain HTTP. */
-function newKey(): string {
+/** A key of one's own for one thing to run: crypto.randomUUID is not there for pages that came over plain HTTP. */
+export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");

@@ -1,16 +1,35 @@
-// Actions on nodes: put one together and run it, and see what was run before.
+// Actions on nodes and rollouts over them: put one together and run it, and see what was run before.
+import { Tabs } from "@mantine/core";
 import type { ReactNode } from "react";
+import { useAddressSearch } from "../live/address-search.ts";
 import { ActionComposer } from "../parts/action-composer.tsx";
 import { ActionRecords } from "../parts/action-records.tsx";
+import { RolloutComposer } from "../parts/rollout-composer.tsx";
+import { RolloutRecords } from "../parts/rollout-records.tsx";
 
-/** The page at "/actions"; "?do=restart&node=n1" begins with that. */
+/** The page at "/actions"; "?do=restart&node=n1" begins with that, "?tab=rollouts" with rollouts. */
 export function Page(): ReactNode {
+  const { search, set } = useAddressSearch();
+  const tab = search.get("tab") === "rollouts" ? "rollouts" : "actions";
   return (
     <>
       <h1>Actions</h1>
-      <ActionComposer />
-      <h2>What was run</h2>
-      <ActionRecords />
+      <Tabs value={tab} onChange={(value) => set("tab", value)} keepMounted={false}>
+        <Tabs.List>
+          <Tabs.Tab value="actions">One action</Tabs.Tab>
+          <Tabs.Tab value="rollouts">Rollouts</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="actions" pt="sm">
+          <ActionComposer />
+          <h2>What was run</h2>
+          <ActionRecords />
+        </Tabs.Panel>
+        <Tabs.Panel value="rollouts" pt="sm">
+          <RolloutComposer />
+          <h2>What was rolled out</h2>
+          <RolloutRecords />
+        </Tabs.Panel>
+      </Tabs>
     </>
   );
 }

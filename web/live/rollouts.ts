@@ -1,0 +1,97 @@
+// Rollouts as the pages plan them, start them, follow them, stop them and go back.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import type { z } from "zod";
+import type { RolloutRecord, rolloutRequest, rolloutsReply } from "#webapi/rollout.ts";
+import { call } from "./api.ts";
+import { queryClient } from "./query-client.ts";
+import { followTopic } from "./topic-socket.ts";
+
+/** What the composer makes; the console fills in the rest. */
+export type RolloutWish = z.input<typeof rolloutRequest>;
+
+const LIST_KEY = ["rollouts"] as const;
+const BUSY_MS = 3_000;
+const IDLE_MS = 20_000;
+/** In between the socket tells of each change. */
+const RECORD_MS = 10_000;
+
+/** GET /api/actions/rollouts, the newest first. */
+export function useRollouts(): {
+  readonly rollouts: readonly RolloutRecord[] | undefined;
+  readonly error: Error | null;
+} {
+  const query = useQuery({
+    queryKey: LIST_KEY,
+    queryFn: ({ signal }) => call<z.infer<typeof rolloutsReply>>("/api/actions/rollouts", { signal }),
+    refetchInterval: ({ state }) =>
+      state.data?.rollouts.some((rollout) => rollout.state === "running") === true ? BUSY_MS : IDLE_MS,
+  });
+  return { rollouts: query.data?.rollouts, error: query.error };
+}
+
+/** One rollout, kept up to date by the socket. */
+export function useRollout(id: string): {
+  readonly rollout: RolloutRecord | undefined;
+  readonly error: Error | null;
+} {
+  const query = useQuery({
+    queryKey: ["rollout", id],
+    queryFn: ({ signal }) => call<RolloutRecord>(pathOf(id), { signal }),
+    refetchInterval: ({ state }) => (state.data?.state === "running" ? RECORD_MS : false),
+  });
+  useEffect(
+    () =>
+      followTopic({
+        request: () => ({ type: "subscribe", rollout_id: id }),
+        onMessage: ({ type, data }) => {
+          if (type === "rollout.state") keep(data as RolloutRecord);
+        },
+      }),
+    [id],
+  );
+  return { rollout: query.data, error: query.error };
+}
+
+/** A newer state of a rollout takes the place of an older one, never the other way. */
+function keep(record: RolloutRecord): void {
+  queryClient.setQueryData<RolloutRecord>(["rollout", record.id], (known) =>
+    known !== undefined && known.seq > record.seq ? known : record,
+  );
+}
+
+/** What would run on which node in which order; nothing does. Throws ApiProblem. */
+export function planRollout(wish: RolloutWish): Promise<RolloutRecord> {
+  return call<RolloutRecord>("/api/actions/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
+}
+
+/** Starts one. The key makes a second click the same rollout. Throws ApiProblem. */
+export function startRollout(wish: RolloutWish, key: string): Promise<RolloutRecord> {
+  return begun("/api/actions/rollouts", { ...wish, idempotency_key: key });
+}
+
+/** What going back would run. Throws ApiProblem. */
+export function planBack(id: string): Promise<RolloutRecord> {
+  return call<RolloutRecord>(`${pathOf(id)}/back`, { method: "POST", body: { dry_run: true } });
+}
+
+/** Brings the nodes that a rollout has changed to the commits that they had before. Throws ApiProblem. */
+export function goBack(id: string): Promise<RolloutRecord> {
+  return begun(`${pathOf(id)}/back`, {});
+}
+
+/** Ends one. Throws ApiProblem. */
+export async function cancelRollout(id: string): Promise<void> {
+  keep(await call<RolloutRecord>(`${pathOf(id)}/cancel`, { method: "POST" }));
+}
+
+async function begun(path: string, body: object): Promise<RolloutRecord> {
+  const record = await call<RolloutRecord>(path, { method: "POST", body });
+  keep(record);
+  await queryClient.invalidateQueries({ queryKey: LIST_KEY });
+  return record;
+}
+
+function pathOf(id: string): string {
+  return `/api/actions/rollouts/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,174 @@
+// Puts a rollout together: which branch, which nodes, who goes first, what must hold; shows the plan before it can be started.
+import { Button, MultiSelect, NumberInput, Select, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, type SubmitEvent, useState } from "react";
+import { useLocation } from "wouter";
+import { newKey } from "../live/action-draft.ts";
+import { useCluster } from "../live/cluster.ts";
+import { planRollout, type RolloutWish, startRollout } from "../live/rollouts.ts";
+import { countText } from "../words/number.ts";
+import { RolloutStrip } from "./rollout-strip.tsx";
+
+const FIRST: RolloutWish = { nodes: "all", branch: "main", target_service: "fileserver", step_size: 1 };
+
+/** The composer; leads to the rollout's own page once it runs. */
+export function RolloutComposer(): ReactNode {
+  const [wish, setWish] = useState(FIRST);
+  const [key, setKey] = useState(newKey);
+  const [, navigate] = useLocation();
+  const plan = useMutation({ mutationFn: () => planRollout(wish) });
+  const start = useMutation({
+    mutationFn: () => startRollout(wish, key),
+    onSuccess: ({ id }) => navigate(`/actions/rollouts/${encodeURIComponent(id)}`),
+  });
+  const change = (next: Partial<RolloutWish>): void => {
+    setWish({ ...wish, ...next });
+    setKey(newKey());
+    plan.reset();
+    start.reset();
+  };
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    plan.mutate();
+  };
+  const planned = plan.data;
+  const error = plan.error ?? start.error;
+  return (
+    <div className="two-columns">
+      <form onSubmit={submit} className="stack">
+        <What wish={wish} change={change} />
+        <Where wish={wish} change={change} />
+        <Gates wish={wish} change={change} />
+        <div className="button-row">
+          <Button
+            type="submit"
+            variant={planned === undefined ? "filled" : "default"}
+            loading={plan.isPending}
+          >
+            Show the plan
+          </Button>
+          {planned === undefined ? null : (
+            <Button onClick={() => start.mutate()} loading={start.isPending}>
+              Start on {countText(planned.nodes.length, "node")}
+            </Button>
+          )}
+        </div>
+        {error === null ? null : <p role="alert">{error.message}</p>}
+      </form>
+      <section aria-labelledby="plan">
+        <h2 id="plan">The plan</h2>
+        {planned === undefined ? (
+          <p className="panel quiet">
+            One node goes first, alone. When it answers again and stays well, the others follow step by step.
+            The rollout stops by itself at the first thing that is not well, and one click brings back what
+            was there before.
+          </p>
+        ) : (
+          <RolloutStrip rollout={planned} />
+        )}
+      </section>
+    </div>
+  );
+}
+
+interface PartProps {
+  readonly wish: RolloutWish;
+  readonly change: (next: Partial<RolloutWish>) => void;
+}
+
+function What({ wish, change }: PartProps): ReactNode {
+  return (
+    <>
+      <TextInput
+        label="Branch"
+        required
+        value={wish.branch}
+        onChange={(event) => change({ branch: event.currentTarget.value })}
+      />
+      <Select
+        label="Restarts"
+        allowDeselect={false}
+        data={[
+          { value: "fileserver", label: "the FileServer" },
+          { value: "metaserver", label: "the MetaServer" },
+          { value: "all", label: "every service but this console" },
+        ]}
+        value={wish.target_service}
+        onChange={(value) => change({ target_service: value ?? "fileserver" })}
+      />
+    </>
+  );
+}
+
+function Where({ wish, change }: PartProps): ReactNode {
+  const { cluster } = useCluster();
+  const nodes = (cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const chosen = wish.nodes === "all" ? [] : wish.nodes;
+  const candidates = chosen.length === 0 ? nodes : nodes.filter(({ value }) => chosen.includes(value));
+  return (
+    <>
+      <MultiSelect
+        label="Where"
+        placeholder={chosen.length === 0 ? "Every node that can be reached over SSH" : ""}
+        searchable
+        clearable
+        limit={100}
+        data={nodes}
+        value={[...chosen]}
+        onChange={(value) => change({ nodes: value.length === 0 ? "all" : value, canary: undefined })}
+      />
+      <Select
+        label="Goes first, alone"
+        placeholder="The first of them"
+        clearable
+        searchable
+        limit={100}
+        data={candidates}
+        value={wish.canary ?? null}
+        onChange={(value) => change({ canary: value ?? undefined })}
+      />
+      <NumberInput
+        label="Then so many together"
+        min={1}
+        max={50}
+        value={wish.step_size ?? 1}
+        onChange={(value) => change({ step_size: typeof value === "number" ? value : 1 })}
+      />
+    </>
+  );
+}
+
+function Gates({ wish, change }: PartProps): ReactNode {
+  const { gates = {} } = wish;
+  const set = (name: keyof NonNullable<RolloutWish["gates"]>, value: number | string): void =>
+    change({ gates: { ...gates, ...(typeof value === "number" ? { [name]: value } : {}) } });
+  return (
+    <details>
+      <summary>What must hold before the next goes</summary>
+      <div className="stack" style={{ marginTop: 8 }}>
+        <NumberInput
+          label="It answers within seconds"
+          min={1}
+          max={600}
+          value={gates.health_seconds ?? 60}
+          onChange={(value) => set("health_seconds", value)}
+        />
+        <NumberInput
+          label="Then it is watched for seconds"
+          min={0}
+          max={600}
+          value={gates.observe_seconds ?? 30}
+          onChange={(value) => set("observe_seconds", value)}
+        />
+        <NumberInput
+          label="Failed operations a second above what it had before"
+          min={0}
+          max={1_000}
+          step={0.1}
+          value={gates.errors_per_second_above ?? 0.1}
+          onChange={(value) => set("errors_per_second_above", value)}
+        />
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,92 @@
+// A rollout as a strip of nodes in the order in which they go: the canary first, then step by step, each with what it does and the gate it waits at.
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { RolloutRecord } from "#webapi/rollout.ts";
+import { nodeSentence, rolloutNodeState, STEP_LABELS } from "../words/rollout.ts";
+import { StateMark } from "./state-mark.tsx";
+
+type RolloutNode = RolloutRecord["nodes"][number];
+
+/** The strip; a plan shows what would run on each. */
+export function RolloutStrip({ rollout }: { readonly rollout: RolloutRecord }): ReactNode {
+  const waves = [...Map.groupBy(rollout.nodes, ({ wave }) => wave)].sort(([a], [b]) => a - b);
+  return (
+    <ol className="strip">
+      {waves.map(([wave, nodes]) => (
+        <li key={wave}>
+          <h3>{wave === 0 ? "First, alone" : `Step ${wave}`}</h3>
+          <ul>
+            {nodes.map((node) => (
+              <NodeBox key={node.node_id} node={node} rollout={rollout} />
+            ))}
+          </ul>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function NodeBox({
+  node,
+  rollout,
+}: {
+  readonly node: RolloutNode;
+  readonly rollout: RolloutRecord;
+}): ReactNode {
+  const text = nodeSentence(node, rollout);
+  const isPlan = rollout.state === "planned";
+  return (
+    <li className="strip-node" data-state={rolloutNodeState(node.state)}>
+      <div className="title-line">
+        <Link className="row-link" href={`/nodes/${encodeURIComponent(node.node_id)}`}>
+          {node.node_name}
+        </Link>
+        {isPlan ? null : (
+          <StateMark state={rolloutNodeState(node.state)} label={node.state.replaceAll("_", " ")} />
+        )}
+      </div>
+      <Steps node={node} isPlan={isPlan} />
+      {text === "" || isPlan ? null : <p className="tight">{text}</p>}
+      <Errors node={node} />
+    </li>
+  );
+}
+
+const MARKS = { done: "✓", now: "▸", not: "·", failed: "■" } as const;
+
+function Steps({ node, isPlan }: { readonly node: RolloutNode; readonly isPlan: boolean }): ReactNode {
+  const at = node.steps.findIndex(({ step }) => step === node.step);
+  const markOf = (index: number): keyof typeof MARKS => {
+    if (node.state === "succeeded") return "done";
+    if (at < 0 || index > at) return "not";
+    if (index < at) return "done";
+    return node.state === "running" ? "now" : node.state === "pending" ? "not" : "failed";
+  };
+  return (
+    <ol className="steps">
+      {node.steps.map(({ step, argv, action_id: actionId }, index) => (
+        <li key={step} data-mark={markOf(index)} aria-current={markOf(index) === "now" ? "step" : undefined}>
+          <span aria-hidden="true">{isPlan ? "" : `${MARKS[markOf(index)]} `}</span>
+          {actionId === undefined ? (
+            STEP_LABELS[step]
+          ) : (
+            <Link href={`/actions/${encodeURIComponent(actionId)}`}>{STEP_LABELS[step]}</Link>
+          )}
+          {isPlan && argv.length > 0 ? (
+            <pre className="command">{argv.join(" ").replaceAll(" && ", "\n")}</pre>
+          ) : null}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Errors({ node }: { readonly node: RolloutNode }): ReactNode {
+  const { errors_per_second_before: before, errors_per_second_after: after } = node;
+  if (typeof before !== "number" || typeof after !== "number") return null;
+  return (
+    <p className="quiet small tight">
+      failed operations a second: {before.toFixed(2)} before, {after.toFixed(2)} since
+    </p>
+  );
+}
