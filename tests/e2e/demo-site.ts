@@ -30,6 +30,9 @@ export interface DemoSite {
   ask(path: string, method?: "GET" | "POST" | "PUT", body?: unknown): Promise<unknown>;
 }
 
+/** Several processes on a machine that may be busy. */
+const START_WAIT_MS = 120_000;
+
 interface Owner {
   after(hook: () => Promise<void>): void;
 }
@@ -63,7 +66,7 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
   const reserve = wish.reserve === undefined ? [] : ["-reserve", wish.reserve];
   const up = startGrove([...words, ...reserve], { env: { HOME: home } });
   t.after(async () => void (await stopProgram(up, "SIGINT")));
-  await up.says(/Next, in another terminal/);
+  await up.says(/Next, in another terminal/, START_WAIT_MS);
   const clusterPath = join(folder, "cluster.json");
   const cluster = async (): Promise<ClusterFile> =>
     JSON.parse(await readFile(clusterPath, "utf8")) as ClusterFile;

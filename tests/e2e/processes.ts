@@ -43,8 +43,8 @@ export interface Program {
   readonly ended: Promise<Ended>;
   /** Everything written so far to both streams. */
   output(): string;
-  /** Resolves with the match as soon as the output has it; rejects when the program ends without, or after 20 s. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves with the match as soon as the output has it; rejects when the program ends without, or after 20 s, or as long as is said. */
+  says(pattern: RegExp, waitMs?: number): Promise<RegExpExecArray>;
 }
 
 /** Starts ./grove with these words. */
@@ -84,10 +84,10 @@ export function startProgram(
     running.delete(child);
     return { code: code as number | null, stdout, stderr };
   });
-  return { child, ended, output: () => stdout + stderr, says: (pattern) => says(pattern) };
+  return { child, ended, output: () => stdout + stderr, says };
 
-  async function says(pattern: RegExp): Promise<RegExpExecArray> {
-    const deadline = Date.now() + START_WAIT_MS;
+  async function says(pattern: RegExp, waitMs: number = START_WAIT_MS): Promise<RegExpExecArray> {
+    const deadline = Date.now() + waitMs;
     for (;;) {
       const match = pattern.exec(stdout + stderr);
       if (match !== null) return match;
