@@ -1,7 +1,9 @@
 // Every planted bug: what each rig must be able to find.
+
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
+import { quotaBugs } from "./quota/planted.ts";
 import { refusalBugs } from "./refusals/planted.ts";
 import type { PlantedBug } from "./rig.ts";
 import { sessionBugs } from "./sessions/planted.ts";
@@ -15,4 +17,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...sessionBugs,
   ...anonymousBugs,
   ...refusalBugs,
+  ...quotaBugs,
 ];

@@ -1,11 +1,13 @@
 // Every rig, in the order of docs/proof.md.
+
 import { anonymous } from "./anonymous/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
+import { quota } from "./quota/rig.ts";
 import { refusals } from "./refusals/rig.ts";
 import type { Rig } from "./rig.ts";
 import { sessions } from "./sessions/rig.ts";
 import { soak } from "./soak/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, power, soak, sessions, anonymous, refusals];
+export const rigs: readonly Rig[] = [kill, power, soak, sessions, anonymous, refusals, quota];

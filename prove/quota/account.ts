@@ -1,0 +1,216 @@
+// One root that is filled and emptied by many streams at once, and the rig's own books of what must be in it.
+import { crc32 } from "#os/crc32.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
+import { answerOf, type SignedIn } from "#prove/served-node.ts";
+import { ABORTS, runUpload, type UploadPlan } from "./uploads.ts";
+
+const INLINE_MAX_BYTES = 65_536;
+const PAGE = 1_000;
+
+/** What a step came to. */
+export interface Step {
+  readonly what: string;
+  readonly answer: string;
+  /** Bytes that it was to add by a new file; undefined where it may also free some. */
+  readonly addsBytes: number | undefined;
+}
+
+/** What of the steps makes room, too. */
+export type Steps = "with removals" | "only growing";
+
+/** The root; every step works on files of its own, so that the books are exact however the steps fall together. */
+export class Account {
+  readonly owner: SignedIn;
+  readonly #sharee: SignedIn;
+  readonly #address: string;
+  readonly #campaign: Campaign;
+  readonly #random: SeededRandom;
+  readonly #pool: Buffer;
+  readonly #files = new Map<string, number>();
+  readonly #busy = new Set<string>();
+  #trashBytes = 0;
+  #made = 0;
+
+  constructor(
+    users: { owner: SignedIn; sharee: SignedIn },
+    address: string,
+    campaign: Campaign,
+    pool: Buffer,
+  ) {
+    this.owner = users.owner;
+    this.#sharee = users.sharee;
+    this.#address = address;
+    this.#campaign = campaign;
+    this.#random = campaign.random.fork(users.owner.email);
+    this.#pool = pool;
+  }
+
+  get liveBytes(): number {
+    return [...this.#files.values()].reduce((sum, size) => sum + size, 0);
+  }
+
+  get usedBytes(): number {
+    return this.liveBytes + this.#trashBytes;
+  }
+
+  /** Lets the sharee in everywhere, so that what it writes is paid here. */
+  async share(): Promise<void> {
+    await this.owner.calls.share({ path: "/", user: this.#sharee.email }, this.owner);
+  }
+
+  /** One random step. */
+  async step(steps: Steps): Promise<Step> {
+    const draw = this.#random.below(100);
+    if (draw < 65) return this.#abortedUpload();
+    if (draw < 82) return this.#upload(this.#newPath(), this.owner, draw < 74);
+    if (draw < 86) return this.#createFile();
+    const path = this.#takeFile();
+    if (path === undefined) return this.#upload(this.#newPath(), this.owner, true);
+    try {
+      // What the owner overwrites is gone, so that it may also free something.
+      const isBySharee = draw >= 88 || steps === "only growing";
+      if (draw < 90) return await this.#upload(path, isBySharee ? this.#sharee : this.owner, draw % 2 === 0);
+      if (draw < 93) return await this.#copy(path);
+      if (draw < 95 || steps === "only growing") return await this.#append(path);
+      return await this.#remove(path, draw < 98);
+    } finally {
+      this.#busy.delete(path);
+    }
+  }
+
+  /** A whole upload of so many bytes to a new path. */
+  uploadBytes(bytes: number, sizeKnown: boolean): Promise<Step> {
+    return this.#upload(this.#newPath(), this.owner, sizeKnown, this.#pool.subarray(0, bytes));
+  }
+
+  /** An empty file, which needs no byte but a root below its quota. */
+  createEmpty(): Promise<string> {
+    return answerOf(this.owner.calls.createFile({ path: this.#newPath() }, this.owner));
+  }
+
+  createFolder(): Promise<string> {
+    return answerOf(this.owner.calls.createDirectory({ path: this.#newPath() }, this.owner));
+  }
+
+  /** How what is there differs from the books; empty when it does not. */
+  async differences(): Promise<string[]> {
+    const there = new Map<string, number>();
+    for (let pageToken = ""; ; ) {
+      const page = await this.owner.calls.listDir({ path: "/", pageSize: PAGE, pageToken }, this.owner);
+      for (const { path, size } of page.entries) there.set(path, Number(size));
+      pageToken = page.nextPageToken;
+      if (pageToken === "") break;
+    }
+    const wrong: string[] = [];
+    for (const path of new Set([...there.keys(), ...this.#files.keys()])) {
+      const [is, expected] = [there.get(path), this.#files.get(path)];
+      if (is !== expected) wrong.push(`${path} has ${is ?? "no"} bytes instead of ${expected ?? "none"}`);
+    }
+    const { liveBytes, trashBytes, stagingBytes } = await this.owner.calls.getQuota({}, this.owner);
+    const said = `${liveBytes} live, ${trashBytes} in the trash, ${stagingBytes} staged`;
+    const booked = `${this.liveBytes} live, ${this.#trashBytes} in the trash, 0 staged`;
+    if (said !== booked) wrong.push(`the server says ${said}; the books say ${booked}`);
+    return wrong;
+  }
+
+  /** Removes everything for good. */
+  async empty(): Promise<void> {
+    const { calls } = this.owner;
+    await Promise.all([...this.#files.keys()].map((path) => calls.deleteFile({ path }, this.owner)));
+    await calls.purgeTrash({}, this.owner);
+    this.#files.clear();
+    this.#trashBytes = 0;
+  }
+
+  async #abortedUpload(): Promise<Step> {
+    const isOver = this.#random.chance(0.2);
+    const taken = isOver ? this.#takeFile() : undefined;
+    const bytes = this.#content();
+    const how = this.#random.pick(ABORTS);
+    const sizeKnown = this.#random.chance(0.6);
+    const atByte = this.#random.below(bytes.length);
+    const path = taken ?? this.#newPath();
+    const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: { how, atByte } };
+    const user = this.#random.chance(0.2) ? this.#sharee : this.owner;
+    const answer = await runUpload(user, this.#address, plan, this.#random);
+    if (taken !== undefined) this.#busy.delete(taken);
+    this.#campaign.step();
+    return { what: `an upload that was ${how} at byte ${atByte}`, answer, addsBytes: undefined };
+  }
+
+  async #upload(path: string, user: SignedIn, sizeKnown: boolean, content?: Buffer): Promise<Step> {
+    const bytes = content ?? this.#content();
+    const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: undefined };
+    const answer = await runUpload(user, this.#address, plan, this.#random);
+    const before = this.#files.get(path);
+    if (answer === "ok") {
+      // What a sharee replaces is kept for the owner, who pays for both.
+      if (user === this.#sharee) this.#trashBytes += before ?? 0;
+      this.#files.set(path, bytes.length);
+      this.#campaign.count("uploaded bytes", bytes.length);
+    }
+    return { what: "an upload", answer, addsBytes: before === undefined ? bytes.length : undefined };
+  }
+
+  async #createFile(): Promise<Step> {
+    const path = this.#newPath();
+    const bytes = this.#content().subarray(0, INLINE_MAX_BYTES);
+    const request = { path, data: bytes, crc32: crc32(bytes) };
+    const answer = await answerOf(this.owner.calls.createFile(request, this.owner));
+    if (answer === "ok") this.#files.set(path, bytes.length);
+    return { what: "a new small file", answer, addsBytes: bytes.length };
+  }
+
+  async #copy(path: string): Promise<Step> {
+    const targetPath = this.#newPath();
+    const addsBytes = this.#files.get(path) ?? 0;
+    const answer = await answerOf(this.owner.calls.copy({ path, targetPath }, this.owner));
+    if (answer === "ok") this.#files.set(targetPath, addsBytes);
+    return { what: "a copy", answer, addsBytes };
+  }
+
+  async #append(path: string): Promise<Step> {
+    const offset = this.#files.get(path) ?? 0;
+    const data = this.#content().subarray(0, 100_000);
+    const request = { path, offset: BigInt(offset), data };
+    const answer = await answerOf(this.owner.calls.writeFile(request, this.owner));
+    if (answer === "ok") this.#files.set(path, offset + data.length);
+    return { what: "an appending write", answer, addsBytes: data.length };
+  }
+
+  async #remove(path: string, toTrash: boolean): Promise<Step> {
+    const bytes = this.#files.get(path) ?? 0;
+    const { calls } = this.owner;
+    const answer = await answerOf(
+      toTrash ? calls.trashFile({ path }, this.owner) : calls.deleteFile({ path }, this.owner),
+    );
+    if (answer === "ok") {
+      this.#files.delete(path);
+      if (toTrash) this.#trashBytes += bytes;
+    }
+    return { what: "a removal", answer, addsBytes: undefined };
+  }
+
+  /** Small ones mostly; some of more than a chunk. */
+  #content(): Buffer {
+    const draw = this.#random.below(100);
+    const most = draw < 50 ? 2_000 : draw < 85 ? 70_000 : draw < 98 ? 300_000 : 5_000_000;
+    const length = this.#random.between(1, most);
+    const from = this.#random.below(this.#pool.length - length + 1);
+    return this.#pool.subarray(from, from + length);
+  }
+
+  #newPath(): string {
+    return `/f${this.#made++}`;
+  }
+
+  /** A file that no other step works on. */
+  #takeFile(): string | undefined {
+    const free = [...this.#files.keys()].filter((path) => !this.#busy.has(path));
+    if (free.length === 0) return undefined;
+    const path = this.#random.pick(free);
+    this.#busy.add(path);
+    return path;
+  }
+}

@@ -1,0 +1,101 @@
+// One FileServer as a process of a rig's own, its data in memory where the machine has enough, and clients that are signed in to it.
+import { existsSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
+import { StatusError } from "#grpc/status.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { REPLY_DECODERS } from "#proto/listing-decoder.ts";
+import type { Campaign } from "./campaign.ts";
+import { freeFileServerAddress } from "./file-server.ts";
+import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
+
+const MEMORY = "/dev/shm";
+const MEMORY_NEEDED_BYTES = 4 * 2 ** 30;
+const ADMIN = "admin@example.com";
+/** As long as no address is kept out: all clients of a rig come from this machine. */
+const LIMITS = ["-register_per_minute", "1000000", "-sessions", "10000"];
+
+/** Somebody who is signed in; calls go over connections in turn. */
+export interface SignedIn {
+  readonly email: string;
+  readonly token: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly channels: readonly GrpcChannel[];
+  readonly calls: Client<typeof FileServer>;
+}
+
+/** A FileServer that serves. */
+export interface ServedNode {
+  readonly address: string;
+  readonly dataFolder: string;
+  readonly process: GroveProcess;
+  /** Opens a session of this user with connections of its own. */
+  signIn(email: string, connections?: number): Promise<SignedIn>;
+  /** Sets a quota as the administrator. @throws Error when it is refused */
+  setQuota(username: string, quotaBytes: bigint): Promise<void>;
+}
+
+/**
+ * Starts it; it ends with the campaign. In memory flushes cost nothing, on a disk there is time to look between two of them: what a power
+ * cut leaves is for other rigs.
+ */
+export async function serveNode(campaign: Campaign, where: "memory" | "disk"): Promise<ServedNode> {
+  const dataFolder = join(await campaign.folder(where === "memory" ? roomyFolder() : tmpdir()), "node");
+  const address = await freeFileServerAddress();
+  const place = ["-id", "n1", "-listen", address, "-data", dataFolder];
+  const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
+  const process = await startGroveProcess(["fileserver", ...place, ...settings], {
+    env: { SVC_ADMIN_EMAIL: ADMIN },
+  });
+  campaign.atEnd(() => process.end("SIGKILL"));
+  const channels: GrpcChannel[] = [];
+  campaign.atEnd(() => channels.forEach((channel) => channel.close()));
+  const signIn = async (email: string, connections = 1): Promise<SignedIn> => {
+    const own = Array.from({ length: connections }, () => new GrpcChannel({ addresses: [address] }));
+    channels.push(...own);
+    const [first] = own;
+    if (first === undefined) throw new RangeError("at least one connection");
+    const calls = createClient(FileServer, first, REPLY_DECODERS);
+    const idToken = { authorization: `Bearer mock-jwt.${email}` };
+    const { sessionToken: token } = await calls.registerClient(
+      { clientId: "rig", deviceName: "rig" },
+      { metadata: idToken, waitForReady: true },
+    );
+    return { email, token, metadata: { authorization: `Bearer ${token}` }, channels: own, calls };
+  };
+  let admin: SignedIn | undefined;
+  return {
+    address,
+    dataFolder,
+    process,
+    signIn,
+    async setQuota(username, quotaBytes) {
+      admin ??= await signIn(ADMIN);
+      const { success, error } = await admin.calls.setQuota({ username, quotaBytes }, admin);
+      if (!success) throw new Error(`the quota of ${username} was not set: ${error}`);
+    },
+  };
+}
+
+function roomyFolder(): string {
+  if (!existsSync(MEMORY)) return tmpdir();
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize > MEMORY_NEEDED_BYTES ? MEMORY : tmpdir();
+}
+
+/** "ok", or the reason of a refusal, or its status where a call failed without one. @throws what is no answer of a server */
+export async function answerOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "ok";
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+/** The reason of a refusal, or its status where there is none. @throws the error when it is no answer of a server */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof StatusError)) throw error;
+  return error.metadata.get("svc-reason") ?? `status ${error.code}: ${error.message}`;
+}
