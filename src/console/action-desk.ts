@@ -25,6 +25,7 @@ import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { ActionTopics } from "./action-topics.ts";
 import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
+import { configuredSecrets } from "./configured-secrets.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import type { Hub } from "./hub.ts";
 import { LogTopics } from "./log-topics.ts";
@@ -86,7 +87,7 @@ export class ActionDesk {
     const { history, setAsideAs } = await ActionHistory.open({ folder: dataFolder, clock, log, ...limit });
     if (setAsideAs !== undefined) alerts.wasReset("command_history.json", setAsideAs);
     const outputs = await OutputStore.open(dataFolder);
-    const secrets = (): string[] => (options.metricsToken === undefined ? [] : [options.metricsToken]);
+    const secrets = (): string[] => configuredSecrets(options);
     const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
     const nodes = (): Promise<readonly SshNode[]> => directory.sshNodes();
     const logs = new LogReader({ clock, random, runner: runner.runner });
@@ -108,6 +109,7 @@ export class ActionDesk {
       nodes,
       nameOf,
       runner: runner.runner,
+      secrets,
       allowsCustom: ssh.allowsCustom ?? true,
       openMaintenance,
       audit: (act, action) => auditAction(deps.audit, act, action),

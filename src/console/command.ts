@@ -204,6 +204,7 @@ async function start(
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,
     ...(metricsToken === undefined ? {} : { metricsToken }),
+    ...passwordOf(url),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
     ssh: sshOptions(flags),
@@ -233,6 +234,11 @@ async function start(
       await console.stop();
     },
   };
+}
+
+function passwordOf(storeAddress: string): { readonly storePassword?: string } {
+  const password = decodeURIComponent(/^postgres(?:ql)?:\/\/[^/@:]*:([^@/]*)@/.exec(storeAddress)?.[1] ?? "");
+  return password === "" ? {} : { storePassword: password };
 }
 
 function sshOptions(flags: AdminFlags): SshOptions {

@@ -44,6 +44,8 @@ export interface ConsoleOptions {
   readonly insecureHttp?: boolean;
   /** Default true (T12). */
   readonly allowQueryToken?: boolean;
+  /** The password in the metadata store's URL, which no output may show. */
+  readonly storePassword?: string;
   /** Bearer token for the nodes' /metrics (T8). */
   readonly metricsToken?: string;
   /** Networks that nodes may lie in beyond the usual ones (F-04). */

@@ -3,6 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import {
   type AdminPassword,
   type AdminPasswordSettings,
+  adminPasswordHash,
   createAdminPassword,
 } from "#identity/admin-password.ts";
 import { readPrivateFile } from "#os/private-file.ts";
@@ -33,6 +34,14 @@ export class OperatorPassword {
   /** True while the built-in default is in force (T10). */
   get isDefault(): boolean {
     return this.#password.isDefault;
+  }
+
+  /** What is configured, as it stands there and in the form that is as good as the password; nothing while the default is in force. */
+  get secrets(): readonly string[] {
+    const { ADMIN_PASSWORD_HASH: hash = "", ADMIN_PASSWORD: password = "" } = this.#settings;
+    return [hash.trim(), ...(password === "" ? [] : [password, adminPasswordHash(password)])].filter(
+      (secret) => secret !== "",
+    );
   }
 
   /** True when this is the SHA-256 (hex) of the password. Throws RATE_LIMITED when too many Argon2 verifications wait. */

@@ -2,13 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import {
-  ACTION_NODES_MAX,
-  ACTIONS_ACTIVE_MAX,
-  ACTIONS_QUEUED_MAX,
-  ACTIONS_STOP_MS,
-  HISTORY_RETRY_INTERVAL_MS,
-} from "#base/limits.ts";
+import { ACTION_NODES_MAX, ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -29,8 +23,10 @@ import {
 import { ActionRefusal } from "./action-refusal.ts";
 import { type ActionEvents, finishRecord, runJob, type TargetRunner } from "./action-run.ts";
 import type { NodeLocks } from "./node-locks.ts";
+import { masked } from "./output-mask.ts";
 import type { OutputStore } from "./output-store.ts";
 import { reconcile } from "./reconcile.ts";
+import { RecordSaver } from "./record-saver.ts";
 
 /** What the engine needs. */
 export interface ActionEngineDeps {
@@ -44,6 +40,8 @@ export interface ActionEngineDeps {
   readonly nodes: () => Promise<readonly SshNode[]>;
   readonly nameOf: (nodeId: string) => string;
   readonly runner: TargetRunner;
+  /** What no record may show. */
+  readonly secrets: () => readonly string[];
   /** False with -no_custom. */
   readonly allowsCustom: boolean;
   /** Opens a maintenance window; the answer closes it. */
@@ -69,17 +67,18 @@ export interface TakenAction {
 /** All actions of a console. */
 export class ActionEngine {
   readonly #deps: ActionEngineDeps;
+  readonly #saver: RecordSaver;
   readonly #jobs = new Map<string, Job>();
   readonly #queue: Job[] = [];
   /** Requests with a key whose records are not written yet. */
   readonly #taking = new Map<string, Promise<TakenAction>>();
-  /** Ended actions whose last state could not be written. */
-  readonly #unsaved = new Set<Job>();
   #active = 0;
   #isClosed = false;
 
   constructor(deps: ActionEngineDeps) {
     this.#deps = deps;
+    const { clock, log, history } = deps;
+    this.#saver = new RecordSaver({ clock, log, history, onLateEnd: (id) => this.#jobs.delete(id) });
   }
 
   /** All records, the newest first. */
@@ -113,7 +112,8 @@ export class ActionEngine {
     const known = this.#taking.get(name) ?? this.#known(operator, key);
     if (known !== undefined) {
       const taken = await known;
-      if (isDeepStrictEqual(plain(taken.record.request), plain(request))) return taken;
+      if (isDeepStrictEqual(plain(taken.record.request), plain(masked(request, this.#deps.secrets()))))
+        return taken;
       throw new ActionRefusal("invalid", "this idempotency_key was used for another request");
     }
     const taking = this.#submit(request, operator);
@@ -135,9 +135,9 @@ export class ActionEngine {
     operator: ActionOperator,
     signal: AbortSignal,
   ): Promise<TakenAction> {
-    const { clock, random, nameOf } = this.#deps;
+    const { clock, random } = this.#deps;
     if (this.#isClosed || signal.aborted) throw new ActionRefusal("unavailable", STOPS);
-    const record = newRecord(ulid(clock, random), clock, { request, operator, nodes, nameOf });
+    const record = this.#newRecord(ulid(clock, random), { request, operator, nodes });
     const job = newJob(record, { request, operator, nodes, isStep: true });
     this.#jobs.set(record.id, job);
     try {
@@ -191,7 +191,7 @@ export class ActionEngine {
     const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);
     await Promise.race([Promise.all(ends.map(({ done }) => done.promise)), late]);
     cancel();
-    await this.#saveRest();
+    await this.#saver.saveRest();
   }
 
   async #submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
@@ -199,9 +199,9 @@ export class ActionEngine {
     const nodes = await this.#nodesOf(request);
     // Nothing waits between this look and the locks.
     this.#checkPlace(request);
-    const { clock, random, nameOf, locks, history } = this.#deps;
+    const { clock, random, locks, history } = this.#deps;
     const id = ulid(clock, random);
-    const record = newRecord(id, clock, { request, operator, nodes, nameOf });
+    const record = this.#newRecord(id, { request, operator, nodes });
     if (request.dry_run) return await this.#dryRun(record);
     const job = newJob(record, { request, operator, nodes });
     const ids = nodes.map(({ node }) => node.id);
@@ -229,6 +229,12 @@ export class ActionEngine {
     return { record: job.record, done: job.done.promise };
   }
 
+  /** A secret that an operator has typed goes to the node, and into no record. */
+  #newRecord(id: string, wish: Pick<Job, "request" | "operator" | "nodes">): ActionRecord {
+    const { clock, nameOf, secrets } = this.#deps;
+    return masked(newRecord(id, clock, { ...wish, nameOf }), secrets());
+  }
+
   #checkPlace(request: ActionRequest): void {
     if (this.#isClosed) throw new ActionRefusal("unavailable", STOPS);
     if (request.action === "custom" && !this.#deps.allowsCustom) {
@@ -247,7 +253,7 @@ export class ActionEngine {
       throw new ActionRefusal("unrecorded", "the audit log cannot be written; nothing was run", { cause });
     }
     try {
-      if (!(await this.#saveRest())) throw new Error("what ended before could not be written");
+      if (!(await this.#saver.saveRest())) throw new Error("what ended before could not be written");
       await this.#deps.history.put(job.record);
     } catch (cause) {
       this.#unwritten(job.record.id, cause);
@@ -331,14 +337,14 @@ export class ActionEngine {
       ? (): void => undefined
       : openMaintenance(ids, untilWallMs, `${job.record.action} (action ${job.record.id})`);
     try {
-      await runJob(job, this.#deps, () => this.#save(job));
+      await runJob(job, this.#deps, () => this.#saver.save(job));
     } catch (error) {
       log.error("action_failed_within", { id: job.record.id, error: errorText(error) });
       finishRecord(job, clock);
     }
     closeMaintenance();
     job.release();
-    const isSaved = await this.#saveEnd(job);
+    const isSaved = await this.#saver.saveEnd(job);
     await this.#deps.audit("action.end", job).catch((error: unknown) => {
       log.error("action_end_not_audited", { id: job.record.id, error: errorText(error) });
     });
@@ -349,58 +355,9 @@ export class ActionEngine {
     events.onEnd(record);
     await job.output?.told;
     events.onDone(record, job.output?.newest ?? 0);
+    // What could not be written is shown from memory until it can be.
     if (isSaved) this.#jobs.delete(job.record.id);
-    else this.#saveLater(job);
     await this.#prune();
-  }
-
-  /** Writes the record as it is when its turn comes; of several changes meanwhile only the last. */
-  #save(job: Job): Promise<void> {
-    job.isDirty = true;
-    job.saving ??= (async () => {
-      try {
-        while (job.isDirty) {
-          job.isDirty = false;
-          await this.#deps.history.put(job.record);
-        }
-      } finally {
-        job.saving = undefined;
-      }
-    })();
-    return job.saving;
-  }
-
-  async #saveEnd(job: Job): Promise<boolean> {
-    await job.saving?.catch(() => undefined);
-    try {
-      await this.#deps.history.put(job.record);
-      return true;
-    } catch (error) {
-      this.#unwritten(job.record.id, error);
-      return false;
-    }
-  }
-
-  /** It is shown from memory, and tried again; meanwhile no other action begins, so that these do not grow. */
-  #saveLater(job: Job): void {
-    this.#unsaved.add(job);
-    if (this.#unsaved.size > 1) return;
-    const { clock } = this.#deps;
-    const stop = clock.every(HISTORY_RETRY_INTERVAL_MS, () => {
-      void this.#saveRest().then(() => {
-        if (this.#unsaved.size === 0) stop();
-      });
-    });
-  }
-
-  /** Writes what could not be written; false when it still cannot. */
-  async #saveRest(): Promise<boolean> {
-    for (const job of this.#unsaved) {
-      if (!(await this.#saveEnd(job))) return false;
-      this.#unsaved.delete(job);
-      this.#jobs.delete(job.record.id);
-    }
-    return true;
   }
 
   #unwritten(id: string, error: unknown): void {

@@ -97,9 +97,12 @@ export function finishRecord(job: Job, clock: Clock): void {
   const { output } = job;
   const targets = job.record.targets.map((target): RecordTarget => {
     const isOpen = target.state === "running" || target.state === "pending";
+    const fields = outputFields(job, target.node_id);
     return {
       ...target,
-      ...outputFields(job, target.node_id),
+      ...fields,
+      // What was lost on the way stays lost.
+      truncated: target.truncated || fields.truncated === true,
       ...(isOpen ? { state: "unknown" as const } : {}),
     };
   });

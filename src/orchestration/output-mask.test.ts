@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { OUTPUT_SECRET_MIN_BYTES } from "#base/limits.ts";
-import { OutputMask } from "./output-mask.ts";
+import { masked, OutputMask } from "./output-mask.ts";
 
 function masked(secrets: readonly string[], pieces: readonly string[]): string {
   const mask = new OutputMask(secrets);
@@ -38,4 +38,17 @@ test("what only begins like a secret is shown in the end; secrets that are too s
   const short = "x".repeat(OUTPUT_SECRET_MIN_BYTES - 1);
   assert.equal(masked([short], [short]), short);
   assert.equal(masked([`${short}x`], [`${short}x`]), "[redacted]");
+});
+
+test("a record is masked in every text of it, and is otherwise the same (C-13)", () => {
+  const record = {
+    argv: ["sh", "-c", "echo hunter2!"],
+    request: { command: "echo hunter2!", lines: 3, dry: false },
+    at: null,
+  };
+  assert.deepEqual(masked(record, ["hunter2!"]), {
+    argv: ["sh", "-c", "echo [redacted]"],
+    request: { command: "echo [redacted]", lines: 3, dry: false },
+    at: null,
+  });
 });

@@ -67,3 +67,18 @@ export class OutputMask {
     return longest;
   }
 }
+
+/** The same value, with the secrets taken out of every text in it. */
+export function masked<T>(value: T, secrets: readonly string[]): T {
+  if (secrets.length === 0) return value;
+  const within = (each: unknown): unknown => {
+    if (typeof each === "string") {
+      const mask = new OutputMask(secrets);
+      return Buffer.concat([mask.push(Buffer.from(each)), mask.end()]).toString("utf8");
+    }
+    if (Array.isArray(each)) return each.map(within);
+    if (typeof each !== "object" || each === null) return each;
+    return Object.fromEntries(Object.entries(each).map(([name, member]) => [name, within(member)]));
+  };
+  return within(value) as T;
+}

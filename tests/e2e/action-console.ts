@@ -99,6 +99,16 @@ export class ActionConsole {
     return started;
   }
 
+  /** Its process. */
+  get pid(): number {
+    return this.#program?.child.pid ?? 0;
+  }
+
+  /** What it has logged. */
+  get log(): string {
+    return this.#program?.output() ?? "";
+  }
+
   /** A new session. */
   async signIn(): Promise<void> {
     const login = await fetch(`${this.url}/api/auth/login`, {
