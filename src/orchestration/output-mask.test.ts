@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { OUTPUT_SECRET_MIN_BYTES } from "#base/limits.ts";
-import { masked, OutputMask } from "./output-mask.ts";
+import { masked as maskedValue, OutputMask } from "./output-mask.ts";
 
 function masked(secrets: readonly string[], pieces: readonly string[]): string {
   const mask = new OutputMask(secrets);
@@ -46,7 +46,7 @@ test("a record is masked in every text of it, and is otherwise the same (C-13)",
     request: { command: "echo hunter2!", lines: 3, dry: false },
     at: null,
   };
-  assert.deepEqual(masked(record, ["hunter2!"]), {
+  assert.deepEqual(maskedValue(record, ["hunter2!"]), {
     argv: ["sh", "-c", "echo [redacted]"],
     request: { command: "echo [redacted]", lines: 3, dry: false },
     at: null,
