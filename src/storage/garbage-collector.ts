@@ -51,9 +51,11 @@ export class GarbageCollector {
   wake(): void {
     this.#isWanted = true;
     if (this.#waiting !== undefined) return;
-    if (this.#isStopped || this.#running !== undefined) return;
+    if (this.#isStopped || this.#running !== undefined || this.#deps.queue.failure !== undefined) return;
     this.#running = this.#collect().finally(() => {
       this.#running = undefined;
+      // A reader let go between the last look and here.
+      if (this.#isWanted) this.wake();
     });
   }
 

@@ -6,12 +6,14 @@ import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from 
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
+  chunkFiles,
   freshStorage,
   inodeAt,
   OWNER,
   patterned,
   readAll,
   refusal,
+  until,
   upload,
 } from "./store.fixture.ts";
 
@@ -121,4 +123,14 @@ test("writes to one file at once all take effect, and an outdated etag is refuse
     storage.writeRange({ ...late, fileId: small.id, ifMatch: etagOf(small) }),
     refusal("ETAG_MISMATCH"),
   );
+});
+
+test("the chunk that a ranged write or a cut replaces goes at once, also when no other change follows (A-03)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: patterned(70_000) });
+  const change = { ...BY_OWNER, fileId: inode.id, ifMatch: undefined };
+  await storage.writeRange({ ...change, offset: 10, data: patterned(10, 2) });
+  await until(() => chunkFiles(directory).length === 1);
+  await storage.setSize({ ...change, sizeBytes: 66_000 });
+  await until(() => chunkFiles(directory).length === 1);
 });
