@@ -8,12 +8,14 @@ import { refusalBugs } from "./refusals/planted.ts";
 import type { PlantedBug } from "./rig.ts";
 import { sessionBugs } from "./sessions/planted.ts";
 import { soakBugs } from "./soak/planted.ts";
+import { syscallBugs } from "./syscalls/planted.ts";
 
 /** The planted bugs of all rigs. */
 export const plantedBugs: readonly PlantedBug[] = [
+  ...killBugs,
+  ...syscallBugs,
   ...powerBugs,
   ...soakBugs,
-  ...killBugs,
   ...sessionBugs,
   ...anonymousBugs,
   ...refusalBugs,

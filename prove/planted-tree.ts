@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CampaignResult } from "./campaign.ts";
-import type { PlantedBug } from "./rig.ts";
+import { NARROW, type PlantedBug } from "./rig.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What a rig and the program need to run; installed packages and built pages are linked, since no bug is planted there. */
@@ -76,6 +76,7 @@ async function askRig(
   if (bug.goal !== undefined) words.push("--goal", String(bug.goal));
   const child = spawn(process.execPath, words, {
     cwd: tree,
+    env: { ...process.env, ...(bug.narrow === undefined ? {} : { [NARROW]: bug.narrow }) },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

@@ -25,4 +25,15 @@ export interface PlantedBug {
   readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
   /** More than the rig's short form, where the bug needs it. */
   readonly goal?: number;
+  /** The part of the rig's attacks that meets the bug, for rigs that are made of parts: they read it by `narrowedTo`. */
+  readonly narrow?: string;
+}
+
+/** The environment variable by which a rig is narrowed to one of its parts. */
+export const NARROW = "GROVE_PROVE_NARROW";
+
+/** Those of a rig's parts that a run is narrowed to; all of them otherwise. */
+export function narrowedTo<Part extends { readonly name: string }>(parts: readonly Part[]): readonly Part[] {
+  const wanted = process.env[NARROW]?.split(",");
+  return wanted === undefined ? parts : parts.filter(({ name }) => wanted.includes(name));
 }

@@ -1,5 +1,4 @@
 // Every rig, in the order of docs/proof.md.
-
 import { anonymous } from "./anonymous/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
@@ -8,6 +7,7 @@ import { refusals } from "./refusals/rig.ts";
 import type { Rig } from "./rig.ts";
 import { sessions } from "./sessions/rig.ts";
 import { soak } from "./soak/rig.ts";
+import { syscalls } from "./syscalls/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, power, soak, sessions, anonymous, refusals, quota];
+export const rigs: readonly Rig[] = [kill, syscalls, power, soak, sessions, anonymous, refusals, quota];

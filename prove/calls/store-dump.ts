@@ -1,0 +1,47 @@
+// What a folder of a store holds, as lines: names, bytes, shares, trash, uploads, and the quota of its user.
+import { createHash } from "node:crypto";
+import { QuotaBook } from "#quota/quota-book.ts";
+import type { InodeId } from "#storage/inode.ts";
+import type { Storage } from "#storage/storage.ts";
+import { OWNER, readAll } from "#storage/store.fixture.ts";
+import { uploadIdOf } from "./operations.ts";
+
+const LIMIT = 1_000;
+
+/** Lines that say everything that users can see of an operation's folder, sorted; without ids and times. */
+export async function dumpOf(storage: Storage, directory: string, folder: string): Promise<string[]> {
+  const lines: string[] = [];
+  const walk = async (directoryId: InodeId, path: string): Promise<number> => {
+    let sum = 0;
+    const { entries } = storage.list(directoryId, { limit: LIMIT, pageToken: "", sort: "name" });
+    for (const entry of entries) {
+      const at = `${path}/${entry.name}`;
+      if (entry.kind === "directory") {
+        const below = await walk(entry.id, at);
+        lines.push(`${at}: folder of ${entry.sizeBytes} bytes`);
+        if (below !== entry.sizeBytes) lines.push(`${at} holds ${below} bytes instead`);
+      } else {
+        const bytes = await readAll(storage, entry.id);
+        const hash = createHash("sha256").update(bytes).digest("base64url");
+        lines.push(`${at}: ${entry.sizeBytes} bytes, ${bytes.length} read, ${hash}`);
+      }
+      sum += entry.sizeBytes;
+    }
+    return sum;
+  };
+  const { chain, missing } = storage.resolve(OWNER, [folder]);
+  if (missing.length === 0) await walk((chain.at(-1) ?? chain[0]).id, folder);
+  const top = `/${folder}/`;
+  for (const { path, username } of storage.shares.ofRoot(OWNER))
+    if (path.startsWith(top)) lines.push(`share of ${path} with ${username}`);
+  const { items } = storage.listTrash(OWNER, { limit: LIMIT, pageToken: "" });
+  for (const { originalPath, sizeBytes, inodeCount } of items)
+    if (originalPath.startsWith(top))
+      lines.push(`trash of ${originalPath}: ${sizeBytes} bytes, ${inodeCount} inodes`);
+  const upload = storage.uploads.find(uploadIdOf(folder));
+  if (upload !== undefined) lines.push(`upload to ${upload.path}: ${upload.stagedBytes} bytes staged`);
+  const book = await QuotaBook.open({ dataFolder: directory });
+  const { bytes, source } = book.quotaOf(`${folder}@example.com`);
+  if (source === "explicit") lines.push(`quota of ${bytes} bytes`);
+  return lines.sort();
+}

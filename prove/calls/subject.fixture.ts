@@ -1,0 +1,68 @@
+// A process that opens a store and runs operations on it, waiting each time until it is followed, and says what it begins and what is done.
+import { readSync, writeSync } from "node:fs";
+import type { Storage } from "#storage/storage.ts";
+import { chunkFiles, openTestStorage } from "#storage/store.fixture.ts";
+import { operationOf, placeIn } from "./operations.ts";
+
+/** A line of the process. */
+export interface SubjectLine {
+  readonly event: "ready" | "begin" | "done" | "failed" | "open" | "failure" | "end";
+  readonly operation?: string;
+  readonly text?: string;
+}
+
+const SETTLES_MS = 25;
+const SETTLE_TRIES = 200;
+
+const [, , directory = "", mode = "operate", ...names] = process.argv;
+
+function say(line: SubjectLine): void {
+  // At once, so that it is out before the process is killed.
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+/** Says that it may be followed now, and waits for the word to go on. */
+function ready(): void {
+  say({ event: "ready" });
+  readSync(0, Buffer.alloc(1));
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : String(error);
+
+async function operate(storage: Storage, name: string): Promise<void> {
+  const operation = operationOf(name);
+  say({ event: "begin", operation: name });
+  try {
+    await operation.run(placeIn(storage, directory, name));
+    say({ event: "done", operation: name });
+  } catch (error) {
+    say({ event: "failed", operation: name, text: codeOf(error) });
+  }
+}
+
+/** Until what the operation left to the background is done. */
+async function settle(storage: Storage): Promise<void> {
+  for (let tries = 0; tries < SETTLE_TRIES; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
+    if (storage.failure !== undefined || chunkFiles(directory).length === storage.facts().chunkCount) return;
+  }
+}
+
+if (mode === "open") ready();
+let storage: Storage | undefined;
+try {
+  storage = await openTestStorage(directory);
+  storage.onFailure((text) => say({ event: "failure", text }));
+  say({ event: "open" });
+} catch (error) {
+  say({ event: "failed", text: codeOf(error) });
+}
+if (storage !== undefined) {
+  if (mode === "operate") ready();
+  for (const name of names) await operate(storage, name);
+  await settle(storage);
+  if (names.some((name) => operationOf(name).closes === true)) await storage.close();
+}
+say({ event: "end" });
+process.exit(0);

@@ -1,0 +1,77 @@
+// Runs a subject: the process, the tracer that follows it, what it said and what it called.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { SubjectLine } from "./subject.fixture.ts";
+import { type FollowedCall, follow, type TracePlan } from "./traced-process.ts";
+
+const SUBJECT = fileURLToPath(new URL("subject.fixture.ts", import.meta.url));
+const TAIL_CHARACTERS = 2_000;
+/** Longer than any operation; delays of faults come on top. */
+const LIMIT_MS = 60_000;
+
+/** What became of a subject. */
+export interface SubjectRun {
+  readonly lines: readonly SubjectLine[];
+  readonly calls: readonly FollowedCall[];
+  /** Exit code, or the signal that ended it. */
+  readonly end: number | NodeJS.Signals | null;
+  readonly stderr: string;
+  /** True when it had to be ended because it did not end by itself. */
+  readonly isStuck: boolean;
+}
+
+/** What a subject is asked to do. */
+export interface SubjectSettings {
+  /** "open" is followed while it opens the store, "operate" from then on. */
+  readonly mode: "open" | "operate";
+  readonly operations: readonly string[];
+  readonly plan: TracePlan;
+  /** Folder of Node's compile cache. */
+  readonly compileCache: string;
+}
+
+/** Starts a subject on the plan's directory and follows it to its end. */
+export async function runSubject(settings: SubjectSettings): Promise<SubjectRun> {
+  const { mode, operations, plan, compileCache } = settings;
+  const env = {
+    ...process.env,
+    NODE_COMPILE_CACHE: compileCache,
+    // Calls through io_uring would stay unseen.
+    UV_USE_IO_URING: "0",
+    UV_THREADPOOL_SIZE: "4",
+  };
+  const child = spawn(process.execPath, [SUBJECT, plan.directory, mode, ...operations], { env });
+  const lines: SubjectLine[] = [];
+  let rest = "";
+  let stderr = "";
+  const ready = Promise.withResolvers<void>();
+  child.stdin.on("error", () => undefined);
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    const parts = (rest + text).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) {
+      const line = JSON.parse(part) as SubjectLine;
+      lines.push(line);
+      if (line.event === "ready") ready.resolve();
+    }
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-TAIL_CHARACTERS);
+  });
+  const ended = once(child, "close").then(([code, signal]) => {
+    ready.reject(new Error(`the subject ended before it was ready: ${stderr}`));
+    return (code ?? signal) as SubjectRun["end"];
+  });
+  await ready.promise;
+  const calls = await follow(child, plan);
+  let isStuck = false;
+  const late = setTimeout(() => {
+    isStuck = true;
+    child.kill("SIGKILL");
+  }, LIMIT_MS);
+  child.stdin.write("\n");
+  const [end, followed] = await Promise.all([ended, calls()]);
+  clearTimeout(late);
+  return { lines, calls: followed, end, stderr, isStuck };
+}

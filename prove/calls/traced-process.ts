@@ -1,0 +1,79 @@
+// A process whose calls on a directory are followed: killed at an exact one of them, or given an error there.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const TRACER = fileURLToPath(new URL("tracer.py", import.meta.url));
+/** Debian's own, since others on PATH may be scripts that look for one first. */
+const DEBIAN_PYTHON = "/usr/bin/python3";
+const PYTHON = existsSync(DEBIAN_PYTHON) ? DEBIAN_PYTHON : "python3";
+
+/** One call on a file below the directory, in the order in which all threads began them. */
+export interface FollowedCall {
+  /** From 1. */
+  readonly n: number;
+  readonly tid: number;
+  readonly name: string;
+  /** Below the directory; "(told)" for what the process writes to its standard output. */
+  readonly path: string;
+  readonly length?: number;
+  /** Missing when the process ended in it. */
+  readonly result?: number;
+  /** The number of the call that began last before this one ended. */
+  readonly end?: number;
+  readonly killed?: "entry" | "exit";
+  readonly injected?: number;
+  readonly delayed?: boolean;
+  readonly shortened?: number;
+}
+
+/** What is done to the process. */
+export interface TracePlan {
+  /** Absolute, without symbolic links. */
+  readonly directory: string;
+  /** Follows reads and closes as well, and every opening. */
+  readonly withReads?: boolean;
+  /** Counts writes to standard output, which is how a subject tells what is acknowledged. */
+  readonly tells?: boolean;
+  readonly kill?: { readonly at: number; readonly when: "entry" | "exit" };
+  readonly fault?: Fault & { readonly at: number; readonly forever: boolean };
+}
+
+/** How a call fails; `forever` means every later call of the same name as well. */
+export type Fault = { readonly errno: number } | { readonly delayMs: number } | { readonly short: true };
+
+/** Why processes cannot be followed on this machine; undefined when they can. */
+export function lacksTracing(): string | undefined {
+  if (process.platform !== "linux" || process.arch !== "x64")
+    return "the tracer knows the system calls of Linux on x64 only";
+  if (spawnSync(PYTHON, ["-c", "import ctypes"]).status !== 0) return "python3 is not installed";
+  return undefined;
+}
+
+/** Follows a process from now on. Resolves once every thread is followed, to what waits for its end and answers its calls. */
+export async function follow(child: ChildProcess, plan: TracePlan): Promise<() => Promise<FollowedCall[]>> {
+  const tracer = spawn(PYTHON, ["-S", "-E", TRACER, String(child.pid), JSON.stringify(plan)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  const attached = Promise.withResolvers<void>();
+  tracer.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    if (stdout.includes("\n")) attached.resolve();
+  });
+  tracer.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = once(tracer, "close").then(([code]) => {
+    const error = new Error(`the tracer ended with ${String(code)}: ${stderr}`);
+    attached.reject(error);
+    if (code !== 0) throw error;
+    const [, ...lines] = stdout.trimEnd().split("\n");
+    return lines.map((line) => JSON.parse(line) as FollowedCall);
+  });
+  ended.catch(() => undefined);
+  await attached.promise;
+  return () => ended;
+}
