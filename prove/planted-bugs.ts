@@ -1,6 +1,7 @@
 // Every planted bug: what each rig must be able to find.
 
 import { anonymousBugs } from "./anonymous/planted.ts";
+import { crashStatesBugs } from "./crash-states/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { quotaBugs } from "./quota/planted.ts";
@@ -15,6 +16,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...killBugs,
   ...syscallBugs,
   ...powerBugs,
+  ...crashStatesBugs,
   ...soakBugs,
   ...sessionBugs,
   ...anonymousBugs,

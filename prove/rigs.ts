@@ -1,5 +1,6 @@
 // Every rig, in the order of docs/proof.md.
 import { anonymous } from "./anonymous/rig.ts";
+import { crashStates } from "./crash-states/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
 import { quota } from "./quota/rig.ts";
@@ -10,4 +11,14 @@ import { soak } from "./soak/rig.ts";
 import { syscalls } from "./syscalls/rig.ts";
 
 /** The rigs by the order of their figures. */
-export const rigs: readonly Rig[] = [kill, syscalls, power, soak, sessions, anonymous, refusals, quota];
+export const rigs: readonly Rig[] = [
+  kill,
+  syscalls,
+  power,
+  crashStates,
+  soak,
+  sessions,
+  anonymous,
+  refusals,
+  quota,
+];

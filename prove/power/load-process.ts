@@ -50,6 +50,11 @@ export class LoadProcess {
     });
   }
 
+  /** Lets it do nothing more; calls that the kernel is at go on. */
+  freeze(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
   /** Ends it; all that it had said was heard when this resolves. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");

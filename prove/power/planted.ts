@@ -6,7 +6,7 @@ export const powerBugs: readonly PlantedBug[] = [
   {
     name: "log-not-flushed",
     is: "synchronous=NORMAL: a commit is acknowledged before the write-ahead log is flushed",
-    rigs: ["power"],
+    rigs: ["power", "crash-states"],
     edits: [
       {
         file: "src/storage/schema.ts",
@@ -18,7 +18,7 @@ export const powerBugs: readonly PlantedBug[] = [
   {
     name: "chunk-not-flushed",
     is: "a chunk's file is closed without a flush",
-    rigs: ["power"],
+    rigs: ["power", "crash-states"],
     edits: [
       {
         file: "src/storage/chunk-store.ts",

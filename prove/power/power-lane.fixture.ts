@@ -1,8 +1,8 @@
 // Cuts the power of one disk again and again, in a mount namespace of its own: a process below changes a store on it, and what it says is kept here.
 import { setTimeout as sleep } from "node:timers/promises";
 import { SeededRandom } from "../seeded-random.ts";
-import { CUT_FLAGS, DISK_KINDS, Disk } from "./disk.ts";
-import { FolderStates } from "./folder-states.ts";
+import { FolderStates } from "../store/folder-states.ts";
+import { CUT_FLAGS, DISK_KINDS, Disk, PowerSwitch } from "./disk.ts";
 import type { LaneLine } from "./lane-lines.ts";
 import type { LoadLine } from "./load-lines.ts";
 import { LoadProcess } from "./load-process.ts";
@@ -30,6 +30,7 @@ class Lane {
   #spare: LoadProcess | undefined;
   #hear: (line: LoadLine) => void = () => undefined;
   #isBroken = false;
+  readonly #switch = new PowerSwitch();
 
   /** One filesystem with its cuts. */
   async image(shouldGoOn: () => boolean): Promise<void> {
@@ -46,6 +47,7 @@ class Lane {
 
   async end(): Promise<void> {
     await this.#spare?.kill();
+    this.#switch.end();
   }
 
   async #run(plan: "recovery" | "load" | "look"): Promise<void> {
@@ -84,7 +86,10 @@ class Lane {
     }
     isCut = true;
     if (plan !== "look") {
-      disk.cut(this.#random.chance(LOG_FLUSH_CHANCE) ? CUT_FLAGS.logFlush : CUT_FLAGS.noLogFlush);
+      // Frozen, or it would still hear from flushes in flight that all went well: the kernel says so of some that the cut overtakes.
+      load.freeze();
+      const flags = this.#random.chance(LOG_FLUSH_CHANCE) ? CUT_FLAGS.logFlush : CUT_FLAGS.noLogFlush;
+      await this.#switch.cut(disk, flags);
       this.#unverified.cuts++;
       if (plan === "recovery") this.#unverified.inRecovery++;
     }
@@ -98,7 +103,7 @@ class Lane {
   }
 
   #settle(folders: Readonly<Record<string, string>>): string[] {
-    const problems = this.#states.settle(folders);
+    const problems = this.#states.settle(new Map(Object.entries(folders)));
     if (problems.length === 0) say(this.#unverified);
     this.#unverified = { cuts: 0, inRecovery: 0 };
     return problems;

@@ -1,13 +1,20 @@
 // What a folder holds as anybody sees it, as lines that compare: from what is expected, and from a store.
 import { createHash } from "node:crypto";
-import type { InodeId } from "#storage/inode.ts";
+import { crc32 } from "node:zlib";
+import type { Inode, InodeId } from "#storage/inode.ts";
 import type { SharedPath, Storage } from "#storage/storage.ts";
 import { OWNER } from "#storage/store.fixture.ts";
 
 const PAGE = 1_000;
 
-/** The bytes of a file; null for a folder. */
-export type Node = Buffer | null;
+/** A file as a listing tells it. */
+export interface ListedFile {
+  readonly length: number;
+  readonly crc32: number;
+}
+
+/** The bytes of a file, or what is listed of it; null for a folder. */
+export type Node = Buffer | ListedFile | null;
 
 /** An item of the trash. */
 export interface TrashedNodes {
@@ -49,8 +56,17 @@ export function viewOf(storage: Storage): StoreView {
   };
 }
 
-/** Names in the root. Rejects what is not as it must be: a size that is not the sum of what is below. */
-export async function foldersOf(view: StoreView): Promise<Map<string, FolderContents>> {
+/** How a file found in a store becomes a node. */
+export type ReadNode = (view: StoreView, entry: Inode) => Node | Promise<Node>;
+
+/** What a listing says of it; for those who have compared all bytes with their checksums before. */
+export const asListed: ReadNode = (_, { sizeBytes, crc32 }) => ({ length: sizeBytes, crc32 });
+
+/** The folders in the root. Rejects what is not as it must be: a size that is not the sum of what is below. */
+export async function foldersOf(
+  view: StoreView,
+  readNode: ReadNode = readFile,
+): Promise<Map<string, FolderContents>> {
   const root = view.root(OWNER);
   const folders = new Map<string, FolderContents>();
   if (root === undefined) return folders;
@@ -59,7 +75,7 @@ export async function foldersOf(view: StoreView): Promise<Map<string, FolderCont
   let sum = 0;
   for (const { id, name, sizeBytes } of entriesOf(view, root.directoryId)) {
     const nodes = new Map<string, Node>();
-    await readFolder(view, id, "", nodes);
+    await readFolder(view, readNode, { id, prefix: "" }, nodes);
     const prefix = `/${name}/`;
     const trash = items
       .filter(({ originalPath }) => originalPath.startsWith(prefix))
@@ -92,22 +108,22 @@ function entriesOf(view: StoreView, id: InodeId): ReturnType<StoreView["list"]>[
 
 async function readFolder(
   view: StoreView,
-  id: InodeId,
-  prefix: string,
+  readNode: ReadNode,
+  { id, prefix }: { id: InodeId; prefix: string },
   nodes: Map<string, Node>,
 ): Promise<void> {
   for (const entry of entriesOf(view, id)) {
     const path = prefix + entry.name;
     if (entry.kind === "file") {
-      nodes.set(path, await readFile(view, entry.id));
+      nodes.set(path, await readNode(view, entry));
       continue;
     }
     nodes.set(path, null);
-    await readFolder(view, entry.id, `${path}/`, nodes);
+    await readFolder(view, readNode, { id: entry.id, prefix: `${path}/` }, nodes);
   }
 }
 
-async function readFile(view: StoreView, id: InodeId): Promise<Buffer> {
+async function readFile(view: StoreView, { id }: Inode): Promise<Buffer> {
   const content = view.openFile(id);
   try {
     const blocks: Buffer[] = [];
@@ -125,21 +141,38 @@ export function totalOf(nodes: ReadonlyMap<string, Node>): number {
   return [...nodes.values()].reduce((sum, node) => sum + (node?.length ?? 0), 0);
 }
 
-const digests = new WeakMap<Buffer, string>();
+/** How the bytes of a file are told apart in a line. */
+export type Digest = (node: Buffer | ListedFile) => string;
 
-function digestOf(bytes: Buffer): string {
-  let digest = digests.get(bytes);
-  if (digest === undefined) {
-    digest = createHash("sha256").update(bytes).digest("hex");
-    digests.set(bytes, digest);
-  }
-  return digest;
+/** Remembers digests of bytes that are asked for again and again. */
+function remembering(digest: (bytes: Buffer) => string): (bytes: Buffer) => string {
+  const digests = new WeakMap<Buffer, string>();
+  return (bytes) => {
+    let known = digests.get(bytes);
+    if (known === undefined) {
+      known = digest(bytes);
+      digests.set(bytes, known);
+    }
+    return known;
+  };
 }
 
-/** One line for each thing, in order: equal when nobody can see a difference. Files by their SHA-256. */
-export function linesOf({ nodes, trash, grants }: FolderContents): string {
+const sha256Of = remembering((bytes) => createHash("sha256").update(bytes).digest("hex"));
+const crc32Of = remembering((bytes) => String(crc32(bytes)));
+
+/** SHA-256, of bytes that were read. */
+export const bySha256: Digest = (node) => {
+  if (!(node instanceof Buffer)) throw new TypeError("a listing has no bytes");
+  return sha256Of(node);
+};
+
+/** CRC-32, of bytes or as it is listed. */
+export const byCrc32: Digest = (node) => ("crc32" in node ? String(node.crc32) : crc32Of(node));
+
+/** One line for each thing, in order: equal when nobody can see a difference. */
+export function linesOf({ nodes, trash, grants }: FolderContents, digest: Digest = bySha256): string {
   const lines = [...nodes].map(([path, node]) =>
-    node === null ? `${path}/` : `${path} ${node.length} ${digestOf(node)}`,
+    node === null ? `${path}/` : `${path} ${node.length} ${digest(node)}`,
   );
   for (const { path, sizeBytes } of trash) lines.push(`trash: ${path} ${sizeBytes}`);
   for (const grant of grants) lines.push(`grant: ${grant}`);

@@ -5,7 +5,7 @@ import { ulid } from "#base/ulid.ts";
 import type { ChangeContext, InodeId } from "#storage/inode.ts";
 import type { Storage } from "#storage/storage.ts";
 import { inodeAt, OWNER } from "#storage/store.fixture.ts";
-import { type FolderContents, linesOf, type Node, type TrashedNodes, totalOf } from "./folder-contents.ts";
+import { type FolderContents, type Node, type TrashedNodes, totalOf } from "./folder-contents.ts";
 
 /** The owner, whom no share or move of others can shut out. */
 const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
@@ -34,11 +34,6 @@ export class WorkFolder {
   /** What was acknowledged. */
   get contents(): FolderContents {
     return this.#contents;
-  }
-
-  /** The same as lines that compare. */
-  get lines(): string {
-    return linesOf(this.#contents);
   }
 
   /** The change was acknowledged. */
@@ -131,7 +126,7 @@ export class WorkFolder {
 
   write(path: string, offset: number, data: Buffer): FolderChange | undefined {
     const old = this.#contents.nodes.get(path);
-    if (!old) return undefined;
+    if (!(old instanceof Buffer)) return undefined;
     const bytes = Buffer.alloc(Math.max(old.length, offset + data.length));
     old.copy(bytes);
     data.copy(bytes, offset);
@@ -146,7 +141,7 @@ export class WorkFolder {
 
   setSize(path: string, sizeBytes: number): FolderChange | undefined {
     const old = this.#contents.nodes.get(path);
-    if (!old) return undefined;
+    if (!(old instanceof Buffer)) return undefined;
     const bytes = Buffer.alloc(sizeBytes);
     old.copy(bytes);
     return this.#change(

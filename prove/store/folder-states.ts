@@ -8,32 +8,49 @@ interface Allowed {
 /** The states of a store's folders, kept where no crash of the store can reach them. */
 export class FolderStates {
   readonly #folders = new Map<string, Allowed>();
+  #steps = 0;
   /** Changes acknowledged so far. */
   acknowledged = 0;
 
+  /** What a folder holds from the beginning. */
+  know(folder: string, lines: string): void {
+    this.#folders.set(folder, { acknowledged: lines, begun: undefined });
+  }
+
+  /** What may be found now; another one after each step. */
+  get key(): string {
+    return String(this.#steps);
+  }
+
   begin(folder: string, lines: string): void {
+    this.#steps++;
     this.#folders.set(folder, { acknowledged: this.#folders.get(folder)?.acknowledged ?? "", begun: lines });
   }
 
   done(folder: string): void {
     const begun = this.#folders.get(folder)?.begun;
     if (begun === undefined) return;
+    this.#steps++;
     this.#folders.set(folder, { acknowledged: begun, begun: undefined });
     this.acknowledged++;
   }
 
-  /** What of the found folders is neither; from now on what was found is what must be there. */
-  settle(found: Readonly<Record<string, string>>): string[] {
+  /** What of the found folders is neither. A folder of which nothing is known may hold anything. */
+  compare(found: ReadonlyMap<string, string>): string[] {
     const problems: string[] = [];
     for (const [folder, { acknowledged, begun }] of this.#folders) {
-      const lines = found[folder] ?? "";
+      const lines = found.get(folder) ?? "";
       if (lines !== acknowledged && lines !== begun)
         problems.push(difference(folder, acknowledged, lines, begun));
     }
+    return problems;
+  }
+
+  /** The same; from now on what was found is what must be there. */
+  settle(found: ReadonlyMap<string, string>): string[] {
+    const problems = this.compare(found);
     this.#folders.clear();
-    for (const [folder, lines] of Object.entries(found)) {
-      this.#folders.set(folder, { acknowledged: lines, begun: undefined });
-    }
+    for (const [folder, lines] of found) this.know(folder, lines);
     return problems;
   }
 }

@@ -1,0 +1,208 @@
+// Records workloads, rebuilds what a power cut may leave at each acknowledgement and in between, and opens every such state.
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SeededRandom } from "../seeded-random.ts";
+import { byCrc32, linesOf } from "../store/folder-contents.ts";
+import { FolderStates } from "../store/folder-states.ts";
+import { type CrashImage, drawImage, type Mixture, RANDOM_MIXTURES } from "./crash-mixture.ts";
+import { DiskFile, DiskFolder, DiskModel } from "./disk-model.ts";
+import type { ExplorerLine } from "./explorer-lines.ts";
+import type { RecorderLine } from "./recorder-lines.ts";
+import { Recording } from "./recording.ts";
+import { recoveredFolders } from "./state-check.ts";
+import { imageHash, StateFolder } from "./state-folder.ts";
+import type { TraceEvent } from "./trace-events.ts";
+import { allWorkloads, PREPARED, type Workload } from "./workloads.ts";
+
+const [, , folder = "", partText = "", partsText = "", seedText = "", statesText = ""] = process.argv;
+const BATCH = 10;
+const SET_UP_STATES = 40;
+/** Draws of a state that was not seen before. */
+const TRIES = 4;
+
+/** A moment at which the power may go: after this event. */
+interface Moment {
+  readonly after: number;
+  readonly mixture: Mixture;
+}
+
+function say(line: ExplorerLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+class Explorer {
+  readonly #random = new SeededRandom(Number(seedText)).fork(`part ${partText}`);
+  readonly #live = new StateFolder(join(folder, "live"));
+  readonly #state = new StateFolder(join(folder, "state"));
+  readonly #recording = new Recording(join(folder, "trace"), join(folder, "live"));
+  readonly #seen = new Set<string>();
+  readonly #images = new Set<string>();
+  readonly #lines = linesOf(PREPARED, byCrc32);
+  #template: CrashImage = { folders: [], files: new Map() };
+
+  async setUp(): Promise<void> {
+    const events = await this.#recording.order({
+      order: "set up",
+      directory: this.#live.path,
+      folders: 1,
+      workloads: [],
+    });
+    await this.#explore(events, [["set up"]], SET_UP_STATES);
+    this.#live.forget();
+    await this.#recording.order({
+      order: "prepare",
+      directory: this.#live.path,
+      folders: BATCH,
+      workloads: [],
+    });
+    this.#template = readImage(this.#live.path);
+  }
+
+  async batch(workloads: readonly Workload[], statesPerWorkload: number): Promise<void> {
+    this.#live.forget();
+    this.#live.become(this.#template);
+    const order = { order: "work", directory: this.#live.path, folders: BATCH, workloads } as const;
+    const events = await this.#recording.order(order);
+    await this.#explore(events, workloads, statesPerWorkload);
+  }
+
+  async end(): Promise<void> {
+    await this.#recording.end();
+  }
+
+  async #explore(
+    events: readonly TraceEvent[],
+    workloads: readonly Workload[],
+    statesPerWorkload: number,
+  ): Promise<void> {
+    const moments = this.#momentsOf(events, statesPerWorkload);
+    const disk = modelOf(this.#live.path, this.#template);
+    const isSetUp = this.#template.files.size === 0;
+    const states = new FolderStates();
+    if (!isSetUp) for (let index = 0; index < BATCH; index++) states.know(`w${index}`, this.#lines);
+    let workload = 0;
+    let count = 0;
+    for (const [index, event] of events.entries()) {
+      if (event.kind === "said") {
+        const line = JSON.parse(event.text) as RecorderLine;
+        if (line.event === "workload") workload = line.index;
+        else if (line.event === "begin") states.begin(line.folder, line.lines);
+        else if (line.event === "done") states.done(line.folder);
+      } else disk.apply(event);
+      for (const { mixture } of moments.get(index) ?? []) {
+        const image = this.#newImage(disk.root, mixture, states);
+        if (image === undefined) continue;
+        if (isSetUp) this.#state.forget();
+        const problem = await this.#check(image, states);
+        count++;
+        if (problem === undefined) continue;
+        const where = `${(workloads[workload] ?? []).join(", ")}; after call ${index} of ${events.length} (${mixture})`;
+        say({ violation: `${where}: ${problem}` });
+      }
+    }
+    say({
+      states: count,
+      workloads: workloads.length,
+      acknowledged: states.acknowledged,
+      distinct: this.#images.size,
+    });
+  }
+
+  /** The worst state at every acknowledgement, and as many random ones as are left. */
+  #momentsOf(events: readonly TraceEvent[], statesPerWorkload: number): Map<number, Moment[]> {
+    const moments = new Map<number, Moment[]>();
+    const add = (after: number, mixture: Mixture): void => {
+      moments.set(after, [...(moments.get(after) ?? []), { after, mixture }]);
+    };
+    const begins: number[] = [];
+    const acknowledgements: number[] = [];
+    for (const [index, event] of events.entries()) {
+      if (event.kind !== "said") continue;
+      const line = JSON.parse(event.text) as RecorderLine;
+      if (line.event === "workload") begins.push(index);
+      if (line.event === "done") acknowledgements.push(index);
+    }
+    for (const [number, begin] of begins.entries()) {
+      const end = begins[number + 1] ?? events.length;
+      const own = acknowledgements.filter((index) => index > begin && index < end);
+      for (const index of own) add(index, "least");
+      for (let left = statesPerWorkload - own.length; left > 0; left--) {
+        add(this.#random.between(begin, end - 1), this.#random.pick(RANDOM_MIXTURES));
+      }
+    }
+    return moments;
+  }
+
+  #newImage(root: DiskFolder, mixture: Mixture, states: FolderStates): CrashImage | undefined {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const image = drawImage(root, tries === 0 ? mixture : this.#random.pick(RANDOM_MIXTURES), this.#random);
+      const hash = imageHash(image);
+      const key = `${hash} ${states.key}`;
+      if (this.#seen.has(key)) continue;
+      this.#seen.add(key);
+      this.#images.add(hash);
+      return image;
+    }
+    return undefined;
+  }
+
+  async #check(image: CrashImage, states: FolderStates): Promise<string | undefined> {
+    this.#state.become(image);
+    try {
+      const { folders, problems } = await recoveredFolders(this.#state.path);
+      const all = [...problems, ...states.compare(folders)];
+      return all.length === 0 ? undefined : all.slice(0, 3).join("; ");
+    } catch (error) {
+      return error instanceof Error ? `it cannot be used: ${error.message}` : String(error);
+    }
+  }
+}
+
+function modelOf(path: string, { folders, files }: CrashImage): DiskModel {
+  const model = new DiskModel(path);
+  const nodes = new Map<string, DiskFolder>([["", model.root]]);
+  const put = (name: string, node: DiskFile | DiskFolder): void => {
+    const slash = name.lastIndexOf("/");
+    nodes.get(slash < 0 ? "" : name.slice(0, slash))?.addDurable(name.slice(slash + 1), node);
+  };
+  for (const name of folders) {
+    const node = new DiskFolder();
+    put(name, node);
+    nodes.set(name, node);
+  }
+  for (const [name, bytes] of files) put(name, new DiskFile(bytes));
+  return model;
+}
+
+function readImage(path: string): CrashImage {
+  const folders: string[] = [];
+  const files = new Map<string, Buffer>();
+  for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+    const name = join(entry.parentPath, entry.name).slice(path.length + 1);
+    if (entry.isDirectory()) folders.push(name);
+    else files.set(name, readFileSync(join(path, name)));
+  }
+  return { folders: folders.toSorted(), files };
+}
+
+/** Short ones first; those of three operations in an order of the seed. */
+function ownWorkloads(): Workload[] {
+  const random = new SeededRandom(Number(seedText)).fork("order");
+  const keyed = allWorkloads().map((workload) => ({ workload, key: workload.length + random.next() }));
+  keyed.sort((one, other) => one.key - other.key);
+  return keyed
+    .filter((_, index) => index % Number(partsText) === Number(partText))
+    .map(({ workload }) => workload);
+}
+
+const stopped = new AbortController();
+process.stdin.on("end", () => stopped.abort());
+process.stdin.resume();
+mkdirSync(folder, { recursive: true });
+const explorer = new Explorer();
+await explorer.setUp();
+const workloads = ownWorkloads();
+for (let at = 0; at < workloads.length && !stopped.signal.aborted; at += BATCH) {
+  await explorer.batch(workloads.slice(at, at + BATCH), Number(statesText));
+}
+await explorer.end();

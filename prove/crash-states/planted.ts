@@ -1,0 +1,66 @@
+// Bugs in the order of writes, flushes and commits, which only a worst case brings to light.
+import type { PlantedBug } from "../rig.ts";
+
+/** What the rig must find. */
+export const crashStatesBugs: readonly PlantedBug[] = [
+  {
+    name: "chunk-folder-not-flushed",
+    is: "the folder of a chunk's file is not flushed: no fsync of a folder before an upload is acknowledged",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/storage/chunk-store.ts",
+        from: "await this.#flushes.run(() => flushAll(descriptor));",
+        to: "void flushAll;",
+      },
+    ],
+  },
+  {
+    name: "commit-before-chunk-flush",
+    is: "an upload is committed while its chunk is still being flushed",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/storage/upload-sink.ts",
+        from: "      await Promise.all(this.#finished.map(({ durable }) => durable));\n      if (this.#finished.length > 0) {",
+        to: "      if (this.#finished.length > 0) {",
+      },
+    ],
+  },
+  {
+    name: "write-folder-not-flushed",
+    is: "the folder of a rewritten chunk is not flushed before a ranged write is acknowledged",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/storage/range-writer.ts",
+        from: "      if (writers.length > 0) await this.#deps.store.flushDirectoriesOf(writers.map(({ name }) => name));\n",
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "rename-before-flush",
+    is: "a new file is renamed into its place before its bytes are flushed",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/os/atomic-file.ts",
+        from: "    else for await (const piece of content) await handle.writeFile(piece);\n    await flush(handle, path);\n",
+        to: "    else for await (const piece of content) await handle.writeFile(piece);\n",
+      },
+    ],
+  },
+  {
+    name: "garbage-row-before-unlink-flush",
+    is: "the row of a chunk goes before the removal of its file is on stable storage",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/storage/garbage-collector.ts",
+        from: "      await store.flushDirectoriesOf(garbage.map(({ name }) => name));\n",
+        to: "",
+      },
+    ],
+  },
+];
