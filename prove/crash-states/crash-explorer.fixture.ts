@@ -14,17 +14,13 @@ import { imageHash, StateFolder } from "./state-folder.ts";
 import type { TraceEvent } from "./trace-events.ts";
 import { allWorkloads, PREPARED, type Workload } from "./workloads.ts";
 
-const [, , folder = "", partText = "", partsText = "", seedText = "", statesText = ""] = process.argv;
-const BATCH = 10;
+const [, , folder = "", partText = "", partsText = "", seedText = ""] = process.argv;
+const BATCH = 6;
 const SET_UP_STATES = 40;
+/** By the number of operations; what comes before the last of them, shorter workloads have shown. */
+const STATES = [0, 9, 9, 2.4] as const;
 /** Draws of a state that was not seen before. */
 const TRIES = 4;
-
-/** A moment at which the power may go: after this event. */
-interface Moment {
-  readonly after: number;
-  readonly mixture: Mixture;
-}
 
 function say(line: ExplorerLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -47,7 +43,7 @@ class Explorer {
       folders: 1,
       workloads: [],
     });
-    await this.#explore(events, [["set up"]], SET_UP_STATES);
+    await this.#explore(events, [["set up"]]);
     this.#live.forget();
     await this.#recording.order({
       order: "prepare",
@@ -58,24 +54,20 @@ class Explorer {
     this.#template = readImage(this.#live.path);
   }
 
-  async batch(workloads: readonly Workload[], statesPerWorkload: number): Promise<void> {
+  async batch(workloads: readonly Workload[]): Promise<void> {
     this.#live.forget();
     this.#live.become(this.#template);
     const order = { order: "work", directory: this.#live.path, folders: BATCH, workloads } as const;
     const events = await this.#recording.order(order);
-    await this.#explore(events, workloads, statesPerWorkload);
+    await this.#explore(events, workloads);
   }
 
   async end(): Promise<void> {
     await this.#recording.end();
   }
 
-  async #explore(
-    events: readonly TraceEvent[],
-    workloads: readonly Workload[],
-    statesPerWorkload: number,
-  ): Promise<void> {
-    const moments = this.#momentsOf(events, statesPerWorkload);
+  async #explore(events: readonly TraceEvent[], workloads: readonly Workload[]): Promise<void> {
+    const moments = this.#momentsOf(events, workloads);
     const disk = modelOf(this.#live.path, this.#template);
     const isSetUp = this.#template.files.size === 0;
     const states = new FolderStates();
@@ -83,13 +75,13 @@ class Explorer {
     let workload = 0;
     let count = 0;
     for (const [index, event] of events.entries()) {
-      if (event.kind === "said") {
-        const line = JSON.parse(event.text) as RecorderLine;
+      const line = lineOf(event);
+      if (line !== undefined) {
         if (line.event === "workload") workload = line.index;
         else if (line.event === "begin") states.begin(line.folder, line.lines);
         else if (line.event === "done") states.done(line.folder);
-      } else disk.apply(event);
-      for (const { mixture } of moments.get(index) ?? []) {
+      } else if (event.kind !== "said") disk.apply(event);
+      for (const mixture of moments.get(index) ?? []) {
         const image = this.#newImage(disk.root, mixture, states);
         if (image === undefined) continue;
         if (isSetUp) this.#state.forget();
@@ -108,26 +100,27 @@ class Explorer {
     });
   }
 
-  /** The worst state at every acknowledgement, and as many random ones as are left. */
-  #momentsOf(events: readonly TraceEvent[], statesPerWorkload: number): Map<number, Moment[]> {
-    const moments = new Map<number, Moment[]>();
+  /** For each workload the worst state at its last acknowledgement, and random ones of its last operation and of what follows it. */
+  #momentsOf(events: readonly TraceEvent[], workloads: readonly Workload[]): Map<number, Mixture[]> {
+    const moments = new Map<number, Mixture[]>();
     const add = (after: number, mixture: Mixture): void => {
-      moments.set(after, [...(moments.get(after) ?? []), { after, mixture }]);
+      moments.set(after, [...(moments.get(after) ?? []), mixture]);
     };
     const begins: number[] = [];
-    const acknowledgements: number[] = [];
-    for (const [index, event] of events.entries()) {
-      if (event.kind !== "said") continue;
-      const line = JSON.parse(event.text) as RecorderLine;
-      if (line.event === "workload") begins.push(index);
-      if (line.event === "done") acknowledgements.push(index);
-    }
+    for (const [index, event] of events.entries())
+      if (lineOf(event)?.event === "workload") begins.push(index);
     for (const [number, begin] of begins.entries()) {
       const end = begins[number + 1] ?? events.length;
-      const own = acknowledgements.filter((index) => index > begin && index < end);
-      for (const index of own) add(index, "least");
-      for (let left = statesPerWorkload - own.length; left > 0; left--) {
-        add(this.#random.between(begin, end - 1), this.#random.pick(RANDOM_MIXTURES));
+      const own = events.slice(begin, end).map(lineOf);
+      const acknowledged = own.findLastIndex((line) => line?.event === "done");
+      const before = own.slice(0, Math.max(0, acknowledged)).findLastIndex((line) => line?.event === "done");
+      if (acknowledged >= 0) add(begin + acknowledged, "least");
+      const isSetUp = this.#template.files.size === 0;
+      const count = isSetUp ? SET_UP_STATES : (STATES[workloads[number]?.length ?? 0] ?? 0);
+      // In a set-up nothing is said on the way.
+      const first = begin + Math.max(0, isSetUp ? 0 : before);
+      for (let left = count - 1 + this.#random.next(); left >= 1; left--) {
+        add(this.#random.between(first, end - 1), this.#random.pick(RANDOM_MIXTURES));
       }
     }
     return moments;
@@ -158,6 +151,10 @@ class Explorer {
   }
 }
 
+function lineOf(event: TraceEvent): RecorderLine | undefined {
+  return event.kind === "said" ? (JSON.parse(event.text) as RecorderLine) : undefined;
+}
+
 function modelOf(path: string, { folders, files }: CrashImage): DiskModel {
   const model = new DiskModel(path);
   const nodes = new Map<string, DiskFolder>([["", model.root]]);
@@ -185,14 +182,11 @@ function readImage(path: string): CrashImage {
   return { folders: folders.toSorted(), files };
 }
 
-/** Short ones first; those of three operations in an order of the seed. */
-function ownWorkloads(): Workload[] {
-  const random = new SeededRandom(Number(seedText)).fork("order");
-  const keyed = allWorkloads().map((workload) => ({ workload, key: workload.length + random.next() }));
-  keyed.sort((one, other) => one.key - other.key);
-  return keyed
-    .filter((_, index) => index % Number(partsText) === Number(partText))
-    .map(({ workload }) => workload);
+function* ownWorkloads(): Generator<Workload> {
+  let index = 0;
+  for (const workload of allWorkloads(Number(seedText))) {
+    if (index++ % Number(partsText) === Number(partText)) yield workload;
+  }
 }
 
 const stopped = new AbortController();
@@ -201,8 +195,13 @@ process.stdin.resume();
 mkdirSync(folder, { recursive: true });
 const explorer = new Explorer();
 await explorer.setUp();
-const workloads = ownWorkloads();
-for (let at = 0; at < workloads.length && !stopped.signal.aborted; at += BATCH) {
-  await explorer.batch(workloads.slice(at, at + BATCH), Number(statesText));
+let batch: Workload[] = [];
+for (const workload of ownWorkloads()) {
+  batch.push(workload);
+  if (batch.length < BATCH) continue;
+  await explorer.batch(batch);
+  batch = [];
+  if (stopped.signal.aborted) break;
 }
+if (batch.length > 0) await explorer.batch(batch);
 await explorer.end();

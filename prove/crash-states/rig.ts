@@ -21,7 +21,7 @@ const EXPLORER = fileURLToPath(new URL("./crash-explorer.fixture.ts", import.met
 const MEMORY = "/dev/shm";
 /** One for each processor. */
 const EXPLORERS = 2;
-const STATES_PER_WORKLOAD = 4;
+const WHOLE_RUN = 50_000;
 const END_WAIT_MS = 15_000;
 
 /** F4. */
@@ -31,7 +31,7 @@ export const crashStates: Rig = {
   unit: "crash states",
   proves:
     "whatever a power cut may leave of what was not flushed, a start finds everything acknowledged and nothing half",
-  goal: 50_000,
+  goal: WHOLE_RUN,
   shortGoal: 300,
   lacks: () => (spawnSync("strace", ["-V"]).status === 0 ? undefined : "strace is not installed"),
   run,
@@ -45,7 +45,7 @@ async function run(campaign: Campaign): Promise<void> {
 }
 
 function explore(campaign: Campaign, part: number, folder: string): Promise<void> {
-  const words = [EXPLORER, folder, part, EXPLORERS, campaign.seed, STATES_PER_WORKLOAD].map(String);
+  const words = [EXPLORER, folder, part, EXPLORERS, campaign.seed].map(String);
   const child = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "pipe"], detached: true });
   const killAll = (): void => {
     try {
@@ -79,7 +79,8 @@ function explore(campaign: Campaign, part: number, folder: string): Promise<void
       distinct = line.distinct;
       campaign.step(line.states);
     }
-    if (!campaign.shouldGoOn()) stop();
+    // A whole run goes on to the last workload.
+    if (campaign.isOver() || (!campaign.shouldGoOn() && campaign.goal < WHOLE_RUN)) stop();
   });
   return new Promise((resolve, reject) => {
     child.once("error", reject);

@@ -6,6 +6,7 @@ import { type FolderChange, WorkFolder } from "../store/work-folder.ts";
 /** A file above what lies in the database, as small as that can be. */
 const LARGE_BYTES = 65_600;
 const SMALL_BYTES = 300;
+const LONGEST = 3;
 const BOB = "bob@example.com";
 
 const random = new SeededRandom(1);
@@ -88,13 +89,28 @@ export async function prepare(folder: WorkFolder): Promise<void> {
 /** Names of operations, one after the other. */
 export type Workload = readonly string[];
 
-/** All workloads of one, two and three operations in which each operation has something to do. */
-export function allWorkloads(): Workload[] {
+/** All workloads of one, two and three operations in which each operation has something to do; long ones later, else in the seed's order. */
+export function* allWorkloads(seed: number): Generator<Workload> {
+  const order = new SeededRandom(seed).fork("workloads");
   const names = Object.keys(OPERATIONS);
-  const ones = names.map((name) => [name]);
-  const twos = ones.flatMap((one) => names.map((name) => [...one, name])).filter(isPossible);
-  const threes = twos.flatMap((two) => names.map((name) => [...two, name])).filter(isPossible);
-  return [...ones.filter(isPossible), ...twos, ...threes];
+  let shorter: Workload[] = [[]];
+  for (let length = 1; length <= LONGEST; length++) {
+    const longer = shuffled(
+      shorter.flatMap((workload) => names.map((name) => [...workload, name])),
+      order,
+    );
+    shorter = [];
+    for (const workload of longer) {
+      if (!isPossible(workload)) continue;
+      shorter.push(workload);
+      yield workload;
+    }
+  }
+}
+
+function shuffled<T>(of: readonly T[], order: SeededRandom): T[] {
+  const keyed = of.map((one) => ({ one, key: order.next() }));
+  return keyed.sort((left, right) => left.key - right.key).map(({ one }) => one);
 }
 
 function isPossible(workload: Workload): boolean {

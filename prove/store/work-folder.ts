@@ -314,8 +314,9 @@ function take(nodes: Map<string, Node>, top: string): Map<string, Node> {
 
 /** Grants hang at what they were given for; `to` undefined: it has gone where nobody reaches it. */
 function moveGrants(grants: Set<string>, from: string, to: string | undefined): void {
-  for (const grant of Array.from(grants)) {
-    if (to !== undefined && grant.startsWith(`${to} `)) grants.delete(grant);
+  const held = Array.from(grants);
+  for (const grant of held) if (to !== undefined && grant.startsWith(`${to} `)) grants.delete(grant);
+  for (const grant of held) {
     if (!grant.startsWith(`${from} `) && !grant.startsWith(`${from}/`)) continue;
     grants.delete(grant);
     if (to !== undefined) grants.add(to + grant.slice(from.length));
