@@ -40,11 +40,11 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
     [good, good, good],
   );
   const bad = cluster.commit({ health: 503 });
-  const begun = await desk.begin({ gates: { health_seconds: 2, observe_seconds: 0 } });
+  const begun = await desk.begin({ gates: { health_seconds: 8, observe_seconds: 0 } });
   const stopped = await desk.end(begun.id);
   assert.deepEqual(
     [stopped.state, stopped.reason],
-    ["failed", "r1, gate: r1 was not well within 2 seconds of its restart: /health does not answer"],
+    ["failed", "r1, gate: r1 was not well within 8 seconds of its restart: /health does not answer"],
   );
   assert.deepEqual(states(stopped), ["0 r1 failed gate", "1 r2 skipped -", "1 r3 skipped -"]);
   assert.deepEqual(

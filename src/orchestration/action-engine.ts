@@ -1,15 +1,13 @@
 // Takes actions on and sees them through: locks, records, turns, output, cancelling; no record stays unfinished (spec 4.7, D7, T14).
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
-import { ACTION_NODES_MAX, ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
+import { ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
-import { planFor } from "./action-arguments.ts";
 import { type ActionHistory, isUnfinished } from "./action-history.ts";
 import {
   type ActionOperator,
@@ -20,6 +18,7 @@ import {
   unixSeconds,
   wholeLimitMs,
 } from "./action-job.ts";
+import { plannedNodes } from "./action-nodes.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import { type ActionEvents, finishRecord, runJob, type TargetRunner } from "./action-run.ts";
 import type { NodeLocks } from "./node-locks.ts";
@@ -196,7 +195,7 @@ export class ActionEngine {
 
   async #submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
     this.#checkPlace(request);
-    const nodes = await this.#nodesOf(request);
+    const nodes = plannedNodes(request, await this.#deps.nodes());
     // Nothing waits between this look and the locks.
     this.#checkPlace(request);
     const { clock, random, locks, history } = this.#deps;
@@ -261,26 +260,6 @@ export class ActionEngine {
         cause,
       });
     }
-  }
-
-  async #nodesOf(request: ActionRequest): Promise<JobNode[]> {
-    const enrolled = await this.#deps.nodes();
-    const chosen = request.nodes === "all" ? enrolled : request.nodes.map((id) => found(enrolled, id));
-    const planned = chosen
-      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-      .flatMap((node): JobNode[] => {
-        try {
-          return [{ node, plan: planFor(request, node) }];
-        } catch (error) {
-          if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
-          // Of all nodes those are meant that have what it takes.
-          if (request.nodes === "all") return [];
-          throw new ActionRefusal("invalid", error.message, { cause: error });
-        }
-      });
-    if (planned.length === 0) throw new ActionRefusal("invalid", "no enrolled node is meant by this");
-    if (planned.length <= ACTION_NODES_MAX) return planned;
-    throw new ActionRefusal("invalid", `an action runs on at most ${ACTION_NODES_MAX} nodes`);
   }
 
   async #dryRun(record: ActionRecord): Promise<TakenAction> {
@@ -365,20 +344,16 @@ export class ActionEngine {
   }
 
   async #prune(): Promise<void> {
-    const ids = this.#deps.history.list().map(({ id }) => id);
-    await this.#deps.outputs.prune(ids).catch((error: unknown) => {
-      this.#deps.log.warn("action_output_not_pruned", { error: errorText(error) });
-    });
+    const { history, outputs } = this.#deps;
+    await outputs
+      .prune(() => history.known())
+      .catch((error: unknown) => {
+        this.#deps.log.warn("action_output_not_pruned", { error: errorText(error) });
+      });
   }
 }
 
 const STOPS = "the console stops";
-
-function found(enrolled: readonly SshNode[], id: string): SshNode {
-  const node = enrolled.find((each) => each.id === id);
-  if (node !== undefined) return node;
-  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
-}
 
 function plain(request: object): unknown {
   return JSON.parse(JSON.stringify(request));

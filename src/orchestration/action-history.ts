@@ -14,6 +14,7 @@ import type { Logger } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
 import { endOf } from "./output-end.ts";
+import type { KnownActions } from "./output-store.ts";
 
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";
@@ -103,6 +104,13 @@ export class ActionHistory {
   /** All records, the newest first. */
   list(): ActionRecord[] {
     return [...this.#entries.values()].map(({ record }) => record).toReversed();
+  }
+
+  /** Ids of all of them, those that have ended the newest first. */
+  known(): KnownActions {
+    const ids = (isOpen: boolean): string[] =>
+      this.list().flatMap((record) => (isUnfinished(record) === isOpen ? [record.id] : []));
+    return { endedNewestFirst: ids(false), unfinished: ids(true) };
   }
 
   /** One record. */

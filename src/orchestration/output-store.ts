@@ -1,6 +1,9 @@
 // The whole output of actions, one file of lines each; the number of an entry is where its line ends, so that any page is found at once (D7, D8).
+import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
+import { createGunzip, createGzip } from "node:zlib";
 import { z } from "zod";
 import {
   ACTION_OUTPUT_OLD_BYTES,
@@ -8,6 +11,7 @@ import {
   ACTION_OUTPUT_PAGE_ENTRIES,
   ACTION_RECORDS_WITH_OUTPUT,
 } from "#base/limits.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { OutputEntry, OutputLine } from "./action-output.ts";
 
 /** One page of output. */
@@ -19,9 +23,18 @@ export interface OutputPage {
   readonly isEnd: boolean;
 }
 
+/** The actions that the history has, by id. */
+export interface KnownActions {
+  readonly endedNewestFirst: readonly string[];
+  readonly unfinished: readonly string[];
+}
+
 /** Name of the folder in the console's data folder. */
 const FOLDER = "action_output";
 const SUFFIX = ".ndjson";
+/** Of actions that are not among the newest; their numbers are those of the text within. */
+const GZIP_SUFFIX = ".ndjson.gz";
+const NAME = /^([0-9A-HJKMNP-TV-Z]{26})\.ndjson(?:\.gz)?$/;
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 const LINE_FEED = 0x0a;
 const READ_BYTES = 262_144;
@@ -36,6 +49,7 @@ const line: z.ZodType<OutputLine> = z.object({
 /** The files of all actions. */
 export class OutputStore {
   readonly #folder: string;
+  #lastPrune: Promise<void> = Promise.resolve();
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -66,70 +80,132 @@ export class OutputStore {
       Math.max(1, wanted.limit ?? ACTION_OUTPUT_PAGE_ENTRIES),
       ACTION_OUTPUT_PAGE_ENTRIES,
     );
-    const file = await open(this.#path(id), "r").catch(missing);
-    if (file === undefined) return { entries: [], nextSeq: afterSeq, isEnd: true };
-    try {
-      const { size } = await file.stat();
-      const entries: OutputEntry[] = [];
-      let [nextSeq, bytes, isEnd] = [Math.min(afterSeq, size), 0, true];
-      for await (const { text, end } of lines(file, nextSeq, size)) {
-        if (
-          entries.length >= limit ||
-          (entries.length > 0 && bytes + text.length > ACTION_OUTPUT_PAGE_BYTES)
-        ) {
-          isEnd = false;
-          break;
-        }
-        const parsed = line.safeParse(json(text));
-        if (parsed.success && (wanted.nodeId === undefined || parsed.data.node_id === wanted.nodeId)) {
-          entries.push({ seq: end, after_seq: nextSeq, ...parsed.data });
-          bytes += text.length;
-        }
-        nextSeq = end;
+    await using source = await this.#open(id, afterSeq);
+    if (source === undefined) return { entries: [], nextSeq: afterSeq, isEnd: true };
+    const entries: OutputEntry[] = [];
+    let [nextSeq, bytes, isEnd] = [source.from, 0, true];
+    for await (const { text, end } of lines(source.chunks, source.from)) {
+      if (entries.length >= limit || (entries.length > 0 && bytes + text.length > ACTION_OUTPUT_PAGE_BYTES)) {
+        isEnd = false;
+        break;
       }
-      return { entries, nextSeq, isEnd };
-    } finally {
-      await file.close();
+      const parsed = line.safeParse(json(text));
+      if (parsed.success && (wanted.nodeId === undefined || parsed.data.node_id === wanted.nodeId)) {
+        entries.push({ seq: end, after_seq: nextSeq, ...parsed.data });
+        bytes += text.length;
+      }
+      nextSeq = end;
     }
+    return { entries, nextSeq, isEnd };
   }
 
-  /** Removes the files of actions that the history no longer has, and the oldest beyond the newest 20 when they take too much room. */
-  async prune(newestFirst: readonly string[]): Promise<void> {
-    const kept = new Set(newestFirst);
-    for (const name of await readdir(this.#folder)) {
-      if (!kept.has(name.replace(SUFFIX, ""))) await rm(join(this.#folder, name), { force: true });
+  /**
+   * Removes the files of actions that the history no longer has. Of those that have ended, beyond the newest 20, files are compressed, and
+   * the oldest removed when all of them take too much room. Rejects with the system's error; what was not done then is done by the next.
+   */
+  prune(known: () => KnownActions): Promise<void> {
+    const mine = this.#lastPrune.catch(() => undefined).then(() => this.#prune(known));
+    this.#lastPrune = mine;
+    return mine;
+  }
+
+  async #prune(known: () => KnownActions): Promise<void> {
+    const names = await readdir(this.#folder);
+    // Asked after the look at the files: an action is known before it has one.
+    const { endedNewestFirst, unfinished } = known();
+    const kept = new Set([...endedNewestFirst, ...unfinished]);
+    for (const name of names) {
+      // Nobody else writes here now: a file of another name is what a compression left when the machine stopped.
+      if (!kept.has(NAME.exec(name)?.[1] ?? "")) await rm(join(this.#folder, name), { force: true });
     }
     let bytes = 0;
-    for (const id of newestFirst.slice(ACTION_RECORDS_WITH_OUTPUT)) {
-      const found = await stat(this.#path(id)).catch(missing);
-      bytes += found?.size ?? 0;
-      if (found !== undefined && bytes > ACTION_OUTPUT_OLD_BYTES) await rm(this.#path(id), { force: true });
+    for (const id of endedNewestFirst.slice(ACTION_RECORDS_WITH_OUTPUT)) {
+      const size = await this.#compressed(id);
+      bytes += size;
+      if (size > 0 && bytes > ACTION_OUTPUT_OLD_BYTES) await rm(this.#path(id, GZIP_SUFFIX), { force: true });
     }
   }
 
-  #path(id: string): string {
+  /** Compresses the file of an action if that has not been done, and answers its size then; 0 for one without a file. */
+  async #compressed(id: string): Promise<number> {
+    const [plain, small] = [this.#path(id), this.#path(id, GZIP_SUFFIX)];
+    if ((await stat(plain).catch(missing)) !== undefined) {
+      const gzip = createGzip();
+      pipeline(createReadStream(plain), gzip, () => undefined);
+      await writeFileAtomic(small, gzip);
+      await rm(plain, { force: true });
+    }
+    return (await stat(small).catch(missing))?.size ?? 0;
+  }
+
+  /** The file of an action from one byte before a place on; undefined where there is none. */
+  async #open(id: string, afterSeq: number): Promise<Source | undefined> {
+    const file = await open(this.#path(id), "r").catch(missing);
+    if (file !== undefined) {
+      const { size } = await file.stat();
+      const from = Math.min(afterSeq, size);
+      return {
+        from,
+        chunks: bytesOf(file, Math.max(0, from - 1), size),
+        [Symbol.asyncDispose]: () => file.close(),
+      };
+    }
+    const small = await open(this.#path(id, GZIP_SUFFIX), "r").catch(missing);
+    if (small === undefined) return undefined;
+    const gunzip = createGunzip({ chunkSize: READ_BYTES });
+    pipeline(small.createReadStream({ autoClose: false }), gunzip, () => undefined);
+    return {
+      from: afterSeq,
+      chunks: inflated(gunzip, Math.max(0, afterSeq - 1)),
+      async [Symbol.asyncDispose]() {
+        gunzip.destroy();
+        await small.close();
+      },
+    };
+  }
+
+  #path(id: string, suffix = SUFFIX): string {
     if (!ID.test(id)) throw new TypeError("not the id of an action");
-    return join(this.#folder, `${id}${SUFFIX}`);
+    return join(this.#folder, `${id}${suffix}`);
   }
 }
 
-/** Whole lines from a place on, with the place where each ends. */
+/** Bytes of an output from one before a place on. */
+interface Source extends AsyncDisposable {
+  readonly from: number;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+async function* bytesOf(file: FileHandle, from: number, size: number): AsyncGenerator<Buffer> {
+  for (let at = from; at < size; ) {
+    const chunk = Buffer.alloc(Math.min(READ_BYTES, size - at));
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield chunk.subarray(0, bytesRead);
+  }
+}
+
+async function* inflated(chunks: AsyncIterable<Buffer>, from: number): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const chunk of chunks) {
+    const begin = Math.min(chunk.length, Math.max(0, from - at));
+    at += chunk.length;
+    if (begin < chunk.length) yield chunk.subarray(begin);
+  }
+}
+
+/** Whole lines behind a place, with the place where each ends; the chunks begin one byte before it. */
 async function* lines(
-  file: FileHandle,
+  chunks: AsyncIterable<Buffer>,
   from: number,
-  size: number,
 ): AsyncGenerator<{ readonly text: string; readonly end: number }> {
   // A place within a line belongs to that line: begin behind it.
   let at = Math.max(0, from - 1);
   let isAligned = from === 0;
   let rest: Buffer = Buffer.alloc(0);
-  let readAt = at;
-  while (readAt < size) {
-    const chunk = Buffer.alloc(Math.min(READ_BYTES, size - readAt));
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, readAt);
-    if (bytesRead === 0) return;
-    readAt += bytesRead;
-    rest = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+  for await (const chunk of chunks) {
+    rest = Buffer.concat([rest, chunk]);
     let begin = 0;
     for (let end = rest.indexOf(LINE_FEED); end >= 0; end = rest.indexOf(LINE_FEED, begin)) {
       at += end + 1 - begin;

@@ -4,7 +4,7 @@ import type { SshNode } from "#base/ssh-node.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
 import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { type ActionPlan, GIT_AFTER, GIT_BEFORE, planFor, wordsOf } from "./action-arguments.ts";
-import { ActionRefusal } from "./action-refusal.ts";
+import { enrolledNode } from "./action-nodes.ts";
 import type { RunStep } from "./remote-step.ts";
 
 /** What a rollout does on a node by actions, in this order. */
@@ -44,7 +44,7 @@ export function isCommit(text: string | undefined): text is string {
  */
 export function planForward(request: RolloutRequest, enrolled: readonly SshNode[]): RolloutNode[] {
   const { nodes: wanted, canary, step_size: size } = request;
-  const chosen = wanted === "all" ? enrolled.toSorted(byId) : wanted.map((id) => found(enrolled, id));
+  const chosen = wanted === "all" ? enrolled.toSorted(byId) : wanted.map((id) => enrolledNode(enrolled, id));
   const able = chosen.filter((node) => {
     try {
       restartPlan(request, node);
@@ -70,7 +70,7 @@ export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): R
   return record.nodes.flatMap((node) => {
     if (!node.changed || !isCommit(node.commit_before)) return [];
     const way = { wave: node.wave, commit: node.commit_before };
-    return [planNode(record.request, found(enrolled, node.node_id), way)];
+    return [planNode(record.request, enrolledNode(enrolled, node.node_id), way)];
   });
 }
 
@@ -159,12 +159,6 @@ function backSteps(commit: string, cwd: string): RunStep[] {
     { argv: ["git", "reset", "--hard", commit], cwd },
     { argv: ["git", "rev-parse", "HEAD"], cwd, capture: GIT_AFTER },
   ];
-}
-
-function found(enrolled: readonly SshNode[], id: string): SshNode {
-  const node = enrolled.find((each) => each.id === id);
-  if (node !== undefined) return node;
-  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
 }
 
 function byId(a: SshNode, b: SshNode): number {
