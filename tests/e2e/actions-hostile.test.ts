@@ -1,0 +1,214 @@
+// Hostile branches, targets, services, nodes, lines and names at the front door: none has any effect beyond its refusal (failure E-02, T15).
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import fc from "fast-check";
+import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { ActionConsole, type Answer, enrol, type LiveMessage, until } from "./action-console.ts";
+import { freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+const skip = withoutSshServer();
+const endings: (() => Promise<unknown>)[] = [];
+const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+/** 20,000 in the long form. */
+const PAYLOADS = Number(process.env["GROVE_HOSTILE_PAYLOADS"] ?? "500");
+const AT_ONCE = 20;
+
+let servers: SshServers;
+let n1: SshServer;
+let desk: ActionConsole;
+let folder: string;
+
+before(async () => {
+  if (skip !== false) return;
+  folder = await scratchFolder(owner);
+  servers = new SshServers();
+  owner.after(() => servers.stop());
+  const place = await freePlace();
+  const words = ["metaserver", "-mock", "-data", join(folder, "meta"), "-listen", place.address];
+  const coordinator = startGrove(words);
+  owner.after(() => stopProgram(coordinator, "SIGKILL"));
+  await coordinator.says(/"event":"serving"/);
+  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  n1 = await servers.start();
+  // Whatever gets to run as root would be seen.
+  n1.addProgram("sudo", `touch '${join(folder, "marker")}'`);
+  await enrol(store, "n1", n1);
+  desk = await ActionConsole.start(owner, {
+    data: join(folder, "admin"),
+    store,
+    keyFile: servers.keyFile,
+    flags: ["-rate_operator", "100000", "-rate_visitor", "100000"],
+  });
+});
+
+after(async () => {
+  for (const end of endings.toReversed()) await end();
+});
+
+/** Texts that would make a file if a shell, git, make or journalctl took them for more than a name. */
+function payloads(count: number): string[] {
+  const marker = join(folder, "marker");
+  const act = `touch ${marker}`;
+  const whole = fc.constantFrom(
+    `; ${act} ;`,
+    `$(${act})`,
+    `\`${act}\``,
+    `| ${act}`,
+    `&& ${act}`,
+    `\n${act}\n`,
+    `'; ${act}; '`,
+    `"; ${act}; "`,
+    `--upload-pack=${act}`,
+    `--output=${marker}`,
+    `-oProxyCommand=${act}`,
+    `--exec=${act}`,
+    `ext::sh -c ${act}`,
+    `SHELL=${act}`,
+    `--eval=$(shell ${act})`,
+    `main:${marker}`,
+    "../../../../etc/shadow",
+    "a..b",
+    "refs/heads/x.lock",
+    "%00",
+    "\0",
+    "\r\nX: y",
+    "ＡＤＭＩＮ",
+    "admin\u200B",
+    "n1 n2",
+    "*",
+    "~root",
+    "${IFS}",
+    "$HOME",
+    "__proto__",
+    "constructor",
+    "1e3",
+    "0x10",
+    "-1",
+    " 10",
+    "10;",
+    "NaN",
+    "99999999999999999999",
+  );
+  const unit = fc.constantFrom(
+    ..."abz09-._/=:;|&$`'\"\\ \n\t\r*?~<>(){}[]!#%@,+",
+    "\0",
+    "\u001B",
+    "é",
+    "\uD800",
+    "\uFEFF",
+  );
+  const random = fc.string({ unit, minLength: 1, maxLength: 40 });
+  const mixed = fc.tuple(random, whole, random).map((parts) => parts.join(""));
+  const long = whole.map((text) => text.repeat(Math.ceil(9_000 / text.length)));
+  const any = fc.oneof(
+    { weight: 4, arbitrary: whole },
+    { weight: 4, arbitrary: random },
+    { weight: 6, arbitrary: mixed },
+    { weight: 1, arbitrary: long },
+  );
+  return fc.sample(any, { numRuns: count, seed: 20_261_121 });
+}
+
+const base = { nodes: ["n1"] };
+/** Each place into which a text can be put; what comes back must be a refusal, or something that is harmless as it stands. */
+const PLACES: readonly ((text: string) => Promise<Answer>)[] = [
+  ...[
+    (branch: string) => ({ ...base, action: "pull", branch }),
+    (make_target: string) => ({ ...base, action: "build", make_target }),
+    (target_service: string) => ({ ...base, action: "restart", target_service }),
+    (TargetService: string) => ({ ...base, action: "restart", TargetService, RestartMode: "binary" }),
+    (restart_mode: string) => ({ ...base, action: "restart", target_service: "fileserver", restart_mode }),
+    (AptMode: string) => ({ ...base, action: "apt", AptMode }),
+    (service: string) => ({ ...base, action: "logs", service }),
+    (lines: string) => ({ ...base, action: "logs", service: "fileserver", lines }),
+    (timeout_seconds: string) => ({ ...base, action: "custom", command: "true", timeout_seconds }),
+    (node: string) => ({ action: "build", nodes: [node] }),
+    (nodes: string) => ({ action: "build", nodes }),
+    (action: string) => ({ ...base, action }),
+    (key: string) => ({ ...base, action: "pull", branch: "--", idempotency_key: key }),
+    (mode: string) => ({ ...base, action: "pull", branch: "--", strategy: { mode } }),
+    (name: string) => ({ ...base, action: "pull", branch: "--", [name]: name }),
+  ].map((request) => (text: string) => desk.ask("/api/actions/execute", request(text))),
+  (text) => desk.ask(`/api/logs/tail?node=${encoded(text)}&service=fileserver`),
+  (text) => desk.ask(`/api/logs/tail?node=n1&service=${encoded(text)}`),
+  (text) => desk.ask(`/api/logs/tail?node=n1&service=fileserver&lines=${encoded(text)}x`),
+  (text) => desk.ask(`/api/actions/${encoded(text)}`),
+  (text) => desk.ask(`/api/actions/${encoded(text)}/output?node=${encoded(text)}`),
+  (text) => desk.ask(`/api/actions/${encoded(text)}/cancel`, {}),
+  (text) => desk.ask("/api/actions/execute", text),
+];
+
+const encoded = (text: string): string => encodeURIComponent(text.toWellFormed());
+
+test(`${PAYLOADS} hostile texts, each in one of ${PLACES.length} places: a refusal each, and nothing else happens (E-02)`, {
+  skip,
+  timeout: 600_000,
+}, async (t) => {
+  const sessions = (): number => n1.log.split("Accepted publickey").length;
+  const before = sessions();
+  const statuses = new Map<number, number>();
+  const taken: string[] = [];
+  const texts = payloads(PAYLOADS);
+  const work = texts.map((text, at) => ({ text, at }));
+  const worker = async (): Promise<void> => {
+    for (let item = work.pop(); item !== undefined; item = work.pop()) {
+      const place = PLACES[item.at % PLACES.length];
+      const answer = await place?.(item.text);
+      const status = answer?.status ?? 0;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status >= 500) assert.fail(`${status} for ${JSON.stringify(item)}: ${answer?.text}`);
+      if (status < 300) taken.push(item.text);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  t.diagnostic(
+    `${[...statuses].map(([status, count]) => `${status}: ${count}`).join(", ")}; sessions on the node: ${sessions() - before}`,
+  );
+  // The few that are proper names were carried out as such.
+  for (const text of taken) assert.match(text, /^[A-Za-z0-9][A-Za-z0-9._/-]*$/, JSON.stringify(text));
+  const records = await desk.history();
+  for (const { action, targets } of records) {
+    assert.ok(["pull", "build"].includes(action), action);
+    for (const { argv } of targets) assert.match(argv.at(-1) ?? "", /^[A-Za-z0-9][A-Za-z0-9._/-]*$/);
+  }
+  assert.ok(sessions() - before <= 1, "one connection at most, for those that were carried out");
+  assertNoMarker();
+});
+
+test(`${PAYLOADS / 5} hostile subscriptions to output and logs get an error message each, and no program (D8)`, {
+  skip,
+}, async () => {
+  // Longer messages close the socket.
+  const texts = payloads(PAYLOADS / 5).filter((text) => text.length < 1_000);
+  for (let at = 0; at < texts.length; at += 8) {
+    const some = texts.slice(at, at + 8);
+    const heard: LiveMessage[] = [];
+    const socket = desk.follow({ action_id: "none" }, (message) => heard.push(message));
+    await until("the first answer", () => (heard.some(({ type }) => type === "error") ? true : undefined));
+    for (const text of some) {
+      socket.send(JSON.stringify({ type: "subscribe", node: "n1", service: text }));
+      socket.send(JSON.stringify({ type: "subscribe", action_id: text }));
+    }
+    await until("all answers", () =>
+      heard.filter(({ type }) => type === "error").length >= 1 + 2 * some.length ? true : undefined,
+    );
+    assert.deepEqual(
+      heard.filter(({ type }) => type === "log.lines" || type === "action.output"),
+      [],
+    );
+    socket.terminate();
+  }
+  assertNoMarker();
+});
+
+/** Nothing was made, neither where a text said so nor where a half of one would have. */
+function assertNoMarker(): void {
+  assert.equal(existsSync(join(folder, "marker")), false);
+  assert.deepEqual(readdirSync(folder).toSorted(), ["admin", "meta"]);
+  assert.deepEqual(
+    readdirSync(n1.home).filter((name) => name !== ".grove-actions"),
+    [],
+  );
+}
