@@ -1,9 +1,9 @@
 // Records workloads, rebuilds what a power cut may leave at each acknowledgement and in between, and opens every such state.
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { SeededRandom } from "../seeded-random.ts";
-import { byCrc32, linesOf } from "../store/folder-contents.ts";
-import { FolderStates } from "../store/folder-states.ts";
+import { SeededRandom } from "#prove/seeded-random.ts";
+import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
+import { FolderStates } from "#prove/store/folder-states.ts";
 import { type CrashImage, drawImage, type Mixture, RANDOM_MIXTURES } from "./crash-mixture.ts";
 import { DiskFile, DiskFolder, DiskModel } from "./disk-model.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";

@@ -1,5 +1,5 @@
 // Draws what a power cut may leave at one moment: which changes that no flush covers are there, whole, torn or not at all.
-import type { SeededRandom } from "../seeded-random.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
 import {
   applied,
   changeNames,

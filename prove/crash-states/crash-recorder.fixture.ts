@@ -1,10 +1,10 @@
 // A process whose system calls are recorded: does workloads on the store that it is given, and says what it begins and what was acknowledged.
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
+import { WorkFolder } from "#prove/store/work-folder.ts";
 import type { Storage } from "#storage/storage.ts";
 import { BY_OWNER, OWNER, openTestStorage } from "#storage/store.fixture.ts";
-import { byCrc32, linesOf } from "../store/folder-contents.ts";
-import { WorkFolder } from "../store/work-folder.ts";
 import type { RecorderLine, RecorderOrder } from "./recorder-lines.ts";
 import { EMPTY, OPERATIONS, PREPARED, prepare } from "./workloads.ts";
 

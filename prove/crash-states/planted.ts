@@ -1,5 +1,5 @@
 // Bugs in the order of writes, flushes and commits, which only a worst case brings to light.
-import type { PlantedBug } from "../rig.ts";
+import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */
 export const crashStatesBugs: readonly PlantedBug[] = [

@@ -13,8 +13,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Campaign } from "../campaign.ts";
-import type { Rig } from "../rig.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import type { Rig } from "#prove/rig.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";
 
 const EXPLORER = fileURLToPath(new URL("./crash-explorer.fixture.ts", import.meta.url));

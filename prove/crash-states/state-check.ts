@@ -1,6 +1,7 @@
 // Opens a crash state with the code that starts a node, without its writer's thread, and says what is not as it must be.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
+import { asListed, byCrc32, foldersOf, linesOf, type StoreView } from "#prove/store/folder-contents.ts";
 import { checkStorage } from "#storage/check-storage.ts";
 import { chunkPath } from "#storage/chunk-names.ts";
 import { ChunkPins } from "#storage/chunk-pins.ts";
@@ -10,7 +11,6 @@ import { PinnedContent } from "#storage/pinned-content.ts";
 import { SnapshotReader } from "#storage/snapshot-reader.ts";
 import type { SharedPath } from "#storage/storage.ts";
 import { OWNER } from "#storage/store.fixture.ts";
-import { asListed, byCrc32, foldersOf, linesOf, type StoreView } from "../store/folder-contents.ts";
 
 /** Recovers the folder, has every byte and counter checked, and tells the lines of each folder in it; throws what a start throws. */
 export async function recoveredFolders(

@@ -1,7 +1,7 @@
 // Every mutating operation on a folder that was prepared for them, and all workloads of up to three of them.
-import { SeededRandom } from "../seeded-random.ts";
-import { type FolderContents, NOTHING } from "../store/folder-contents.ts";
-import { type FolderChange, WorkFolder } from "../store/work-folder.ts";
+import { SeededRandom } from "#prove/seeded-random.ts";
+import { type FolderContents, NOTHING } from "#prove/store/folder-contents.ts";
+import { type FolderChange, WorkFolder } from "#prove/store/work-folder.ts";
 
 /** A file above what lies in the database, as small as that can be. */
 const LARGE_BYTES = 65_600;

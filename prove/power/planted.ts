@@ -1,5 +1,5 @@
 // Bugs that a power cut brings to light.
-import type { PlantedBug } from "../rig.ts";
+import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */
 export const powerBugs: readonly PlantedBug[] = [

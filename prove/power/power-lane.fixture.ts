@@ -1,7 +1,7 @@
 // Cuts the power of one disk again and again, in a mount namespace of its own: a process below changes a store on it, and what it says is kept here.
 import { setTimeout as sleep } from "node:timers/promises";
-import { SeededRandom } from "../seeded-random.ts";
-import { FolderStates } from "../store/folder-states.ts";
+import { SeededRandom } from "#prove/seeded-random.ts";
+import { FolderStates } from "#prove/store/folder-states.ts";
 import { CUT_FLAGS, DISK_KINDS, Disk, PowerSwitch } from "./disk.ts";
 import type { LaneLine } from "./lane-lines.ts";
 import type { LoadLine } from "./load-lines.ts";

@@ -2,12 +2,12 @@
 import { existsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { SeededRandom } from "#prove/seeded-random.ts";
+import { type FolderContents, foldersOf, linesOf, NOTHING, viewOf } from "#prove/store/folder-contents.ts";
+import { type FolderChange, WorkFolder } from "#prove/store/work-folder.ts";
 import { checkStorage } from "#storage/check-storage.ts";
 import type { Storage } from "#storage/storage.ts";
 import { BY_OWNER, OWNER, openTestStorage } from "#storage/store.fixture.ts";
-import { SeededRandom } from "../seeded-random.ts";
-import { type FolderContents, foldersOf, linesOf, NOTHING, viewOf } from "../store/folder-contents.ts";
-import { type FolderChange, WorkFolder } from "../store/work-folder.ts";
 import type { LoadLine, LoadOrder } from "./load-lines.ts";
 
 const FOLDERS = 6;

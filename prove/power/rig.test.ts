@@ -1,5 +1,5 @@
 // The short form of the rig that cuts the power.
-import { testShortForm } from "../short-form.ts";
+import { testShortForm } from "#prove/short-form.ts";
 import { power } from "./rig.ts";
 
 testShortForm(power);

@@ -14,8 +14,8 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Campaign } from "../campaign.ts";
-import type { Rig } from "../rig.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import type { Rig } from "#prove/rig.ts";
 import type { LaneLine } from "./lane-lines.ts";
 
 const LANE = fileURLToPath(new URL("./power-lane.fixture.ts", import.meta.url));

@@ -106,7 +106,7 @@ export class OperatorSessions {
   /** Those that live, the newest first. */
   list(): readonly ListedSession[] {
     this.#sweep();
-    return [...this.#rows.values()].reverse();
+    return [...this.#rows.values()].toReversed();
   }
 
   /** Ends all sessions: the password has changed (D-04), or somebody asks for it. Returns how many there were. */

@@ -136,7 +136,7 @@ export class SshServer {
   /** Starts it unless it runs, again on the same port. */
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
-    const [program = "", ...words] = [
+    const [program, ...words] = [
       ...this.#ownBootId(),
       SSHD,
       "-D",

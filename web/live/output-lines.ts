@@ -12,7 +12,6 @@ export interface OutputLine {
 export const LINES_KEPT = 50_000;
 
 /** What terminals read as colours and movements; here it would be noise. */
-// oxlint-disable-next-line no-control-regex
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 
 /** Grows by pieces; a line that is not ended yet grows with the next piece of the same node and stream. */
