@@ -4,6 +4,7 @@ import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
+  HEARTBEAT_INTERVAL_MS,
   SCRUB_START_DELAY_MS,
   SESSION_SWEEP_INTERVAL_MS,
   STOP_GRACE_MS,
@@ -102,6 +103,8 @@ export interface RunningFileServer {
 const DRAIN_MS = STOP_GRACE_MS * 0.75;
 /** A node is missed after 30 s, so that the link must be back well before. */
 const LINK_BACKOFF_MAX_MS = 2_000;
+/** A silent connection is given up: after a partition TCP alone may try again minutes late, and every heartbeat would wait for it. */
+const LINK_KEEPALIVE = { intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: HEARTBEAT_INTERVAL_MS } as const;
 
 /** Opens the data folder and serves. What was opened is closed again when a later step fails. */
 export async function startFileServer(
@@ -359,6 +362,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     addresses: options.metaservers,
     ...(certificate === undefined ? {} : { tls: certificate.material }),
     backoff: { maxMs: LINK_BACKOFF_MAX_MS },
+    keepalive: LINK_KEEPALIVE,
     interceptors: [forwardRequestId],
     clock,
   });
