@@ -8,6 +8,7 @@ import { quotaBugs } from "./quota/planted.ts";
 import { refusalBugs } from "./refusals/planted.ts";
 import type { PlantedBug } from "./rig.ts";
 import { sessionBugs } from "./sessions/planted.ts";
+import { simulationBugs } from "./simulation/planted.ts";
 import { soakBugs } from "./soak/planted.ts";
 import { syscallBugs } from "./syscalls/planted.ts";
 
@@ -17,6 +18,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...syscallBugs,
   ...powerBugs,
   ...crashStatesBugs,
+  ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,
   ...anonymousBugs,

@@ -7,6 +7,7 @@ import { quota } from "./quota/rig.ts";
 import { refusals } from "./refusals/rig.ts";
 import type { Rig } from "./rig.ts";
 import { sessions } from "./sessions/rig.ts";
+import { simulation } from "./simulation/rig.ts";
 import { soak } from "./soak/rig.ts";
 import { syscalls } from "./syscalls/rig.ts";
 
@@ -16,6 +17,7 @@ export const rigs: readonly Rig[] = [
   syscalls,
   power,
   crashStates,
+  simulation,
   soak,
   sessions,
   anonymous,

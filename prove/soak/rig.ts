@@ -20,8 +20,8 @@ const SECOND_MS = 1_000;
 /** Only then has a heap found its size, so that a slope means something. */
 const SLOPE_FROM_SECONDS = 120;
 const SLOPE_MAX_MB_PER_MINUTE = 1;
-/** The log is brought in from the limit on; half of that again may come meanwhile. */
-const WAL_MAX_MB: number = (1.5 * WAL_CHECKPOINT_BYTES) / 1_048_576;
+/** At four times the limit for its length a checkpoint no longer passes readers by; one transaction may still come. */
+const WAL_MAX_MB: number = (4.25 * WAL_CHECKPOINT_BYTES) / 1_048_576;
 const SETTLE_TRIES = 150;
 const SETTLE_EVERY_MS = 100;
 const FIRST_PORT = 61_200;

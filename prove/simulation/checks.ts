@@ -1,0 +1,162 @@
+// What must hold in the simulated cluster: at every moment, two leases after everything is healed, and when all have stopped.
+import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { checkStorage } from "#storage/check-storage.ts";
+import type { Person } from "./person.ts";
+import { simulation } from "./scheduler.ts";
+import type { SimulatedFileServer, SimulatedMetaServer } from "./servers.ts";
+
+/** The cluster that is looked at. */
+export interface Looked {
+  readonly meta: SimulatedMetaServer;
+  readonly nodes: readonly SimulatedFileServer[];
+  readonly people: readonly Person[];
+  readonly violation: (text: string) => void;
+}
+
+const CALL_LIMIT_MS = 30_000;
+/** A heartbeat may be late by its jitter, the way there, and the round in which it is looked at. */
+const LATE_MS: number = 2 * HEARTBEAT_INTERVAL_MS;
+
+/** Everything that the store says of grants: owner, path, user. */
+async function grantsOf({ meta, people }: Looked): Promise<Set<string>> {
+  const directory = meta.directory;
+  const told = new Set<string>();
+  if (directory === undefined) return told;
+  for (const { email } of people) {
+    const shared = await directory.rootsSharedWith(email);
+    for (const { owner, path } of shared) told.add(`${owner} ${path} ${email}`);
+  }
+  return told;
+}
+
+/** The same as the nodes have it, whose word counts. */
+function heldGrants({ nodes }: Looked): Set<string> {
+  const held = new Set<string>();
+  for (const { running } of nodes) {
+    if (running === undefined) continue;
+    for (const [owner, shares] of running.storage.shares.all())
+      for (const { path, username } of shares) held.add(`${owner} ${path} ${username}`);
+  }
+  return held;
+}
+
+const difference = (a: ReadonlySet<string>, b: ReadonlySet<string>): string[] =>
+  [...a].filter((one) => !b.has(one));
+
+/** What keeps the cluster from having converged; empty when it has. */
+export async function unconverged(looked: Looked): Promise<string[]> {
+  const { meta, nodes } = looked;
+  const scheduler = simulation();
+  const { directory } = meta;
+  if (directory === undefined) return ["the metaserver is down"];
+  return scheduler.runUntil(
+    scheduler.within(meta.process, async () => {
+      const open: string[] = [];
+      const records = new Map((await directory.nodes()).map((record) => [record.fsId, record]));
+      for (const node of nodes) {
+        const record = records.get(node.id);
+        if (node.running === undefined) open.push(`${node.id} is down`);
+        else if (record?.live !== true) open.push(`${node.id} has no lease`);
+        else if (node.running.state.isFenced) open.push(`${node.id} is fenced`);
+        else if (record.diskFreeBytes !== node.disk.freeBytes && node.disk.freeBytes < node.disk.totalBytes)
+          open.push(`${node.id} is told to have ${record.diskFreeBytes} bytes free`);
+        for (const zombie of node.zombies)
+          if (zombie.running.state.isServing) open.push(`the process before of ${node.id} serves on`);
+      }
+      const told = await grantsOf(looked);
+      const held = heldGrants(looked);
+      open.push(...difference(held, told).map((grant) => `the metaserver lacks the grant ${grant}`));
+      open.push(...difference(told, held).map((grant) => `the metaserver has a grant that ended: ${grant}`));
+      const places = new Map((await directory.listRoots()).map(({ owner, fsId }) => [owner, fsId]));
+      for (const { id, running } of nodes)
+        for (const { owner } of running?.storage.roots() ?? [])
+          if (places.get(owner) !== id)
+            open.push(`${owner} is on ${id}, and said to be on ${places.get(owner)}`);
+      return open;
+    }),
+    CALL_LIMIT_MS,
+  );
+}
+
+/** How long each node has been out of the MetaServer's reach, or in it. */
+export class LeaseWatch {
+  readonly #since = new Map<string, { isReachable: boolean; atMs: number }>();
+
+  /** Looks at what could pass between node and MetaServer now, and then at what the store says of the lease. */
+  async look(looked: Looked): Promise<void> {
+    const { meta, nodes, violation } = looked;
+    const scheduler = simulation();
+    const { nowMs } = scheduler;
+    for (const { id, running, host, network } of nodes) {
+      const isClear =
+        !network.isCut(host, meta.host) &&
+        !network.isCut(meta.host, host) &&
+        network.disturbance(host, meta.host).delayMs === 0 &&
+        network.disturbance(meta.host, host).delayMs === 0;
+      const isReachable = isClear && running !== undefined && meta.isUp;
+      const before = this.#since.get(id);
+      if (before?.isReachable !== isReachable) this.#since.set(id, { isReachable, atMs: nowMs });
+    }
+    const { directory } = meta;
+    if (directory === undefined) return;
+    const records = await scheduler.runUntil(
+      scheduler.within(meta.process, () => directory.nodes()),
+      CALL_LIMIT_MS,
+    );
+    for (const { fsId, live } of records) {
+      const node = nodes.find(({ id }) => id === fsId);
+      const since = this.#since.get(fsId);
+      if (since === undefined || node === undefined) continue;
+      const forMs = nowMs - since.atMs;
+      // What was on its way when the way was cut may still arrive, and a store that has just been opened gives the rest of a lease.
+      const isGone = !since.isReachable && (node.running === undefined || isCutOff(node, meta));
+      if (
+        live &&
+        isGone &&
+        forMs > NODE_LEASE_MS + LATE_MS &&
+        nowMs - meta.startedAtMs > NODE_LEASE_MS + LATE_MS
+      )
+        violation(`${fsId} has a lease and has not been heard of for ${Math.round(forMs / 1_000)} s`);
+      if (!live && since.isReachable && forMs > 2 * NODE_LEASE_MS)
+        violation(`${fsId} has no lease although it could speak for ${Math.round(forMs / 1_000)} s`);
+    }
+  }
+}
+
+function isCutOff({ host, network, zombies }: SimulatedFileServer, meta: SimulatedMetaServer): boolean {
+  return network.isCut(host, meta.host) && zombies.length === 0;
+}
+
+/** No root is held by two nodes. */
+export function checkHolders({ nodes, violation }: Looked): void {
+  const holders = new Map<string, string>();
+  for (const { id, running } of nodes) {
+    for (const { owner } of running?.storage.roots() ?? []) {
+      const other = holders.get(owner);
+      if (other !== undefined) violation(`${owner} has a root on ${other} and on ${id}`);
+      holders.set(owner, id);
+    }
+  }
+}
+
+/** What must be exact when nobody works: reservations, and the sums that the servers tell. */
+export async function checkSums({ nodes, people, violation }: Looked): Promise<void> {
+  const scheduler = simulation();
+  for (const { id, running } of nodes) {
+    const promised = running?.service.ledger.promisedBytes ?? 0n;
+    if (promised !== 0n) violation(`${id} keeps ${promised} bytes reserved although nothing is uploaded`);
+  }
+  for (const person of people) {
+    const { told, listed } = await scheduler.runUntil(person.usage(), 120_000);
+    if (told !== listed) violation(`${person.email} is told ${told} bytes of files, and has ${listed}`);
+  }
+}
+
+/** Recounts everything in the data of a node that has stopped, and reads every byte. */
+export function checkData({ nodes, violation }: Looked): void {
+  for (const { id, data } of nodes) {
+    const report = checkStorage(data, { repair: false, deep: true });
+    if (report.differenceCount > 0)
+      violation(`the data of ${id}: ${report.differences.slice(0, 3).join("; ")}`);
+  }
+}

@@ -1,0 +1,208 @@
+// What befalls the simulated cluster: ten kinds of faults, each with its end.
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
+import type { Network } from "./network.ts";
+import type { Person } from "./person.ts";
+import { type Scheduler, simulation } from "./scheduler.ts";
+import { type SimulatedFileServer, type SimulatedMetaServer, zombieHost } from "./servers.ts";
+
+/** What faults are done to. */
+export interface Victims {
+  readonly meta: SimulatedMetaServer;
+  readonly nodes: readonly SimulatedFileServer[];
+  readonly people: readonly Person[];
+  readonly network: Network;
+  readonly random: SeededRandom;
+  readonly violation: (text: string) => void;
+}
+
+/** How a fault ends. */
+export type Heal = () => Promise<void> | void;
+
+/** The kinds. */
+export const FAULTS = [
+  "node crash",
+  "node restart",
+  "metaserver crash",
+  "partition",
+  "one-way partition",
+  "slow link",
+  "lost reply",
+  "duplicated messages",
+  "clock jump",
+  "full disk",
+  "split registration",
+] as const;
+export type FaultKind = (typeof FAULTS)[number];
+
+const HOUR_MS = 3_600_000;
+const SLOW_MAX_MS = 8_000;
+const GHOST_CHANCE = 0.5;
+
+/** Brings one about; resolves with how to end it. */
+export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal {
+  const { network, random, meta } = victims;
+  const scheduler = simulation();
+  switch (kind) {
+    case "node crash":
+      return crash(random.pick(victims.nodes), random);
+    case "node restart":
+      return restart(random.pick(victims.nodes), victims);
+    case "metaserver crash":
+      return crashMeta(meta, random);
+    case "partition":
+    case "one-way partition":
+      return cut(victims, kind === "partition");
+    case "slow link":
+      return slowDown(victims);
+    case "lost reply":
+      return loseReplies(victims);
+    case "duplicated messages":
+      network.ghostChance = GHOST_CHANCE;
+      return () => {
+        network.ghostChance = 0;
+      };
+    case "clock jump":
+      return jump(scheduler, random.pick([meta.host, ...victims.nodes.map(({ host }) => host)]), random);
+    case "full disk": {
+      const node = random.pick(victims.nodes);
+      node.setDiskFull(true);
+      return () => node.setDiskFull(false);
+    }
+    case "split registration":
+      return split(random.pick(victims.nodes), victims);
+    default:
+      throw new Error(`no such fault: ${String(kind satisfies never)}`);
+  }
+}
+
+function crash(node: SimulatedFileServer, random: SeededRandom): Heal {
+  if (node.isUp) node.kill(random.chance(0.4));
+  return () => node.start();
+}
+
+/** An operator stops it while somebody uploads: what runs is finished, and only then the process ends. */
+async function restart(node: SimulatedFileServer, { network, people, violation }: Victims): Promise<Heal> {
+  const host = people[0]?.host ?? "";
+  const owner = node.running?.storage
+    .roots()
+    .find((root) => !people.some(({ email }) => email === root.owner))?.owner;
+  const upload = network.isQuiet && owner !== undefined ? slowUpload(node, host, owner) : undefined;
+  if (upload !== undefined) await simulation().run(UPLOAD_UNTIL_STOP_MS);
+  await node.stop();
+  const outcome = upload === undefined ? undefined : await simulation().runUntil(upload, UPLOAD_LIMIT_MS);
+  if (outcome !== undefined) violation(`an upload that ran when ${node.id} was stopped failed: ${outcome}`);
+  return () => node.start();
+}
+
+const UPLOAD_LIMIT_MS = 300_000;
+const UPLOAD_UNTIL_STOP_MS = 2_000;
+const PIECES = 12;
+const PIECE_EVERY_MS = 400;
+
+/** Uploads for five seconds; resolves with what went wrong. */
+async function slowUpload(
+  node: SimulatedFileServer,
+  host: string,
+  owner: string,
+): Promise<string | undefined> {
+  const scheduler = simulation();
+  return scheduler.within(scheduler.spawn("slow uploader", host), async () => {
+    const channel = new GrpcChannel({ addresses: [node.address] });
+    const client = createClient(FileServer, channel);
+    try {
+      const { sessionToken } = await client.registerClient(
+        { clientId: "rig" },
+        { metadata: { authorization: `Bearer mock-jwt.${owner}` } },
+      );
+      await client.uploadFile(slowParts(scheduler), {
+        metadata: { authorization: `Bearer ${sessionToken}` },
+      });
+      return undefined;
+    } catch (error) {
+      return String(error);
+    } finally {
+      channel.close();
+    }
+  });
+}
+
+async function* slowParts(scheduler: Scheduler): AsyncGenerator<object> {
+  yield { part: { case: "header", value: { path: `/slow${scheduler.nowMs}` } } };
+  for (let at = 0; at < PIECES; at++) {
+    await new Promise<void>((resolve) => scheduler.after(PIECE_EVERY_MS, resolve));
+    yield { part: { case: "chunk", value: { offset: BigInt(at * 1_000), data: new Uint8Array(1_000) } } };
+  }
+}
+
+/** One time in three its disk is lost with it, and then half the time there is an older copy. */
+function crashMeta(meta: SimulatedMetaServer, random: SeededRandom): Heal {
+  meta.backUp();
+  const loses = random.chance(0.34);
+  const hasCopy = random.chance(0.5);
+  meta.kill(random.chance(0.4));
+  return async () => {
+    if (loses) meta.loseStore(hasCopy);
+    await meta.start();
+  };
+}
+
+function hostsOf({ meta, nodes, people }: Victims): string[] {
+  return [meta.host, ...nodes.map(({ host }) => host), ...people.map(({ host }) => host)];
+}
+
+function cut(victims: Victims, isBothWays: boolean): Heal {
+  const { network, random } = victims;
+  const hosts = hostsOf(victims);
+  const scheduler = simulation();
+  const alone = random.pick(hosts);
+  // One link, or everything around one host.
+  const others = random.chance(0.5) ? hosts.filter((host) => host !== alone) : [random.pick(hosts)];
+  const isInward = random.chance(0.5);
+  for (const other of others) {
+    scheduler.trace("cut", `${alone} ${isBothWays ? "-" : isInward ? "<" : ">"} ${other}`);
+    if (isBothWays || !isInward) network.disturbance(alone, other).isCut = true;
+    if (isBothWays || isInward) network.disturbance(other, alone).isCut = true;
+  }
+  return () => network.heal();
+}
+
+function slowDown(victims: Victims): Heal {
+  const { network, random } = victims;
+  const hosts = hostsOf(victims);
+  const [from, to] = [random.pick(hosts), random.pick(hosts)];
+  const delayMs = random.next() * SLOW_MAX_MS;
+  simulation().trace("slow", `${from} ${to} ${Math.round(delayMs)}`);
+  network.disturbance(from, to).delayMs = delayMs;
+  network.disturbance(to, from).delayMs = delayMs;
+  return () => network.heal();
+}
+
+/** Requests arrive and answers do not, and then every connection of that server breaks: what was done is not known. */
+function loseReplies(victims: Victims): Heal {
+  const { network, random, meta, nodes } = victims;
+  const { host } = random.pick([meta, ...nodes]);
+  simulation().trace("mute", host);
+  for (const other of hostsOf(victims)) if (other !== host) network.disturbance(host, other).isCut = true;
+  return () => {
+    for (const connection of network.connections) if (connection.serverHost === host) connection.break();
+    network.heal();
+  };
+}
+
+function jump(scheduler: Scheduler, host: string, random: SeededRandom): Heal {
+  const offsetMs = Math.round((random.next() - 0.5) * 26 * HOUR_MS);
+  scheduler.trace("jump", `${host} ${offsetMs}`);
+  scheduler.host(host).wallOffsetMs += offsetMs;
+  return () => undefined;
+}
+
+/** The old process cannot reach the MetaServer, another one starts on a copy of its data, then the old one comes back. */
+async function split(node: SimulatedFileServer, { network, meta }: Victims): Promise<Heal> {
+  if (!node.isUp) return () => undefined;
+  const before = zombieHost(node.host);
+  network.disturbance(before, meta.host).isCut = true;
+  await node.clone();
+  return () => network.heal();
+}

@@ -1,0 +1,49 @@
+// Has the product's modules import simulated parts of Node instead of the real ones; the modules themselves are loaded as they are.
+import { registerHooks } from "node:module";
+
+const PLATFORM = new URL("./platform/", import.meta.url);
+const SOURCES = new URL("../../src/", import.meta.url).href;
+
+/** What src/ imports, and what it is given. */
+const REPLACED: Readonly<Record<string, string>> = {
+  "node:worker_threads": "threads.ts",
+  "node:fs": "files.ts",
+  "node:fs/promises": "file-promises.ts",
+  "node:sqlite": "database.ts",
+  "node:http2": "http2.ts",
+  "node:net": "net.ts",
+  "node:timers/promises": "timer-promises.ts",
+  "node:crypto": "chance.ts",
+};
+/** Outside of what is simulated: an HTTP listener that nobody asks. */
+const STATUS_SERVER = "#os/status-server.ts";
+
+/** Call it before the first module of src/ is loaded. */
+export function installHooks(): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      const parent = context.parentURL ?? "";
+      if (!parent.startsWith(SOURCES)) return next(specifier, context);
+      const worker = /\?worker=(\d+)$/.exec(parent)?.[1];
+      if (specifier === "node:worker_threads" && worker !== undefined)
+        return { url: `simulated:worker?${worker}`, format: "module", shortCircuit: true };
+      if (specifier === STATUS_SERVER)
+        return { url: new URL("status-server.ts", PLATFORM).href, shortCircuit: true };
+      const file = REPLACED[specifier];
+      return file === undefined
+        ? next(specifier, context)
+        : { url: new URL(file, PLATFORM).href, shortCircuit: true };
+    },
+    load(url, context, next) {
+      const worker = /^simulated:worker\?(\d+)$/.exec(url)?.[1];
+      if (worker === undefined) return next(url, context);
+      const threads = JSON.stringify(new URL("threads.ts", PLATFORM).href);
+      const source = `import { started } from ${threads};
+        export * from ${threads};
+        const own = started.get(${worker});
+        export const workerData = own.workerData;
+        export const parentPort = own.parentPort;`;
+      return { format: "module", source, shortCircuit: true };
+    },
+  });
+}

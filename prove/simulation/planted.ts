@@ -1,0 +1,117 @@
+// Bugs of a cluster, for the simulation to find.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** Planted for the simulation. */
+export const simulationBugs: readonly PlantedBug[] = [
+  {
+    name: "late-share-overwrites",
+    is: "a late message about a share is applied over a newer one",
+    rigs: ["simulation"],
+    goal: 8,
+    edits: [
+      {
+        file: "src/directory/store-commands.ts",
+        from: "granted = excluded.granted\n     WHERE excluded.version > grants.version`",
+        to: "granted = excluded.granted`",
+      },
+      {
+        file: "src/directory/store-commands.ts",
+        from: "  if (change.version < root.version) return false;\n",
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "lease-by-wall-clock",
+    is: "the MetaServer tells leases by its wall clock",
+    rigs: ["simulation"],
+    goal: 4,
+    edits: [
+      {
+        file: "src/directory/sqlite-store.ts",
+        from: "      isLive: (node) => (leases.get(node.fs_id) ?? Number.NEGATIVE_INFINITY) > now.steadyMs,",
+        to: "      isLive: (node) => Number(node.last_seen_ms ?? 0) + NODE_LEASE_MS > now.wallMs,",
+      },
+    ],
+  },
+  {
+    name: "epoch-not-compared",
+    is: "a heartbeat with the epoch of an earlier registration renews the lease, and nobody is fenced",
+    rigs: ["simulation"],
+    edits: [
+      {
+        file: "src/directory/node-row.ts",
+        from: "  if (BigInt(epoch) >= node.epoch) return;",
+        to: "  if (BigInt(epoch) >= 0n) return;",
+      },
+    ],
+  },
+  {
+    name: "unknown-node-does-not-register",
+    is: "a node that the MetaServer does not know any more goes on with heartbeats and never registers again",
+    rigs: ["simulation"],
+    goal: 8,
+    edits: [
+      {
+        file: "src/fileserver/meta-link.ts",
+        from: "    if (!answer.known || answer.sendFull) await this.#register();",
+        to: "    if (answer.sendFull) await this.#register();",
+      },
+    ],
+  },
+  {
+    name: "client-does-not-register-again",
+    is: "a client whose session is gone fails instead of opening another",
+    rigs: ["simulation"],
+    edits: [
+      {
+        file: "src/client/cluster.ts",
+        from: "      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {",
+        to: "      if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 0) {",
+      },
+    ],
+  },
+  {
+    name: "sessions-by-wall-clock",
+    is: "the age of a session is told by the wall clock",
+    rigs: ["simulation"],
+    goal: 6,
+    edits: [
+      {
+        file: "src/sessions/session-table.ts",
+        from: "    this.#ageClock = new AgeClock(deps.clock);",
+        to: "    this.#ageClock = { nowMs: () => deps.clock.wallMs() } as unknown as AgeClock;",
+      },
+    ],
+  },
+  {
+    name: "drain-not-awaited",
+    is: "a node that stops closes its store without waiting for the calls that run",
+    rigs: ["simulation"],
+    edits: [
+      {
+        file: "src/fileserver/node.ts",
+        from: "    await grpc.server.drain(graceMs);",
+        to: "    void grpc.server.drain(graceMs);",
+      },
+    ],
+  },
+  {
+    name: "retry-without-backoff",
+    is: "a client tries again at once, and so does its channel",
+    rigs: ["simulation"],
+    goal: 4,
+    edits: [
+      {
+        file: "src/client/cluster.ts",
+        from: "    const waitMs = Math.min(leftMs, this.#waitMs(progress.attempts));",
+        to: "    const waitMs = Math.min(leftMs, 0 * this.#waitMs(progress.attempts));",
+      },
+      {
+        file: "src/grpc/client.ts",
+        from: "    const delayMs = baseMs * (1 + jitter * (this.#random() * 2 - 1));",
+        to: "    const delayMs = 0 * baseMs * (1 + jitter * (this.#random() * 2 - 1));",
+      },
+    ],
+  },
+];

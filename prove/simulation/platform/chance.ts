@@ -1,0 +1,15 @@
+// node:crypto whose random bytes a seed repeats.
+import { simulation } from "#prove/simulation/scheduler.ts";
+
+export * from "node:crypto";
+
+/** Bytes of the process that asks. */
+export function randomBytes(count: number): Buffer {
+  return (simulation().current ?? simulation()).random.bytes(count);
+}
+
+/** A UUID of the process that asks. */
+export function randomUUID(): string {
+  const hex = randomBytes(16).toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

@@ -1,0 +1,106 @@
+// F21: the whole cluster in one thread. A MetaServer with its SQLite store, three FileServers and four people with the product's own client
+// run for two simulated hours a seed, through every kind of fault: crashes of processes and of machines (the store lost, or an older copy
+// of it put back), restarts, partitions, one-way partitions, slow links, lost replies, late and doubled messages of the control plane, wall
+// clocks that jump by up to 13 hours, full disks, and a second process that registers with a node's id while the first goes on elsewhere.
+// How: the product's modules are loaded unchanged, and a module hook (hooks.ts) gives them simulated parts of Node. Timers, clocks and
+// chance come from one scheduler; worker threads run their own modules in this thread, between turns; files and SQLite are real, called
+// synchronously, and a killed process leaves its database and log as they are at that moment; HTTP/2 streams hand their headers and
+// buffers over in order. The trace of a seed is hashed, and the first seed is run twice, in two processes, which must agree.
+// Held against it: acknowledged files can be read and hold what was acknowledged; no root on two nodes; leases tell who is there; grants
+// are equal on both sides, every node has its lease and nobody serves in another's place two leases after the end of a fault; sessions by
+// a list of the rig's own; sums and reservations exact when all is quiet; and in the end every data folder recounted and read.
+// It cannot see: HTTP/2 framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions" has them), the console and its
+// alerts, races between threads, power cuts (a kill falls between two turns and keeps what was written), commands in the middle of one.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Campaign } from "#prove/campaign.ts";
+import type { Rig } from "#prove/rig.ts";
+import type { SeedResult } from "./world.ts";
+
+const WORLD = fileURLToPath(new URL("world.fixture.ts", import.meta.url));
+const PROCESSES = 2;
+const FAULTS = 20;
+/** In the form for `npm test` each kind once. */
+const FAULTS_SHORT = 11;
+const SHORT_BELOW_SEEDS = 10;
+const SEEDS = 2 ** 31;
+const MEMORY = "/dev/shm";
+
+/** A process that simulates one seed after the other. */
+class Simulator {
+  readonly #child;
+  readonly #lines: AsyncIterator<string>;
+  #errors = "";
+
+  constructor(folder: string, faults: number) {
+    const flags = ["--max-semi-space-size=64", WORLD, folder, String(faults)];
+    this.#child = spawn(process.execPath, flags, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#errors = (this.#errors + text).slice(-2_000);
+    });
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  async run(seed: number): Promise<SeedResult> {
+    this.#child.stdin.write(`${seed}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done === true) throw new Error(`the simulation of seed ${seed} ended: ${this.#errors}`);
+    return JSON.parse(value) as SeedResult;
+  }
+
+  end(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+function report(campaign: Campaign, { violations, counts }: SeedResult): void {
+  for (const text of violations) campaign.violation(text);
+  for (const [name, count] of Object.entries(counts)) {
+    if (name.startsWith("slowest")) slowest.set(campaign, Math.max(slowest.get(campaign) ?? 0, count));
+    else campaign.count(name, count);
+  }
+  campaign.figure("slowest convergence s", slowest.get(campaign) ?? 0);
+  if ((counts["acknowledged changes"] ?? 0) === 0 || (counts["faults"] ?? 0) === 0)
+    campaign.violation("nothing was acknowledged, or nothing befell anybody");
+}
+
+const slowest = new WeakMap<Campaign, number>();
+
+async function run(campaign: Campaign): Promise<void> {
+  const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : tmpdir());
+  const faults = campaign.goal < SHORT_BELOW_SEEDS ? FAULTS_SHORT : FAULTS;
+  const simulators = Array.from({ length: PROCESSES }, () => new Simulator(folder, faults));
+  for (const simulator of simulators) campaign.atEnd(() => simulator.end());
+  const first = campaign.random.below(SEEDS);
+  const [one, other] = await Promise.all(simulators.map((simulator) => simulator.run(first)));
+  if (one === undefined || other === undefined) throw new Error("no simulator");
+  if (one.traceHash !== other.traceHash)
+    campaign.violation(`seed ${first} has the trace ${one.traceHash} and the trace ${other.traceHash}`);
+  report(campaign, one);
+  campaign.step();
+  let begun = 1;
+  await Promise.all(
+    simulators.map(async (simulator) => {
+      while (begun < campaign.goal && !campaign.isOver()) {
+        begun++;
+        report(campaign, await simulator.run(campaign.random.below(SEEDS)));
+        campaign.step();
+      }
+    }),
+  );
+}
+
+/** See above. */
+export const simulation: Rig = {
+  name: "simulation",
+  figure: "F21",
+  proves:
+    "A whole cluster keeps its promises through simulated hours of faults, the same way for the same seed",
+  unit: "seeds",
+  goal: 200,
+  shortGoal: 1,
+  run,
+};

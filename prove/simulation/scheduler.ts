@@ -1,0 +1,257 @@
+// Simulated time: one queue of events, run one after the other, and nothing else moves the clocks.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createHash } from "node:crypto";
+import { SeededRandom } from "#prove/seeded-random.ts";
+
+const realImmediate = globalThis.setImmediate;
+/** Turns in one moment of simulated time after which something is taken to run in circles. */
+const TURNS_MAX = 200_000;
+
+interface Event {
+  readonly atMs: number;
+  readonly order: number;
+  readonly run: () => void;
+  isCancelled: boolean;
+}
+
+/** A process of the simulated cluster: its timers, files and connections go with it. */
+export class SimulatedProcess {
+  readonly name: string;
+  /** May change: a process that was taken for dead goes on elsewhere. */
+  host: string;
+  readonly startedAtMs: number;
+  readonly random: SeededRandom;
+  isAlive = true;
+  /** What holds something of the machine's: closed when the process dies. */
+  readonly belongings: Set<{ abandon(): void }> = new Set();
+
+  constructor(name: string, host: string, startedAtMs: number, random: SeededRandom) {
+    this.name = name;
+    this.host = host;
+    this.startedAtMs = startedAtMs;
+    this.random = random;
+  }
+}
+
+/** The machine that a process runs on, as far as faults concern it. */
+export interface SimulatedHost {
+  /** What its wall clock is off by. */
+  wallOffsetMs: number;
+  isDiskFull: boolean;
+  /** The machine is off. */
+  isDown: boolean;
+}
+
+const WALL_START_MS = 1_790_000_000_000;
+
+/** Everything that is simulated in one run of one seed. */
+export class Scheduler {
+  readonly random: SeededRandom;
+  readonly hosts = new Map<string, SimulatedHost>();
+  readonly #scope = new AsyncLocalStorage<SimulatedProcess>();
+  readonly #heap: Event[] = [];
+  readonly #immediates: (() => void)[] = [];
+  readonly #trace = createHash("sha256");
+  readonly #told: string[] = [];
+  #nowMs = 0;
+  #orders = 0;
+  #realWork = 0;
+  eventCount = 0;
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+  }
+
+  /** Milliseconds since the beginning, on the one clock that never jumps. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** The process on whose behalf this runs; undefined for the rig itself. */
+  get current(): SimulatedProcess | undefined {
+    return this.#scope.getStore();
+  }
+
+  host(name: string): SimulatedHost {
+    let host = this.hosts.get(name);
+    if (host === undefined) {
+      host = { wallOffsetMs: 0, isDiskFull: false, isDown: false };
+      this.hosts.set(name, host);
+    }
+    return host;
+  }
+
+  /** The wall clock of the process that asks. */
+  wallMs(): number {
+    const process = this.current;
+    return (
+      Math.trunc(WALL_START_MS + this.#nowMs) +
+      (process === undefined ? 0 : this.host(process.host).wallOffsetMs)
+    );
+  }
+
+  spawn(name: string, host: string): SimulatedProcess {
+    this.trace("process", `${name} on ${host}`);
+    return new SimulatedProcess(name, host, this.#nowMs, this.random.fork(`${name} ${this.#nowMs}`));
+  }
+
+  /** Runs something as a part of a process. */
+  within<T>(process: SimulatedProcess | undefined, run: () => T): T {
+    return process === undefined ? this.#scope.exit(run) : this.#scope.run(process, run);
+  }
+
+  /** Calls back once, in the process that asks, unless that has died by then. */
+  after(delayMs: number, callback: () => void): () => void {
+    const process = this.current;
+    const delay = Number.isFinite(delayMs) ? Math.max(0, delayMs) : 0;
+    const event: Event = {
+      atMs: this.#nowMs + delay,
+      order: this.#orders++,
+      isCancelled: false,
+      run: () => {
+        if (process?.isAlive !== false) this.within(process, callback);
+      },
+    };
+    this.#push(event);
+    return () => {
+      event.isCancelled = true;
+    };
+  }
+
+  /** Calls back at the end of this turn, in the process that asks. */
+  immediate(callback: () => void): () => void {
+    const process = this.current;
+    const state = { isCancelled: false };
+    this.#immediates.push(() => {
+      if (!state.isCancelled) this.within(process, callback);
+    });
+    return () => {
+      state.isCancelled = true;
+    };
+  }
+
+  /** What the machine really does, such as loading a module: simulated time waits for it. */
+  async really<T>(work: Promise<T>): Promise<T> {
+    this.#realWork++;
+    try {
+      return await work;
+    } finally {
+      this.#realWork--;
+    }
+  }
+
+  /** Writes a line into the trace, of which only the hash and the last lines stay. */
+  trace(kind: string, text: string): void {
+    const line = `${this.#nowMs.toFixed(3)} ${kind} ${text}`;
+    this.#trace.update(`${line}\n`);
+    this.#told.push(line);
+    if (this.#told.length > 400) this.#told.splice(0, 200);
+    if (process.env["GROVE_SIMULATION_TRACE"] !== undefined) process.stderr.write(`${line}\n`);
+  }
+
+  /** SHA-256 of the trace so far. */
+  traceHash(): string {
+    return this.#trace.copy().digest("hex");
+  }
+
+  /** The last lines of the trace. */
+  lastLines(count: number): readonly string[] {
+    return this.#told.slice(-count);
+  }
+
+  /** Runs events until the promise is settled or the time is over. */
+  async runUntil<T>(promise: Promise<T>, limitMs: number): Promise<T> {
+    const state = { isDone: false };
+    void promise
+      .catch(() => undefined)
+      .then(() => {
+        state.isDone = true;
+      });
+    await this.#settle();
+    while (!state.isDone) {
+      if (!this.#next(this.#nowMs + limitMs)) throw new Error("nothing happens any more");
+      await this.#settle();
+    }
+    return promise;
+  }
+
+  /** Runs everything that comes due in this time. */
+  async run(forMs: number): Promise<void> {
+    const endMs = this.#nowMs + forMs;
+    await this.#settle();
+    while (this.#next(endMs)) await this.#settle();
+    this.#nowMs = endMs;
+  }
+
+  /** Runs one event; false when none is due by then. */
+  #next(endMs: number): boolean {
+    for (;;) {
+      const event = this.#heap[0];
+      if (event === undefined || event.atMs > endMs) return false;
+      this.#pop();
+      if (event.isCancelled) continue;
+      this.#nowMs = Math.max(this.#nowMs, event.atMs);
+      this.eventCount++;
+      event.run();
+      return true;
+    }
+  }
+
+  /** Lets promises and immediates run until nothing is left to do at this moment. */
+  async #settle(): Promise<void> {
+    for (let turns = 0; ; turns++) {
+      await new Promise((resolve) => realImmediate(resolve));
+      if (this.#realWork > 0) continue;
+      if (this.#immediates.length === 0) return;
+      if (turns > TURNS_MAX) throw new Error(`endless turns at ${this.#nowMs} ms`);
+      const callbacks = this.#immediates.splice(0);
+      for (const callback of callbacks) callback();
+    }
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap;
+    let at = heap.push(event) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (isBefore(heap[above] as Event, event)) break;
+      heap[at] = heap[above] as Event;
+      at = above;
+    }
+    heap[at] = event;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && isBefore(heap[below + 1] as Event, heap[below] as Event)) below++;
+      if (isBefore(last, heap[below] as Event)) break;
+      heap[at] = heap[below] as Event;
+      at = below;
+    }
+    heap[at] = last;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+}
+
+let running: Scheduler | undefined;
+
+/** The simulation that runs: modules of Node have no `deps` to be handed it in. @throws Error while none runs */
+export function simulation(): Scheduler {
+  if (running === undefined) throw new Error("no simulation runs");
+  return running;
+}
+
+/** Makes it the one that runs. */
+export function startSimulation(seed: number): Scheduler {
+  running = new Scheduler(seed);
+  return running;
+}

@@ -1,0 +1,152 @@
+// Sessions tried from outside the client: each token is accepted or refused as the rules say, by a list that the rig keeps itself.
+import { SESSION_IDLE_TIMEOUT_MS, SESSIONS_PER_USER } from "#base/limits.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { StatusError } from "#grpc/status.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.ts";
+import type { SimulatedFileServer } from "./servers.ts";
+
+/** Between a look of ours and the server's own. */
+const SLACK_MS = 61_000;
+const CALL_LIMIT_MS = 8_000;
+
+interface KnownSession {
+  readonly token: string;
+  readonly server: number;
+  readonly openedAtMs: number;
+  /** Steady time of its last use that may have counted, and of the last that did. */
+  lastUseAtMs: number;
+  lastSureUseAtMs: number;
+}
+
+/** One user who opens sessions at one node and tries old ones. */
+export class SessionsWatch {
+  readonly #node: SimulatedFileServer;
+  readonly #email: string;
+  readonly #process: SimulatedProcess;
+  readonly #foreigner: SimulatedProcess;
+  readonly #scheduler: Scheduler = simulation();
+  readonly #violation: (text: string) => void;
+  /** Oldest first. */
+  #sessions: KnownSession[] = [];
+  /** Registrations whose answer never came: each may have evicted one. */
+  #unknown = 0;
+  #isLooking = false;
+  tried = 0;
+
+  constructor(node: SimulatedFileServer, host: string, violation: (text: string) => void) {
+    this.#node = node;
+    this.#email = `sessions-${node.id}@example.com`;
+    this.#process = this.#scheduler.spawn(this.#email, host);
+    this.#foreigner = this.#scheduler.spawn(`foreign ${this.#email}`, `${host}9`);
+    this.#violation = violation;
+  }
+
+  /** Opens one more session, then tries all that are known. */
+  async look(): Promise<void> {
+    // One at a time: the order in which sessions were opened must be known.
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#lookNow();
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #lookNow(): Promise<void> {
+    await this.#open();
+    const foreign = this.#sessions[0];
+    if (foreign !== undefined) await this.#try(foreign, this.#foreigner);
+    const newestFirst = this.#sessions.toReversed();
+    for (const [newer, session] of newestFirst.entries()) {
+      // Tried rarely, so that some have time to run out.
+      if (newer > 0 && !this.#process.random.chance(0.3)) continue;
+      await this.#try(session, this.#process, newer);
+    }
+    this.#sessions = this.#sessions.slice(-2 * SESSIONS_PER_USER);
+  }
+
+  async #open(): Promise<void> {
+    const server = this.#node.starts;
+    try {
+      const { sessionToken: token } = await this.#with(this.#process, (channel) =>
+        createClient(FileServer, channel).registerClient(
+          { clientId: "watch" },
+          { metadata: { authorization: `Bearer mock-jwt.${this.#email}` }, timeoutMs: CALL_LIMIT_MS },
+        ),
+      );
+      const nowMs = this.#scheduler.nowMs;
+      // Which process has answered is known only when it is the same before and after.
+      if (server === this.#node.starts)
+        this.#sessions.push({ token, server, openedAtMs: nowMs, lastUseAtMs: nowMs, lastSureUseAtMs: nowMs });
+      else this.#unknown++;
+    } catch {
+      this.#unknown++;
+    }
+  }
+
+  async #try(session: KnownSession, from: SimulatedProcess, newer = 0): Promise<void> {
+    const beganAtMs = this.#scheduler.nowMs;
+    const { starts } = this.#node;
+    let reason = "";
+    try {
+      await this.#with(from, (channel) =>
+        createClient(FileServer, channel).getQuota(
+          {},
+          { metadata: { authorization: `Bearer ${session.token}` }, timeoutMs: CALL_LIMIT_MS },
+        ),
+      );
+    } catch (error) {
+      reason = error instanceof StatusError ? (error.metadata.get("svc-reason") ?? "none") : String(error);
+    }
+    const isForeign = from === this.#foreigner;
+    const isAnswer = reason === "" || /^(?:SESSION_|IP_MISMATCH)/.test(reason);
+    if (!isForeign && reason === "none") session.lastUseAtMs = this.#scheduler.nowMs;
+    if (!isAnswer || starts !== this.#node.starts) return;
+    this.tried++;
+    const text = `the session of ${this.#email}, ${newer} newer ones, `;
+    if (isForeign) {
+      if (reason === "") this.#violation(`${text}was accepted from another address`);
+      return;
+    }
+    const idleAtLeastMs = beganAtMs - session.lastUseAtMs;
+    const idleAtMostMs = this.#scheduler.nowMs - session.lastSureUseAtMs;
+    const mustFail =
+      session.server !== starts ||
+      idleAtLeastMs > SESSION_IDLE_TIMEOUT_MS + SLACK_MS ||
+      this.#livingSince(session) >= SESSIONS_PER_USER;
+    const mustWork =
+      session.server === starts &&
+      idleAtMostMs < SESSION_IDLE_TIMEOUT_MS - SLACK_MS &&
+      newer + this.#unknown < SESSIONS_PER_USER;
+    if (reason === "" && mustFail)
+      this.#violation(
+        `${text}idle for ${idleAtLeastMs} ms, of start ${session.server} of ${starts}, was accepted`,
+      );
+    if (reason !== "" && mustWork)
+      this.#violation(`${text}idle for at most ${idleAtMostMs} ms, was refused as ${reason}`);
+    if (reason !== "") return;
+    session.lastUseAtMs = this.#scheduler.nowMs;
+    session.lastSureUseAtMs = beganAtMs;
+  }
+
+  /** Sessions that were opened after this one and cannot have run out yet. */
+  #livingSince(session: KnownSession): number {
+    const youngMs = SESSION_IDLE_TIMEOUT_MS - SLACK_MS;
+    const { nowMs } = this.#scheduler;
+    const newer = this.#sessions.slice(this.#sessions.indexOf(session) + 1);
+    return newer.filter(({ openedAtMs }) => nowMs - openedAtMs < youngMs).length;
+  }
+
+  async #with<T>(process: SimulatedProcess, call: (channel: GrpcChannel) => Promise<T>): Promise<T> {
+    return this.#scheduler.within(process, async () => {
+      const channel = new GrpcChannel({ addresses: [this.#node.address] });
+      try {
+        return await call(channel);
+      } finally {
+        channel.close();
+      }
+    });
+  }
+}

@@ -1,0 +1,255 @@
+// One seed: a cluster of a MetaServer, three FileServers and four people, two simulated hours, twenty faults.
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { checkData, checkHolders, checkSums, LeaseWatch, type Looked, unconverged } from "./checks.ts";
+import { befall, FAULTS, type FaultKind, type Victims } from "./faults.ts";
+import { startNetwork } from "./network.ts";
+import { Person } from "./person.ts";
+import { type Scheduler, simulation, startSimulation } from "./scheduler.ts";
+import { ADMIN, SimulatedFileServer, SimulatedMetaServer } from "./servers.ts";
+import { SessionsWatch } from "./sessions-watch.ts";
+
+const META_HOST = "10.0.0.1";
+const NODES = 3;
+const PEOPLE = 4;
+const FAULTS_OF_A_RUN = 20;
+const SLOT_MS = 360_000;
+const LOOK_EVERY_MS = 7_000;
+const CONVERGED_WITHIN_MS: number = 2 * NODE_LEASE_MS;
+const QUOTA_BYTES = 600_000n;
+const END_LIMIT_MS = 300_000;
+
+/** What one seed came to. */
+export interface SeedResult {
+  readonly seed: number;
+  readonly traceHash: string;
+  readonly violations: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Runs one seed, on files below `under`, which is best kept in memory. */
+export async function runSeed(seed: number, under: string, faults = FAULTS_OF_A_RUN): Promise<SeedResult> {
+  const folder = mkdtempSync(join(under, "grove-simulation-"));
+  const scheduler = startSimulation(seed);
+  const network = startNetwork(scheduler.random.fork("network"));
+  const violations: string[] = [];
+  const violation = (text: string): void => {
+    scheduler.trace("VIOLATION", text);
+    violations.push(`seed ${seed}, ${Math.round(scheduler.nowMs / 1_000)} s: ${text}`);
+  };
+  const meta = new SimulatedMetaServer(META_HOST, join(folder, "meta"));
+  const nodes = Array.from(
+    { length: NODES },
+    (_, at) => new SimulatedFileServer(`n${at}`, `10.0.0.${10 + at}`, join(folder, `n${at}`), meta.address),
+  );
+  const people = Array.from(
+    { length: PEOPLE },
+    (_, at) =>
+      new Person(`user${at}@example.com`, `10.0.1.${10 + at}`, { folder, meta: meta.address, violation }),
+  );
+  network.onStorm = violation;
+  const random = scheduler.random.fork("faults");
+  const world = new World({ meta, nodes, people, network, random, violation });
+  try {
+    await world.begin();
+    for (const kind of drawFaults(scheduler.random.fork("kinds"), faults)) await world.slot(kind);
+    await world.finish();
+  } catch (error) {
+    violation(
+      `the run broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
+  } finally {
+    world.bury();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return { seed, traceHash: scheduler.traceHash(), violations, counts: world.counts() };
+}
+
+/** Each kind once, the rest drawn, in any order. */
+function drawFaults(random: Victims["random"], count: number): FaultKind[] {
+  const kinds: FaultKind[] = [...FAULTS].slice(0, count);
+  while (kinds.length < count) kinds.push(random.pick(FAULTS));
+  for (let at = kinds.length - 1; at > 0; at--) {
+    const other = random.below(at + 1);
+    [kinds[at], kinds[other]] = [kinds[other] as FaultKind, kinds[at] as FaultKind];
+  }
+  return kinds;
+}
+
+class World {
+  readonly #victims: Victims;
+  readonly #looked: Looked;
+  readonly #sessions: readonly SessionsWatch[];
+  readonly #leases = new LeaseWatch();
+  readonly #scheduler: Scheduler = simulation();
+  readonly #violation: (text: string) => void;
+  #faults = 0;
+  #converged = 0;
+  #slowestMs = 0;
+
+  constructor(victims: Victims) {
+    const { violation } = victims;
+    this.#victims = victims;
+    this.#violation = violation;
+    this.#looked = victims;
+    this.#sessions = victims.nodes.map((node, at) => new SessionsWatch(node, `10.0.2.${10 + at}`, violation));
+  }
+
+  async begin(): Promise<void> {
+    const { meta, nodes, people } = this.#victims;
+    await meta.start();
+    for (const node of nodes) await node.start();
+    for (const person of people) {
+      await this.#scheduler.runUntil(person.makeFolder("/shared"), END_LIMIT_MS);
+      await this.#setQuota(person.email);
+      person.begin();
+    }
+  }
+
+  async #setQuota(username: string): Promise<void> {
+    for (const { running, address } of this.#victims.nodes) {
+      if (running?.storage.root(username) === undefined) continue;
+      const channel = new GrpcChannel({ addresses: [address] });
+      const client = createClient(FileServer, channel);
+      const signIn = { metadata: { authorization: `Bearer mock-jwt.${ADMIN}` } };
+      const { success, error } = await this.#scheduler.runUntil(
+        client
+          .registerClient({ clientId: "rig" }, signIn)
+          .then(({ sessionToken }) =>
+            client.setQuota(
+              { username, quotaBytes: QUOTA_BYTES },
+              { metadata: { authorization: `Bearer ${sessionToken}` } },
+            ),
+          ),
+        END_LIMIT_MS,
+      );
+      channel.close();
+      if (!success) throw new Error(`the quota cannot be set: ${error}`);
+    }
+  }
+
+  /** Six minutes with one fault, at times a second one on top, and then quiet until all has converged. */
+  async slot(kind: FaultKind): Promise<void> {
+    const { random } = this.#victims;
+    const endMs = this.#scheduler.nowMs + SLOT_MS;
+    await this.#live(random.next() * 40_000);
+    const heals = [await this.#befall(kind)];
+    await this.#live(Math.exp(random.next() * Math.log(60)) * 1_000);
+    if (random.chance(0.25)) heals.push(await this.#befall(random.pick(FAULTS)));
+    await this.#live(Math.exp(random.next() * Math.log(120)) * 1_000);
+    for (const heal of heals.toReversed()) await heal();
+    this.#scheduler.trace("healed", kind);
+    await this.#converge(kind);
+    this.#burnZombies();
+    await this.#live(Math.max(0, endMs - this.#scheduler.nowMs));
+  }
+
+  async #befall(kind: FaultKind): Promise<() => Promise<void> | void> {
+    this.#faults++;
+    this.#scheduler.trace("fault", kind);
+    // What is down already cannot fail once more.
+    const { meta, nodes } = this.#victims;
+    const isWhole = meta.isUp && nodes.every((node) => node.isUp);
+    if (!isWhole && /crash|restart|split/.test(kind)) return () => undefined;
+    return befall(kind, this.#victims);
+  }
+
+  /** Lets time pass, and looks at what must hold at every moment. */
+  async #live(forMs: number): Promise<void> {
+    const endMs = this.#scheduler.nowMs + forMs;
+    const { random, people } = this.#victims;
+    for (;;) {
+      const restMs = endMs - this.#scheduler.nowMs;
+      if (restMs <= 0) return;
+      await this.#scheduler.run(Math.min(LOOK_EVERY_MS, restMs));
+      checkHolders(this.#looked);
+      await this.#leases.look(this.#looked);
+      for (const watch of this.#sessions) if (random.chance(0.02)) void watch.look();
+      if (!random.chance(0.08)) continue;
+      const [owner, other] = [random.pick(people), random.pick(people)];
+      if (owner === other) continue;
+      if (random.chance(0.5)) void owner.share("/shared", other.email);
+      else void owner.unshare("/shared", other.email);
+    }
+  }
+
+  async #converge(kind: FaultKind): Promise<void> {
+    const healedAtMs = this.#scheduler.nowMs;
+    for (;;) {
+      const open = await unconverged(this.#looked);
+      const tookMs = this.#scheduler.nowMs - healedAtMs;
+      if (open.length === 0) {
+        this.#slowestMs = Math.max(this.#slowestMs, tookMs);
+        this.#converged++;
+        return;
+      }
+      if (tookMs > CONVERGED_WITHIN_MS) {
+        this.#violation(`after ${kind}, two leases after its end: ${open.slice(0, 4).join("; ")}`);
+        return;
+      }
+      await this.#scheduler.run(1_000);
+    }
+  }
+
+  #burnZombies(): void {
+    for (const node of this.#victims.nodes) node.buryZombies();
+  }
+
+  /** Everybody stops; what was acknowledged is read, sums are compared, servers stop, and their data is recounted. */
+  async finish(): Promise<void> {
+    const { meta, nodes, people } = this.#victims;
+    for (const person of people) await this.#scheduler.runUntil(person.end(), END_LIMIT_MS);
+    await this.#scheduler.run(120_000);
+    for (const person of people) await this.#scheduler.runUntil(person.verifyAll(), END_LIMIT_MS);
+    await checkSums(this.#looked);
+    await this.#checkShares();
+    for (const person of people) person.close();
+    for (const node of nodes) await node.stop();
+    checkData(this.#looked);
+    meta.kill(false);
+  }
+
+  /** Whoever something is shared with gets there through the front door, and nobody else. */
+  async #checkShares(): Promise<void> {
+    const { people } = this.#victims;
+    for (const owner of people) {
+      for (const other of people) {
+        if (owner === other) continue;
+        const isShared = this.#victims.nodes.some(({ running }) =>
+          running?.storage.shares.pathsOf(owner.email, other.email).includes("/shared"),
+        );
+        const can = await this.#scheduler.runUntil(other.canList(owner.email, "/shared"), END_LIMIT_MS);
+        if (can !== isShared)
+          this.#violation(
+            `${other.email} ${can ? "sees" : "does not see"} what ${owner.email} ${isShared ? "shares" : "does not share"}`,
+          );
+      }
+    }
+  }
+
+  bury(): void {
+    const { meta, nodes, people } = this.#victims;
+    this.#burnZombies();
+    for (const server of [meta, ...nodes]) server.kill(false);
+    for (const person of people) person.process.isAlive = false;
+  }
+
+  counts(): Record<string, number> {
+    const { people } = this.#victims;
+    const sum = (of: (person: Person) => number): number => people.reduce((all, one) => all + of(one), 0);
+    return {
+      faults: this.#faults,
+      "converged heals": this.#converged,
+      "slowest convergence s": Math.round(this.#slowestMs / 1_000),
+      "acknowledged changes": sum((person) => person.acknowledged),
+      "changes of unknown outcome": sum((person) => person.unknown),
+      "changes refused by quota": sum((person) => person.refused),
+      "verified reads": sum((person) => person.reads),
+      "sessions tried": this.#sessions.reduce((all, watch) => all + watch.tried, 0),
+      events: this.#scheduler.eventCount,
+    };
+  }
+}
