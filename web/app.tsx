@@ -1,8 +1,9 @@
 // The pages by address. Each is loaded when it is first shown.
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from "react";
-import { Route, Switch } from "wouter";
+import { Route, Switch, useLocation } from "wouter";
 import { Frame } from "./frame/frame.tsx";
 import { OperatorOnly } from "./frame/operator-only.tsx";
+import { PageGuard } from "./frame/page-guard.tsx";
 import { connection } from "./live/cluster.ts";
 import { Reading } from "./parts/page-state.tsx";
 
@@ -26,58 +27,61 @@ const Missing = page(() => import("./pages/missing.tsx"));
 
 /** The whole of it. */
 export function App(): ReactNode {
+  const [path] = useLocation();
   useEffect(() => {
     connection.start();
     return () => connection.stop();
   }, []);
   return (
     <Frame>
-      <Suspense fallback={<Reading what="this page" />}>
-        <Switch>
-          <Route path="/" component={Overview} />
-          <Route path="/nodes" component={Nodes} />
-          <Route path="/nodes/:id" component={Node} />
-          <Route path="/users">
-            <OperatorOnly>
-              <Users />
-            </OperatorOnly>
-          </Route>
-          <Route path="/alerts" component={Alerts} />
-          <Route path="/performance" component={Performance} />
-          <Route path="/actions">
-            <OperatorOnly>
-              <Actions />
-            </OperatorOnly>
-          </Route>
-          <Route path="/actions/rollouts/:id">
-            <OperatorOnly>
-              <Rollout />
-            </OperatorOnly>
-          </Route>
-          <Route path="/actions/:id">
-            <OperatorOnly>
-              <Action />
-            </OperatorOnly>
-          </Route>
-          <Route path="/logs">
-            <OperatorOnly>
-              <Logs />
-            </OperatorOnly>
-          </Route>
-          <Route path="/audit">
-            <OperatorOnly>
-              <Audit />
-            </OperatorOnly>
-          </Route>
-          <Route path="/sign-in" component={SignIn} />
-          <Route path="/settings">
-            <OperatorOnly>
-              <Settings />
-            </OperatorOnly>
-          </Route>
-          <Route component={Missing} />
-        </Switch>
-      </Suspense>
+      <PageGuard place={path}>
+        <Suspense fallback={<Reading what="this page" />}>
+          <Switch>
+            <Route path="/" component={Overview} />
+            <Route path="/nodes" component={Nodes} />
+            <Route path="/nodes/:id" component={Node} />
+            <Route path="/users">
+              <OperatorOnly>
+                <Users />
+              </OperatorOnly>
+            </Route>
+            <Route path="/alerts" component={Alerts} />
+            <Route path="/performance" component={Performance} />
+            <Route path="/actions">
+              <OperatorOnly>
+                <Actions />
+              </OperatorOnly>
+            </Route>
+            <Route path="/actions/rollouts/:id">
+              <OperatorOnly>
+                <Rollout />
+              </OperatorOnly>
+            </Route>
+            <Route path="/actions/:id">
+              <OperatorOnly>
+                <Action />
+              </OperatorOnly>
+            </Route>
+            <Route path="/logs">
+              <OperatorOnly>
+                <Logs />
+              </OperatorOnly>
+            </Route>
+            <Route path="/audit">
+              <OperatorOnly>
+                <Audit />
+              </OperatorOnly>
+            </Route>
+            <Route path="/sign-in" component={SignIn} />
+            <Route path="/settings">
+              <OperatorOnly>
+                <Settings />
+              </OperatorOnly>
+            </Route>
+            <Route component={Missing} />
+          </Switch>
+        </Suspense>
+      </PageGuard>
     </Frame>
   );
 }

@@ -30,6 +30,14 @@ export interface FakeConsole {
   readonly asked: string[];
   /** How many sockets were opened so far. */
   opened(): number;
+  /** What else is answered, by "METHOD /path"; a function is given the body. */
+  readonly replies: Map<string, object | ((body: unknown) => object)>;
+  /** What was asked on /ws/actions, the newest last. */
+  readonly subscribed: unknown[];
+  /** Sends a message to whoever follows something. */
+  tell(type: string, seq: number, data: unknown): void;
+  /** Closes the sockets that follow something; they come back. */
+  cutTopics(): void;
   /** Sends a message over the open socket. */
   say(type: string, data: unknown): void;
   /** Sends a snapshot of the nodes as they are now. */
@@ -44,10 +52,21 @@ export async function fakeConsole(page: Page, cluster: FakeCluster): Promise<Fak
   let socket: WebSocketRoute | undefined;
   let opened = 0;
   let seq = 0;
+  const topics = new Set<WebSocketRoute>();
   const self: FakeConsole = {
     cluster,
     asked: [],
     isAway: false,
+    replies: new Map(),
+    subscribed: [],
+    tell(type, number, data) {
+      const text = JSON.stringify({ v: 1, type, seq: number, ts: Date.now() / 1_000, data });
+      for (const topic of topics) topic.send(text);
+    },
+    cutTopics() {
+      for (const topic of topics) void topic.close({ code: 1012 });
+      topics.clear();
+    },
     opened: () => opened,
     say(type, data) {
       socket?.send(JSON.stringify({ v: 1, type, seq: ++seq, ts: Date.now() / 1_000, data }));
@@ -65,6 +84,12 @@ export async function fakeConsole(page: Page, cluster: FakeCluster): Promise<Fak
     self.say("hello", { server_version: "0", session_expires_at: null, resume_from_seq: 0 });
     self.snapshot();
   });
+  await page.routeWebSocket(/\/ws\/actions/, (ws) => {
+    topics.add(ws);
+    ws.onMessage((text) => void self.subscribed.push(JSON.parse(String(text))));
+    ws.onClose(() => void topics.delete(ws));
+    ws.send(JSON.stringify({ v: 1, type: "hello", seq: 0, ts: 0, data: {} }));
+  });
   await page.route(`${FAKE_URL}/**`, (route) => answer(self, route));
   return self;
 }
@@ -74,7 +99,13 @@ async function answer(self: FakeConsole, route: Route): Promise<void> {
   self.asked.push(pathname);
   if (!pathname.startsWith("/api/")) return sendFile(route, pathname);
   if (self.isAway) return route.abort("connectionrefused");
-  const body = replyTo(self.cluster, pathname, searchParams);
+  const own = self.replies.get(`${route.request().method()} ${pathname}`);
+  const body =
+    own === undefined
+      ? replyTo(self.cluster, pathname, searchParams)
+      : typeof own === "function"
+        ? own(route.request().postDataJSON())
+        : own;
   if (body === undefined) {
     return route.fulfill({
       status: 404,
@@ -102,7 +133,8 @@ function totals({ nodes }: FakeCluster): object {
   };
 }
 
-function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): object | undefined {
+/** What a console answers to a GET; undefined for what it does not have. */
+export function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): object | undefined {
   const { isOperator, nodes, users, alerts } = cluster;
   switch (path) {
     case "/api/auth/status":
@@ -138,6 +170,16 @@ function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): o
         cluster_read_iops: 1,
         cluster_error_rate_pct: 0,
       };
+    case "/api/auth/sessions":
+      return { sessions: [] };
+    case "/api/actions/history":
+      return { records: [], total: 0 };
+    case "/api/actions/rollouts":
+      return { rollouts: [], total: 0 };
+    case "/api/actions/presets":
+      return [];
+    case "/api/audit":
+      return { entries: [], next_cursor: null };
     case "/api/users":
       return pageOf(users, search);
     default:
@@ -147,12 +189,14 @@ function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): o
 }
 
 function pageOf(users: readonly Record<string, unknown>[], search: URLSearchParams): object {
+  const wanted = search.get("q") ?? "";
+  const fitting = users.filter((user) => String(user["username"]).includes(wanted));
   const from = Number(search.get("cursor") ?? 0);
   const to = from + Number(search.get("limit") ?? 200);
   return {
-    users: users.slice(from, to),
-    total_users: users.length,
-    next_cursor: to < users.length ? String(to) : null,
+    users: fitting.slice(from, to),
+    total_users: fitting.length,
+    next_cursor: to < fitting.length ? String(to) : null,
   };
 }
 
@@ -175,6 +219,7 @@ export function fakeNode(index: number, fields: Record<string, unknown> = {}): R
     disk_used_bytes: 4e11,
     disk_free_bytes: 6e11,
     disk_usage_percent: 40,
+    reserve_bytes: 21_474_836_480,
     cpu_temp_celsius: 45,
     cpu_usage_percent: 12,
     mem_usage_percent: 25,
@@ -207,6 +252,22 @@ export function fakeUser(index: number, fields: Record<string, unknown> = {}): R
     home_node_name: "fs-1",
     last_active: null,
     full_in_days: null,
+    ...fields,
+  };
+}
+
+/** A warning that stands, but for some fields. */
+export function fakeAlert(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    id: `a${index}`,
+    timestamp: Math.floor(Date.now() / 1_000) - 60,
+    severity: "warning",
+    type: "clock_skew",
+    title: `Alert ${index}`,
+    message: `What alert ${index} says.`,
+    resolved: false,
+    key: `k${index}`,
+    raised_count: 1,
     ...fields,
   };
 }

@@ -21,13 +21,18 @@ export function QuotaEditor({
 }): ReactNode {
   const { cluster } = useCluster();
   const home = cluster?.nodes.find(({ id }) => id === user.home_node_id);
-  const [text, setText] = useState(bytesText(user.quota_limit));
+  // What was typed; until then, and once it is set, the quota as it is.
+  const [typed, setTyped] = useState<string>();
+  const text = typed ?? bytesText(user.quota_limit);
   const bytes = parseBytes(text);
   const isSound = bytes !== undefined && bytes > 0n && bytes <= U64_MAX;
   const isChange = isSound && bytes !== BigInt(user.quota_limit);
   const change = useMutation({
     mutationFn: (quotaBytes: bigint) => setQuota(user.username, quotaBytes),
-    onSuccess: (changed) => onChanged(changed, user),
+    onSuccess: (changed) => {
+      setTyped(undefined);
+      onChanged(changed, user);
+    },
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -43,7 +48,7 @@ export function QuotaEditor({
         description="A number with KiB, MiB, GiB or TiB"
         value={text}
         error={isSound || text === "" ? undefined : "Write a size, such as 40 GiB"}
-        onChange={(event) => setText(event.currentTarget.value)}
+        onChange={(event) => setTyped(event.currentTarget.value)}
         onFocus={(event) => event.currentTarget.select()}
       />
       <p aria-live="polite" className="quiet consequence">

@@ -38,11 +38,7 @@ export function UserPanel({
         <>
           <Facts user={user} />
           <h3>Quota</h3>
-          <QuotaEditor
-            key={`${user.username} ${String(user.quota_limit)}`}
-            user={user}
-            onChanged={onChanged}
-          />
+          <QuotaEditor user={user} onChanged={onChanged} />
           <Changes username={username} />
         </>
       ) : error !== null ? (

@@ -23,8 +23,10 @@ function roomText(
   home: Pick<LiveNode, "name" | "disk_free_bytes" | "reserve_bytes"> | undefined,
   free: bigint,
 ): string {
-  if (home === undefined || home.disk_free_bytes === null || home.reserve_bytes === null) return "";
-  const room = BigInt(home.disk_free_bytes) - BigInt(home.reserve_bytes);
+  // A node of another version may leave either out.
+  const [diskFree, reserve] = [home?.disk_free_bytes ?? null, home?.reserve_bytes ?? null];
+  if (home === undefined || diskFree === null || reserve === null) return "";
+  const room = BigInt(diskFree) - BigInt(reserve);
   if (room <= 0n) return `But ${home.name} is down to its reserve and takes no more writes.`;
   const amount = bytesText(room.toString());
   return room < free
