@@ -11,6 +11,7 @@ const TASK_TIMEOUT_MS = 120_000;
 /** Programs that stand for a command of Grove get the settings with which the launcher starts it. */
 const AS_STARTED: Readonly<Record<string, readonly string[]>> = {
   "file-client": ["--max-semi-space-size=8"],
+  "action-runs": ["--max-semi-space-size=8", "--no-parallel-scavenge"],
 };
 
 const EXIT_WITH_PARENT = new URL("../src/devcluster/exit-with-parent.ts", import.meta.url).href;

@@ -1,5 +1,6 @@
 // The groups of the benchmark in the order of the table; a new group is one module and one line here.
 import type { Group } from "./row.ts";
+import { actions } from "./rows/actions.ts";
 import { care } from "./rows/care.ts";
 import { cli } from "./rows/cli.ts";
 import { console } from "./rows/console.ts";
@@ -25,5 +26,6 @@ export const groups: readonly Group[] = [
   sessions,
   memory,
   console,
+  actions,
   cli,
 ];

@@ -122,7 +122,7 @@ export class ActionDesk {
     });
     hub.addSource(topics);
     hub.addSource(new LogTopics({ clock, hub, reader: logs, nodes }));
-    const shared = { engine, runner: runner.runner, locks, nodes, nameOf, openMaintenance };
+    const shared = { engine, runner: runner.runner, locks, nodes, nameOf, secrets, openMaintenance };
     const rollouts = await openRollouts(deps, shared);
     const desk = new ActionDesk({ engine, outputs, presets, rollouts, ssh: runner, keyFile, logs, nodes });
     engine

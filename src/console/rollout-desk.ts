@@ -12,7 +12,8 @@ import { openPulse } from "./node-pulse.ts";
 import { RolloutTopics } from "./rollout-topics.ts";
 
 /** What actions and rollouts share. */
-export interface Shared extends Pick<RolloutsDeps, "locks" | "nodes" | "nameOf" | "openMaintenance"> {
+export interface Shared
+  extends Pick<RolloutsDeps, "locks" | "nodes" | "nameOf" | "secrets" | "openMaintenance"> {
   readonly engine: Pick<ActionEngine, "takeStep">;
   readonly runner: TargetRunner;
 }

@@ -17,6 +17,7 @@ import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { type ActionOperator, unixSeconds } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import type { NodeLocks } from "./node-locks.ts";
+import { masked } from "./output-mask.ts";
 import type { RolloutHistory } from "./rollout-history.ts";
 import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
 import { RolloutRun, type RolloutRunDeps } from "./rollout-run.ts";
@@ -28,6 +29,8 @@ export interface RolloutsDeps extends Omit<RolloutRunDeps, "save" | "release"> {
   /** The nodes that are enrolled; rejects when the store does not answer. */
   readonly nodes: () => Promise<readonly SshNode[]>;
   readonly nameOf: (nodeId: string) => string;
+  /** What no record may show. */
+  readonly secrets: () => readonly string[];
   /** Resolves when the line is on stable storage; rejects when it cannot be written. */
   readonly audit: (
     act: "rollout.start" | "rollout.cancel" | "rollout.end",
@@ -81,7 +84,8 @@ export class Rollouts {
     const known = this.#taking.get(name) ?? this.#known(operator, key);
     if (known !== undefined) {
       const record = await known;
-      if (isDeepStrictEqual(plain(record.request), plain(request))) return record;
+      const same = plain(masked(request, this.#deps.secrets()));
+      if (isDeepStrictEqual(plain(record.request), same)) return record;
       throw new ActionRefusal("invalid", "this idempotency_key was used for another request");
     }
     const taking = this.#start(request, operator);
@@ -164,7 +168,7 @@ export class Rollouts {
     const { request, nodes, operator, back } = plan;
     this.#checkPlace(request);
     const { locks, history } = this.#deps;
-    const record = this.#newRecord(plan);
+    const record = masked(this.#newRecord(plan), this.#deps.secrets());
     if (request.dry_run) return { ...record, state: "planned" };
     const ids = nodes.map(({ node }) => node.id);
     const lock = locks.acquire(record.id, ids, wholeLimitMs(nodes, request.gates));
