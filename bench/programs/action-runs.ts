@@ -38,7 +38,11 @@ async function serve(targets: number): Promise<null> {
   nodes = Array.from({ length: targets }, (_, at) => ({
     id: `n${at + 1}`,
     host: `127.0.1.${at + 1}`,
-    ...{ port, user, hostKey, repository: home, services: {} },
+    port,
+    user,
+    hostKey,
+    repository: home,
+    services: {},
   }));
   writeFileSync(join(folder, "hosts"), nodes.map(({ host }) => `[${host}]:${port} ${hostKey}\n`).join(""));
   const { history } = await ActionHistory.open({ folder, clock: systemClock, log: silentLogger });

@@ -783,6 +783,10 @@ export const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;
 export const SSH_KEYSCAN_TIMEOUT_MS = 5_000;
 /** Bytes of the file that says how a node's services are started. */
 export const SSH_SERVICES_FILE_MAX_BYTES = 65_536;
+/** Bytes of a hosted snippet that says where nodes are: some hundred bytes for each of a thousand. */
+export const SNIPPET_MAX_BYTES = 262_144;
+/** Time for reading it. */
+export const SNIPPET_TIMEOUT_MS = 5_000;
 /** Where SSH listens unless a node says otherwise. */
 export const SSH_PORT = 22;
 /** Time for reaching a node over SSH: connecting, keys, the first answer of its shell. */

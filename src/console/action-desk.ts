@@ -16,6 +16,7 @@ import type { ActionOperator } from "#orchestration/action-job.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import { LogReader } from "#orchestration/log-reader.ts";
 import { NodeLocks } from "#orchestration/node-locks.ts";
+import { NodeSource } from "#orchestration/node-source.ts";
 import { OutputStore } from "#orchestration/output-store.ts";
 import { readPresets } from "#orchestration/presets.ts";
 import type { BackWish, Rollouts } from "#orchestration/rollouts.ts";
@@ -89,7 +90,9 @@ export class ActionDesk {
     const outputs = await OutputStore.open(dataFolder);
     const secrets = (): string[] => configuredSecrets(options);
     const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
-    const nodes = (): Promise<readonly SshNode[]> => directory.sshNodes();
+    const store = (): Promise<readonly SshNode[]> => directory.sshNodes();
+    const source = new NodeSource({ folder: dataFolder, log, store, snippet: ssh.snippet });
+    const nodes = (): Promise<readonly SshNode[]> => source.nodes();
     const logs = new LogReader({ clock, random, runner: runner.runner });
     const topics = new ActionTopics({
       hub,

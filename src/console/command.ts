@@ -22,6 +22,8 @@ import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import { openDirectoryReader, storePlace } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
+import { snippetUrl } from "#orchestration/node-source.ts";
+import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
@@ -52,6 +54,8 @@ interface AdminFlags {
   readonly historyLimit: number;
   readonly presets?: string;
   readonly custom: boolean;
+  readonly snippet?: URL;
+  readonly snippetCa?: string;
   readonly logFile?: string;
   readonly logLevel: LogLevel;
 }
@@ -140,6 +144,8 @@ export function command(): Command {
         .default(COMMAND_HISTORY_RECORDS),
     )
     .option("--presets <file>", "actions that are ready to be run, beside the eight built in, JSON")
+    .option("--snippet <url>", "HTTPS address that says where nodes are while the store is away", snippetUrl)
+    .option("--snippet-ca <file>", "authority of that address, PEM (default: the public ones)")
     .option("--no-custom", "refuse custom commands")
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
@@ -207,7 +213,7 @@ async function start(
     ...passwordOf(url),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
-    ssh: sshOptions(flags),
+    ssh: await sshOptions(flags),
     rates: {
       visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
       operator: { perSecond: rateOperator, burst: 2 * rateOperator },
@@ -241,14 +247,16 @@ function passwordOf(storeAddress: string): { readonly storePassword?: string } {
   return password === "" ? {} : { storePassword: password };
 }
 
-function sshOptions(flags: AdminFlags): SshOptions {
-  const { sshKey, sshUser, historyLimit, presets, custom } = flags;
+async function sshOptions(flags: AdminFlags): Promise<SshOptions> {
+  const { sshKey, sshUser, historyLimit, presets, custom, snippet: url, snippetCa } = flags;
+  const snippetFetch = snippetCa === undefined ? fetch : createAuthorityFetch(await readPem(snippetCa));
   return {
     keyFile: sshKey === DEFAULT_KEY ? join(homedir(), ".ssh", "id_ed25519") : resolve(sshKey),
     ...(sshUser === undefined ? {} : { user: sshUser }),
     historyLimit,
     ...(presets === undefined ? {} : { presetsFile: presets }),
     allowsCustom: custom,
+    ...(url === undefined ? {} : { snippet: { url, fetch: snippetFetch } }),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
 import type { DirectoryReader } from "#directory/directory.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
 import type { Lookup } from "./node-names.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 import type { RequestRate } from "./token-bucket.ts";
@@ -20,6 +21,8 @@ export interface SshOptions {
   readonly presetsFile?: string;
   /** Default true. */
   readonly allowsCustom?: boolean;
+  /** Where nodes are while the metadata store does not answer (D20). */
+  readonly snippet?: { readonly url: URL; readonly fetch: Fetch };
 }
 
 /** What a console is started with; only the entry of the command builds it from flags and environment. */

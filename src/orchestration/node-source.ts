@@ -1,0 +1,128 @@
+// Where the nodes of actions come from: the metadata store, and while it does not answer their addresses from a hosted snippet (spec 4.7, D20).
+import { join } from "node:path";
+import { z } from "zod";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { SNIPPET_MAX_BYTES, SNIPPET_TIMEOUT_MS, SSH_PORT } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { checkedSshNode, type SshNode } from "#base/ssh-node.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
+import { readSchemaFile } from "#os/schema-file.ts";
+
+/** A snippet: where nodes are. Everything else of them, the keys of their hosts above all, is as it was enrolled. */
+const snippet = z.object({
+  schema: z.literal(1).default(1),
+  nodes: z.array(
+    z.object({ id: z.string(), host: z.string(), port: z.int().min(1).max(65_535).default(SSH_PORT) }),
+  ),
+});
+
+const keptNodes = z.object({ schema: z.literal(1), nodes: z.array(z.custom<SshNode>(isNode)) });
+
+/** Name of the file in the console's data folder: the nodes as the store told them last. */
+const FILE = "ssh_nodes.json";
+
+/** What the source is made from. */
+export interface NodeSourceDeps {
+  /** The console's data folder. */
+  readonly folder: string;
+  readonly log: Logger;
+  /** The metadata store; rejects when it does not answer. */
+  readonly store: () => Promise<readonly SshNode[]>;
+  /** Undefined: the store alone. */
+  readonly snippet: { readonly url: URL; readonly fetch: Fetch } | undefined;
+}
+
+/** Throws BAD_ARGUMENT unless the text is the address of a snippet: HTTPS, with no password in it. */
+export function snippetUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || url.protocol !== "https:" || url.username !== "" || url.password !== "") {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "a snippet's address begins with https:// and holds no user or password",
+    );
+  }
+  return url;
+}
+
+/** The nodes of actions. */
+export class NodeSource {
+  readonly #deps: NodeSourceDeps;
+  #kept: string | undefined;
+
+  constructor(deps: NodeSourceDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The enrolled nodes. While the store does not answer: those that it told of before and that the snippet names, at the addresses which it
+   * gives. Rejects with the store's error when there is no snippet, it cannot be read, or no node was ever told.
+   */
+  async nodes(): Promise<readonly SshNode[]> {
+    const { store, snippet: from, log } = this.#deps;
+    try {
+      const nodes = await store();
+      if (from !== undefined) await this.#keep(nodes);
+      return nodes;
+    } catch (error) {
+      if (from === undefined || !isGroveError(error, "STORE_UNAVAILABLE")) throw error;
+      try {
+        const nodes = await this.#fromSnippet(from);
+        log.warn("nodes_from_snippet", { nodes: nodes.length, store: errorText(error) });
+        return nodes;
+      } catch (second) {
+        log.warn("snippet_unusable", { error: errorText(second) });
+        throw error;
+      }
+    }
+  }
+
+  /** Written only when something is otherwise; a disk that is full must not keep actions from running. */
+  async #keep(nodes: readonly SshNode[]): Promise<void> {
+    const text = `${JSON.stringify({ schema: 1, nodes })}\n`;
+    if (text === this.#kept) return;
+    try {
+      await writeFileAtomic(join(this.#deps.folder, FILE), text);
+      this.#kept = text;
+    } catch (error) {
+      this.#deps.log.warn("nodes_not_kept", { error: errorText(error) });
+    }
+  }
+
+  async #fromSnippet({ url, fetch }: NonNullable<NodeSourceDeps["snippet"]>): Promise<SshNode[]> {
+    const kept = await readSchemaFile(join(this.#deps.folder, FILE), keptNodes);
+    if (typeof kept === "string") throw new Error(`the nodes as the store told them last: ${kept}`);
+    const known = new Map(kept.nodes.map((node) => [node.id, node]));
+    const { nodes } = snippet.parse(JSON.parse(await text(url, fetch)));
+    return nodes.flatMap(({ id, host, port }) => {
+      const node = known.get(id);
+      // Without a pinned key of its host nothing is sent to it.
+      return node === undefined ? [] : [checkedSshNode({ ...node, host, port })];
+    });
+  }
+}
+
+/** The body of a 200; a redirect is none. */
+async function text(url: URL, fetch: Fetch): Promise<string> {
+  const signal = AbortSignal.timeout(SNIPPET_TIMEOUT_MS);
+  const answer = await fetch(url, { signal, redirect: "manual", headers: { accept: "application/json" } });
+  if (answer.status !== 200 || answer.body === null)
+    throw new Error(`the snippet has status ${answer.status}`);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of answer.body as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > SNIPPET_MAX_BYTES) throw new Error(`the snippet is longer than ${SNIPPET_MAX_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function isNode(value: unknown): boolean {
+  try {
+    checkedSshNode(value as SshNode);
+    return true;
+  } catch {
+    return false;
+  }
+}
