@@ -10,7 +10,7 @@ export interface HeldRows<Row> {
   /** For the element around the rows. */
   readonly holder: {
     readonly onPointerEnter: (event: PointerEvent) => void;
-    readonly onPointerLeave: () => void;
+    readonly onPointerLeave: (event: PointerEvent) => void;
     readonly onFocus: () => void;
     readonly onBlur: (event: FocusEvent) => void;
   };
@@ -34,7 +34,6 @@ export function held<Row>(
 export function useHeldRows<Row>(rows: readonly Row[], idOf: (row: Row) => string): HeldRows<Row> {
   const [before, setBefore] = useState<ReadonlyMap<string, Row>>();
   const [isPointed, setPointed] = useState(false);
-  const [isFocused, setFocused] = useState(false);
   const shown = useMemo(
     () => (before === undefined ? { rows, waiting: 0 } : held(rows, before, idOf)),
     [rows, before, idOf],
@@ -49,17 +48,14 @@ export function useHeldRows<Row>(rows: readonly Row[], idOf: (row: Row) => strin
         setPointed(true);
         hold();
       },
-      onPointerLeave: () => {
+      onPointerLeave: ({ currentTarget }) => {
         setPointed(false);
-        if (!isFocused) setBefore(undefined);
+        // What had the focus may be gone, as the button is that shows new rows.
+        if (!currentTarget.contains(document.activeElement)) setBefore(undefined);
       },
-      onFocus: () => {
-        setFocused(true);
-        hold();
-      },
+      onFocus: hold,
       onBlur: ({ currentTarget, relatedTarget }) => {
         if (currentTarget.contains(relatedTarget)) return;
-        setFocused(false);
         if (!isPointed) setBefore(undefined);
       },
     },
