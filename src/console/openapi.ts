@@ -30,6 +30,8 @@ export async function addOpenApi(app: App): Promise<void> {
         { name: "history", description: "The last hour, rates, export" },
         { name: "alerts", description: "What is wrong, and who was told" },
         { name: "users", description: "Users and their quotas" },
+        { name: "actions", description: "What is run on nodes, and rollouts" },
+        { name: "logs", description: "Logs of services on nodes" },
         { name: "audit", description: "Who did what" },
         { name: "about", description: "The console itself" },
       ],

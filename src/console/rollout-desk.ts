@@ -1,15 +1,29 @@
 // The console's side of rollouts: joins them with its polls, the actions, the audit log, the alerts and live state.
 import { alertKey } from "#alerts/alert-kinds.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
+import type { History } from "#history/history.ts";
 import type { ActionEngine } from "#orchestration/action-engine.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
 import type { TargetRunner } from "#orchestration/action-run.ts";
 import { RolloutHistory } from "#orchestration/rollout-history.ts";
 import { Rollouts, type RolloutsDeps } from "#orchestration/rollouts.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
-import type { ActionDeskDeps } from "./action-desk.ts";
+import type { AlertDesk } from "./alert-desk.ts";
+import type { ClusterWatch } from "./cluster-watch.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import type { Hub } from "./hub.ts";
 import { openPulse } from "./node-pulse.ts";
 import { RolloutTopics } from "./rollout-topics.ts";
+
+/** What rollouts are made from. */
+export interface RolloutDeskDeps {
+  readonly options: Pick<ConsoleOptions, "clock" | "log" | "random" | "dataFolder">;
+  readonly audit: AuditLog;
+  readonly alerts: Pick<AlertDesk, "happened" | "wasReset">;
+  readonly watch: Pick<ClusterWatch, "book">;
+  readonly history: Pick<History, "errorsPerSecond">;
+  readonly hub: Pick<Hub, "publish" | "addSource">;
+}
 
 /** What actions and rollouts share. */
 export interface Shared
@@ -20,7 +34,7 @@ export interface Shared
 
 /** Opens them; the answer's `close` interrupts those that run. */
 export async function openRollouts(
-  { options, audit, alerts, watch, history: figures, hub }: ActionDeskDeps,
+  { options, audit, alerts, watch, history: figures, hub }: RolloutDeskDeps,
   { engine, runner, ...shared }: Shared,
 ): Promise<{ readonly rollouts: Rollouts; readonly close: () => Promise<void> }> {
   const { clock, log, random, dataFolder } = options;
@@ -76,7 +90,7 @@ async function auditRollout(
 }
 
 /** Steps that failed have raised theirs as actions. */
-function raiseAlerts(record: RolloutRecord, alerts: ActionDeskDeps["alerts"]): void {
+function raiseAlerts(record: RolloutRecord, alerts: RolloutDeskDeps["alerts"]): void {
   for (const { node_id: nodeId, node_name: node, state, step, message } of record.nodes) {
     if (state !== "failed" || (step !== "gate" && step !== "check")) continue;
     void alerts.happened({
