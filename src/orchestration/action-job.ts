@@ -81,6 +81,11 @@ export function newRecord(
   };
 }
 
+/** The name on a node of the part that restarts the console or its host: the part before it has the action's own (T14). */
+export function ownPart(actionId: string): string {
+  return `${actionId}-own`;
+}
+
 /** Now, as records tell it. */
 export function unixSeconds(clock: Pick<Clock, "wallMs">): number {
   return Math.trunc(clock.wallMs()) / 1_000;

@@ -12,6 +12,7 @@ import {
   type Job,
   type JobNode,
   joined,
+  ownPart,
   type RecordTarget,
   resultFields,
   unixSeconds,
@@ -182,7 +183,8 @@ class Turn {
     if (plan.expectsReboot) await this.#noteBootId(node);
     await this.#handOver();
     const { expectsReboot } = plan;
-    const last = await this.#run(node, steps.slice(consoleStep), { endsMs, expectsReboot });
+    const actionId = ownPart(this.#job.record.id);
+    const last = await this.#run(node, steps.slice(consoleStep), { endsMs, expectsReboot, actionId });
     // The next console tells the end; here there is none any more.
     if (this.#job.isLetGo) return await new Promise<never>(() => undefined);
     // It was not this console that was restarted, or the restart failed: the action goes on here.
@@ -192,7 +194,7 @@ class Turn {
 
   /** So that the next console can tell a new start of the host from the old one. */
   async #noteBootId(node: SshNode): Promise<void> {
-    const trace = await this.#deps.runner.settle(node, this.#job.record.id, "look");
+    const trace = await this.#deps.runner.settle(node, ownPart(this.#job.record.id), "look");
     if (trace.state !== "unknown") changeTarget(this.#job, node.id, { boot_id_before: trace.bootId });
   }
 
@@ -206,12 +208,16 @@ class Turn {
   #run(
     node: SshNode,
     steps: readonly RemoteStep[],
-    { endsMs, expectsReboot }: { readonly endsMs: number; readonly expectsReboot: boolean },
+    {
+      endsMs,
+      expectsReboot,
+      actionId = this.#job.record.id,
+    }: { readonly endsMs: number; readonly expectsReboot: boolean; readonly actionId?: string },
   ): Promise<TargetResult> {
     const { runner, clock } = this.#deps;
-    const { record, output, abort } = this.#job;
+    const { output, abort } = this.#job;
     return runner.run(node, steps, {
-      actionId: record.id,
+      actionId,
       timeoutMs: Math.max(1, endsMs - clock.steadyMs()),
       signal: abort.signal,
       onOutput: (stream, bytes) => output?.append(node.id, stream, bytes),

@@ -11,7 +11,7 @@ import type { SshNode } from "#base/ssh-node.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { runBatch } from "./action-batch.ts";
 import type { ActionHistory } from "./action-history.ts";
-import { finalState, type RecordTarget, unixSeconds, worstExitCode } from "./action-job.ts";
+import { finalState, ownPart, type RecordTarget, unixSeconds, worstExitCode } from "./action-job.ts";
 import type { SettledTarget, TargetRunner } from "./action-run.ts";
 import type { NodeLocks } from "./node-locks.ts";
 
@@ -87,6 +87,7 @@ interface Settling extends ReconcileDeps {
 async function settled(record: ActionRecord, deps: Settling): Promise<ActionRecord> {
   const { clock } = deps;
   const isHandedOver = record.state === "handed_over";
+  const actionId = isHandedOver ? ownPart(record.id) : record.id;
   const settle = !isHandedOver ? orphanSettled : record.action === "reboot" ? rebootSettled : restartSettled;
   const targets = new Map(record.targets.map((target) => [target.node_id, target]));
   await runBatch(
@@ -97,7 +98,7 @@ async function settled(record: ActionRecord, deps: Settling): Promise<ActionReco
       const change: Partial<RecordTarget> =
         target.started_at === undefined
           ? { state: "skipped", message: SETTLED }
-          : await settle(target, deps.known.get(target.node_id), { ...deps, actionId: record.id });
+          : await settle(target, deps.known.get(target.node_id), { ...deps, actionId });
       targets.set(target.node_id, { ...target, ...change, finished_at: unixSeconds(clock) });
       return true;
     },

@@ -55,14 +55,21 @@ before(async () => {
   // The console's own host: it is restarted by the words that started it.
   const words = [GROVE, "admin", "-data", wish.data, "-listen", address, "-meta", store];
   const argv = [...words, "-ssh_key", servers.keyFile, "-allow_nodes", "127.0.0.0/8"];
-  await enrol(store, "n3", n3, {
-    services: { admin: { argv, pid_file: "admin.pid", log_file: "admin.log" } },
+  const fileserver = { argv: ["sleep", `2000.${process.pid}`], pid_file: "fileserver.pid" };
+  const admin = { argv, pid_file: "admin.pid", log_file: "admin.log" };
+  await enrol(store, "n3", n3, { services: { fileserver, admin } });
+  owner.after(async () => {
+    if (isRunning(fileserver.argv.join(" "))) process.kill(fileserverPid(), "SIGKILL");
   });
 });
 
 after(async () => {
   for (const end of endings.toReversed()) await end();
 });
+
+function fileserverPid(): number {
+  return Number(readFileSync(join(n3.home, "fileserver.pid"), "utf8").split("\n")[0]);
+}
 
 function states({ targets }: ActionRecord): string[] {
   return targets.map(({ node_id, state }) => `${node_id} ${state}`);
@@ -256,6 +263,7 @@ test("the console restarts itself: the record is handed over, and the next conso
     return found.finished_at === undefined ? undefined : found;
   });
   assert.deepEqual([record.state, ...states(record)], ["succeeded", "n3 succeeded"], JSON.stringify(record));
+  assert.equal(countRunning(`sleep 2000.${process.pid}`), 1, "what else the node runs was restarted first");
   assert.equal((await after.execute(custom(["n3"], "true"))).state, "succeeded");
   process.kill(pid(), "SIGTERM");
   await until("its end", () => (isRunning(pid()) ? undefined : true));
