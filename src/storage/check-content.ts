@@ -3,7 +3,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Findings } from "./check-report.ts";
@@ -18,7 +17,7 @@ import {
   isChunkName,
 } from "./chunk-names.ts";
 import { syncDirectoryNow } from "./data-directory.ts";
-import { crcWithZeros } from "./pinned-content.ts";
+import { ListChecksum, type ListedChunk } from "./list-checksum.ts";
 import { FLAG_DAMAGED, KIND_FILE } from "./schema.ts";
 
 const LOST_AND_FOUND = "lost+found";
@@ -197,19 +196,11 @@ function checkFileChecksums({ db, findings }: ContentCheck): void {
     crc32: number;
     contentId: number;
   }>) {
-    let crc = 0;
-    let end = 0;
-    for (const chunk of positions.iterate(file.contentId) as Iterable<{
-      position: number;
-      length: number;
-      crc32: number;
-    }>) {
-      const start = chunk.position * CHUNK_BYTES;
-      crc = crc32Combine(crcWithZeros(crc, start - end), chunk.crc32, chunk.length);
-      end = start + chunk.length;
+    const list = new ListChecksum();
+    for (const chunk of positions.iterate(file.contentId) as Iterable<unknown> as Iterable<ListedChunk>) {
+      list.add(chunk);
     }
-    if (end > file.size) continue;
-    if (crcWithZeros(crc, file.size - end) === file.crc32) continue;
+    if (list.endBytes > file.size || list.crcOf(file.size) === file.crc32) continue;
     findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
   }
 }

@@ -6,6 +6,8 @@ export interface ChunkList {
   readonly positions: Float64Array;
   /** Their ids. */
   readonly chunkIds: Float64Array;
+  /** True once its chunks were found to give the checksum of the file. */
+  isChecked?: boolean;
 }
 
 interface SharedList extends ChunkList {

@@ -181,3 +181,48 @@ test("damage of what is removed meanwhile marks nothing and tells nobody", async
     [1],
   );
 });
+
+/** What can become of the rows that say which chunks a file has, while every chunk is right. */
+const LIST_DAMAGES: Readonly<Record<string, string>> = {
+  "a lost chunk": "DELETE FROM file_chunk WHERE content_id = bad AND position = 1",
+  "a chunk twice":
+    "UPDATE file_chunk SET chunk_id = (SELECT min(chunk_id) FROM file_chunk WHERE content_id = bad) WHERE content_id = bad",
+  "another file's chunk":
+    "UPDATE file_chunk SET chunk_id = (SELECT max(chunk_id) FROM file_chunk) WHERE content_id = bad AND position = 0",
+  "a longer file": "UPDATE inode SET size = size + 1 WHERE content_id = bad",
+};
+
+for (const [what, statement] of Object.entries(LIST_DAMAGES)) {
+  test(`${what} in the list of a large file: no read of any part gives wrong bytes, and the scrub finds it too (A-08)`, async (context) => {
+    const directory = temporaryDirectory(context);
+    const before = await openTestStorage(directory);
+    const { directoryId: parentId } = await before.createRoot({ owner: OWNER, rootId: "01ROOT" });
+    await upload(before, { parentId, name: "bad", bytes: patterned(CHUNK_BYTES + 300_000) });
+    await upload(before, { parentId, name: "good", bytes: patterned(CHUNK_BYTES + 300_000, 2) });
+    await before.close();
+    const db = new DatabaseSync(join(directory, "inodes.db"));
+    const bad = "(SELECT content_id FROM inode WHERE name = 'bad')";
+    assert.ok(db.prepare(statement.replaceAll(/\bbad\b/g, bad)).run().changes > 0);
+    db.close();
+    const kept = readFileSync(join(directory, "inodes.db"));
+    const reading = await openTestStorage(directory);
+    const content = reading.openFile(inodeAt(reading, "bad").id);
+    await assert.rejects(content.readBlock(CHUNK_BYTES), refusal("CORRUPT"));
+    assert.throws(() => content.rangeCrc32(0, content.inode.sizeBytes), refusal("CORRUPT"));
+    content.close();
+    assert.ok(
+      (await readAll(reading, inodeAt(reading, "good").id)).equals(patterned(CHUNK_BYTES + 300_000, 2)),
+    );
+    await until(() => reading.damagedFiles().count === 1);
+    await reading.close();
+    writeFileSync(join(directory, "inodes.db"), kept);
+    const scrubbing = await openTestStorage(directory);
+    scrubbing.startScrub({ bytesPerSecond: 2 ** 40, pauseMs: 86_400_000 });
+    await until(() => scrubbing.damagedFiles().count > 0 && !scrubbing.scrubState().isRunning);
+    assert.deepEqual(
+      scrubbing.damagedFiles().listed.map(({ path }) => path),
+      ["/bad"],
+    );
+    await scrubbing.close();
+  });
+}

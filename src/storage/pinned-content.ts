@@ -2,13 +2,14 @@
 
 import { read } from "node:fs";
 import { promisify } from "node:util";
-import { crc32Combine, crc32OfZeros } from "#base/crc32-combine.ts";
+import { crc32Combine } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
-import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, LIST_CHECK_CHUNKS } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "./chunk-pins.ts";
 import { damagedText } from "./damage-rows.ts";
 import type { Inode } from "./inode.ts";
+import { crcWithZeros, ListChecksum } from "./list-checksum.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { ChunkRecord, ContentRecord, SnapshotReader } from "./snapshot-reader.ts";
 import { harmlessFileError } from "./sqlite-errors.ts";
@@ -66,6 +67,7 @@ export class PinnedContent implements FileContent {
     if (offset >= this.inode.sizeBytes)
       throw new GroveError("BAD_ARGUMENT", "the offset is behind the file's end");
     if (this.#inline !== undefined) return this.#checkedInline().subarray(offset);
+    this.#checkList();
     const block = this.#blockAt(offset);
     const bytes = await this.#read(block, into);
     return bytes.subarray((offset % CHUNK_BYTES) - block.start);
@@ -78,6 +80,7 @@ export class PinnedContent implements FileContent {
       const bytes = this.#checkedInline();
       return length === bytes.length ? this.inode.crc32 : crc32(bytes.subarray(offset, offset + length));
     }
+    this.#checkList();
     if (offset === 0 && length === this.inode.sizeBytes) return this.inode.crc32;
     let crc: number | Promise<number> = 0;
     for (let at = offset; at < offset + length; ) {
@@ -191,6 +194,25 @@ export class PinnedContent implements FileContent {
     return bytes;
   }
 
+  /**
+   * Each chunk may be right and yet belong to another file: a list that lost or exchanged chunks does not give the file's checksum. That
+   * of a very long list is left to the scrub and to who reads the whole.
+   */
+  #checkList(): void {
+    const list = this.#pinned;
+    if (list === undefined || list.isChecked === true || list.positions.length > LIST_CHECK_CHUNKS) return;
+    const checksum = new ListChecksum();
+    for (const position of list.positions) {
+      const chunk = this.#chunkAt(position);
+      if (chunk !== undefined) checksum.add({ position, length: chunk.length, crc32: chunk.crc32 });
+    }
+    const { sizeBytes, crc32: whole } = this.inode;
+    if (checksum.endBytes > sizeBytes || checksum.crcOf(sizeBytes) !== whole) {
+      throw this.#corrupt("a large file's chunks do not give its checksum");
+    }
+    list.isChecked = true;
+  }
+
   #refuseOutside(offset: number, length: number): void {
     const isInside = offset >= 0 && length >= 0 && offset + length <= this.inode.sizeBytes;
     if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || !isInside) {
@@ -210,11 +232,6 @@ export class PinnedContent implements FileContent {
     }
     return new GroveError("CORRUPT", damagedText, { cause: cause ?? new Error(problem) });
   }
-}
-
-/** CRC-32 of a range followed by zeros. */
-export function crcWithZeros(crc: number, zeroBytes: number): number {
-  return crc32Combine(crc, crc32OfZeros(zeroBytes), zeroBytes);
 }
 
 function joinCrcs(

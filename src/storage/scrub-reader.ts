@@ -4,6 +4,7 @@ import { SCRUB_INLINE_BYTES, SCRUB_ROWS } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { blockProblems, checksumProblem, lengthProblem } from "./chunk-check.ts";
 import { chunkPath } from "./chunk-names.ts";
+import { ListChecksum, type ListedChunk } from "./list-checksum.ts";
 import { KIND_FILE } from "./schema.ts";
 import type { ScrubMessage, ScrubPass } from "./scrub-types.ts";
 
@@ -15,7 +16,7 @@ interface ChunkRow {
   readonly blockCrcs: Uint8Array;
 }
 
-interface SmallFile {
+interface FileRow {
   readonly id: number;
   readonly kind: number;
   readonly size: number;
@@ -44,6 +45,8 @@ export class ScrubReader {
   readonly #chunks: StatementSync;
   readonly #chunk: StatementSync;
   readonly #files: StatementSync;
+  readonly #list: StatementSync;
+  readonly #version: StatementSync;
 
   constructor(db: DatabaseSync, directory: string) {
     this.#directory = directory;
@@ -55,6 +58,11 @@ export class ScrubReader {
       `SELECT id, kind, size, crc32, version, content_id AS contentId, data
        FROM inode LEFT JOIN inline_content ON inode_id = id WHERE id > ? ORDER BY id LIMIT ${SCRUB_ROWS}`,
     );
+    this.#list = db.prepare(
+      `SELECT position, length, crc32 FROM file_chunk JOIN chunk ON chunk.id = chunk_id
+       WHERE content_id = ? AND position > ? ORDER BY position LIMIT ${SCRUB_ROWS}`,
+    );
+    this.#version = db.prepare("SELECT 1 FROM inode WHERE id = ? AND version = ?");
   }
 
   /** The rest of a pass. Throws what SQLite throws when the database is broken, and what the system throws for want of descriptors. */
@@ -126,8 +134,14 @@ export class ScrubReader {
       let readBytes = 0;
       for (const row of rows) {
         readBytes += ROW_BYTES + (row.data?.length ?? 0);
+        let problem = smallFileProblem(row);
+        if (row.contentId !== null) {
+          for (const step of this.#readList(row, row.contentId)) {
+            if (typeof step === "number") yield { pass, readBytes: step, found: undefined };
+            else ({ problem } = step);
+          }
+        }
         pass = { ...pass, position: row.id };
-        const problem = smallFileProblem(row);
         if (problem === undefined) continue;
         pass = { ...pass, found: pass.found + 1 };
         const { id: fileId, version } = row;
@@ -139,11 +153,27 @@ export class ScrubReader {
     }
   }
 
+  /** Yields what each look at a list of chunks has cost, and at last what is wrong with it. */
+  *#readList(file: FileRow, contentId: number): Generator<number | { problem: string | undefined }> {
+    const list = new ListChecksum();
+    for (let after = -1, isEnd = false; !isEnd; ) {
+      const rows = this.#list.all(contentId, after) as unknown as ListedChunk[];
+      for (const row of rows) list.add(row);
+      after = rows.at(-1)?.position ?? after;
+      isEnd = rows.length < SCRUB_ROWS;
+      yield rows.length * ROW_BYTES;
+    }
+    if (list.endBytes <= file.size && list.crcOf(file.size) === file.crc32) return;
+    // It may have been changed or removed while it was read.
+    if (this.#version.get(file.id, file.version) === undefined) return;
+    yield { problem: "a large file's chunks do not give its checksum" };
+  }
+
   /** Rows of one look at the database: it ends before the writer could miss the space of what it replaces. */
-  #nextFiles(position: number): { rows: SmallFile[]; isEnd: boolean } {
-    const rows: SmallFile[] = [];
+  #nextFiles(position: number): { rows: FileRow[]; isEnd: boolean } {
+    const rows: FileRow[] = [];
     let bytes = 0;
-    for (const row of this.#files.iterate(position) as Iterable<unknown> as Iterable<SmallFile>) {
+    for (const row of this.#files.iterate(position) as Iterable<unknown> as Iterable<FileRow>) {
       rows.push(row);
       bytes += row.data?.length ?? 0;
       if (bytes >= SCRUB_INLINE_BYTES) return { rows, isEnd: false };
@@ -176,7 +206,7 @@ export class ScrubReader {
 }
 
 /** What is wrong with a file whose bytes lie in the database; undefined for every other inode. */
-function smallFileProblem({ kind, contentId, size, crc32: wanted, data }: SmallFile): string | undefined {
+function smallFileProblem({ kind, contentId, size, crc32: wanted, data }: FileRow): string | undefined {
   if (kind !== KIND_FILE || contentId !== null) return undefined;
   if ((data?.length ?? 0) !== size) return `a small file of ${size} bytes has ${data?.length ?? 0}`;
   if (data === null || crc32(data) === wanted) return undefined;

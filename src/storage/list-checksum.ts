@@ -1,0 +1,37 @@
+// The checksum of a large file as its list of chunks gives it: a list that lost, gained or exchanged chunks gives another.
+import { crc32Combine, crc32OfZeros } from "#base/crc32-combine.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
+
+/** A chunk in a file's list. */
+export interface ListedChunk {
+  readonly position: number;
+  readonly length: number;
+  readonly crc32: number;
+}
+
+/** Takes the chunks of one list in the order of their positions. */
+export class ListChecksum {
+  #crc = 0;
+  #end = 0;
+
+  add({ position, length, crc32 }: ListedChunk): void {
+    const start = position * CHUNK_BYTES;
+    this.#crc = crc32Combine(crcWithZeros(this.#crc, start - this.#end), crc32, length);
+    this.#end = start + length;
+  }
+
+  /** Where the last chunk ends in the file, in bytes. */
+  get endBytes(): number {
+    return this.#end;
+  }
+
+  /** CRC-32 of a file of this size, which is not less than endBytes. */
+  crcOf(sizeBytes: number): number {
+    return crcWithZeros(this.#crc, sizeBytes - this.#end);
+  }
+}
+
+/** CRC-32 of a range followed by zeros. */
+export function crcWithZeros(crc: number, zeroBytes: number): number {
+  return crc32Combine(crc, crc32OfZeros(zeroBytes), zeroBytes);
+}
