@@ -2,6 +2,7 @@
 
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
+import { damageBugs } from "./damage/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { quotaBugs } from "./quota/planted.ts";
@@ -18,6 +19,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...syscallBugs,
   ...powerBugs,
   ...crashStatesBugs,
+  ...damageBugs,
   ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,

@@ -1,6 +1,7 @@
 // Every rig, in the order of docs/proof.md.
 import { anonymous } from "./anonymous/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
+import { damage } from "./damage/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { power } from "./power/rig.ts";
 import { quota } from "./quota/rig.ts";
@@ -17,6 +18,7 @@ export const rigs: readonly Rig[] = [
   syscalls,
   power,
   crashStates,
+  damage,
   simulation,
   soak,
   sessions,

@@ -18,7 +18,7 @@ const [, , folder = "", partText = "", partsText = "", seedText = ""] = process.
 const BATCH = 6;
 const SET_UP_STATES = 40;
 /** By the number of operations; what comes before the last of them, shorter workloads have shown. */
-const STATES = [0, 9, 9, 2.4] as const;
+const STATES = [0, 9, 9, 5.4] as const;
 /** Draws of a state that was not seen before. */
 const TRIES = 4;
 
@@ -30,7 +30,7 @@ class Explorer {
   readonly #random = new SeededRandom(Number(seedText)).fork(`part ${partText}`);
   readonly #live = new StateFolder(join(folder, "live"));
   readonly #state = new StateFolder(join(folder, "state"));
-  readonly #recording = new Recording(join(folder, "trace"), join(folder, "live"));
+  readonly #recording = new Recording(join(folder, "trace"), join(folder, "live"), join(folder, "cache"));
   readonly #seen = new Set<string>();
   readonly #images = new Set<string>();
   readonly #lines = linesOf(PREPARED, byCrc32);

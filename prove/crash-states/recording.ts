@@ -25,8 +25,8 @@ export class Recording {
   #answer: PromiseWithResolvers<void> = Promise.withResolvers();
   #errors = "";
 
-  /** @param trace where strace writes @param root the folder whose changes are read */
-  constructor(trace: string, root: string) {
+  /** @param trace where strace writes @param root the folder whose changes are read @param cache where compiled sources are kept, so that stores open sooner */
+  constructor(trace: string, root: string, cache: string) {
     this.#trace = trace;
     this.#reader = new TraceReader(root);
     // What the first order brings is not there before it.
@@ -34,7 +34,7 @@ export class Recording {
     this.#child = spawn("strace", strace, {
       stdio: ["pipe", "pipe", "pipe"],
       // Calls through io_uring would stay unseen.
-      env: { ...process.env, UV_USE_IO_URING: "0" },
+      env: { ...process.env, UV_USE_IO_URING: "0", NODE_COMPILE_CACHE: cache },
     });
     this.#child.stdin.on("error", () => undefined);
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {

@@ -51,6 +51,17 @@ export const OPERATIONS: Readonly<Record<string, Operation | "reopen">> = {
   reopen: "reopen",
 };
 
+/** Those that do nearly what another one does; they are left out of the longest workloads. */
+const ALIKE: ReadonlySet<string> = new Set([
+  "create-in",
+  "overwrite-by-small",
+  "write-behind",
+  "shrink-small",
+  "move-folder",
+  "trash-folder",
+  "unshare",
+]);
+
 /** What every folder holds before a workload. */
 export const PREPARED: FolderContents = {
   nodes: new Map([
@@ -89,14 +100,20 @@ export async function prepare(folder: WorkFolder): Promise<void> {
 /** Names of operations, one after the other. */
 export type Workload = readonly string[];
 
-/** All workloads of one, two and three operations in which each operation has something to do; long ones later, else in the seed's order. */
+/**
+ * All workloads of one, two and three operations in which each operation has something to do, those of three without what is alike; long
+ * ones later, else in the seed's order.
+ */
 export function* allWorkloads(seed: number): Generator<Workload> {
   const order = new SeededRandom(seed).fork("workloads");
-  const names = Object.keys(OPERATIONS);
   let shorter: Workload[] = [[]];
   for (let length = 1; length <= LONGEST; length++) {
+    const isAllowed = (name: string): boolean => length < LONGEST || !ALIKE.has(name);
+    const names = Object.keys(OPERATIONS).filter(isAllowed);
     const longer = shuffled(
-      shorter.flatMap((workload) => names.map((name) => [...workload, name])),
+      shorter
+        .filter((workload) => workload.every(isAllowed))
+        .flatMap((workload) => names.map((name) => [...workload, name])),
       order,
     );
     shorter = [];

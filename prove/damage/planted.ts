@@ -1,0 +1,66 @@
+// Bugs by which damaged bytes go unnoticed.
+import type { PlantedBug } from "../rig.ts";
+
+/** What the rig must find. */
+export const damageBugs: readonly PlantedBug[] = [
+  {
+    name: "read-without-checksum",
+    is: "the checksum of a block is not looked at when it is read",
+    rigs: ["damage"],
+    edits: [
+      {
+        file: "src/storage/pinned-content.ts",
+        from: 'if (crc32(stored) !== block.storedCrc) throw this.#corrupt("a block does not match its checksum", chunk);',
+        to: "void stored;",
+      },
+    ],
+  },
+  {
+    name: "small-read-without-checksum",
+    is: "the checksum of a small file is not looked at when it is read",
+    rigs: ["damage"],
+    edits: [
+      {
+        file: "src/storage/pinned-content.ts",
+        from: "bytes.length !== this.inode.sizeBytes || crc32(bytes) !== this.inode.crc32",
+        to: "bytes.length !== this.inode.sizeBytes",
+      },
+    ],
+  },
+  {
+    name: "scrub-skips-small-files",
+    is: "the scrub goes through chunks only and not through the bytes in the database",
+    rigs: ["damage"],
+    edits: [
+      {
+        file: "src/storage/scrub-reader.ts",
+        from: "if (data === null || crc32(data) === wanted) return undefined;",
+        to: "if (data === null || wanted !== undefined) return undefined;",
+      },
+    ],
+  },
+  {
+    name: "scrub-without-length",
+    is: "the scrub does not compare the length of a chunk's file",
+    rigs: ["damage"],
+    edits: [
+      {
+        file: "src/storage/chunk-check.ts",
+        from: "return file.size === length ? undefined",
+        to: "return file.size >= length ? undefined",
+      },
+    ],
+  },
+  {
+    name: "list-without-checksum",
+    is: "a file's list of chunks is believed without its checksum",
+    rigs: ["damage"],
+    edits: [
+      {
+        file: "src/storage/pinned-content.ts",
+        from: "checksum.endBytes > sizeBytes || checksum.crcOf(sizeBytes) !== whole",
+        to: "checksum.endBytes > sizeBytes",
+      },
+    ],
+  },
+];

@@ -1,0 +1,5 @@
+// The short form of the rig that damages stored bytes.
+import { testShortForm } from "../short-form.ts";
+import { damage } from "./rig.ts";
+
+testShortForm(damage);
