@@ -1,0 +1,124 @@
+// A rollout whose console is killed: the next one says what is known, nothing of it runs on, and one call goes back (spec 4.7, D7, E-06).
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import type { RolloutRecord } from "#webapi/rollout.ts";
+import { ActionConsole, type ConsoleWish, countRunning, enrol, until } from "./action-console.ts";
+import { freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+const skip = withoutSshServer();
+const SLOW = `sleep 1000.${process.pid}`;
+const SERVICE = `sleep 2000.${process.pid}`;
+const endings: (() => Promise<unknown>)[] = [];
+const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+
+let servers: SshServers;
+let nodes: readonly SshServer[];
+let origin: string;
+let wish: ConsoleWish;
+
+before(async () => {
+  if (skip !== false) return;
+  const folder = await scratchFolder(owner);
+  servers = new SshServers();
+  owner.after(() => servers.stop());
+  const listen = (await freePlace()).address;
+  const coordinator = startGrove(["metaserver", "-mock", "-data", join(folder, "meta"), "-listen", listen]);
+  owner.after(() => stopProgram(coordinator, "SIGKILL"));
+  await coordinator.says(/"event":"serving"/);
+  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  origin = join(folder, "origin");
+  mkdirSync(origin);
+  git(origin, "init", "-q", "-b", "main");
+  commit("build:\n\ttrue\n");
+  nodes = [await servers.start(), await servers.start()];
+  for (const [at, node] of nodes.entries()) {
+    git(node.home, "clone", "-q", origin, "grove");
+    const service = { argv: SERVICE.split(" "), pid_file: "service.pid", log_file: "service.log" };
+    const services = { metaserver: service };
+    await enrol(store, `n${at + 1}`, node, { repository: "grove", services });
+  }
+  wish = {
+    data: join(folder, "admin"),
+    store,
+    keyFile: servers.keyFile,
+    address: (await freePlace()).address,
+  };
+});
+
+after(async () => {
+  for (const { home } of nodes ?? []) {
+    try {
+      process.kill(Number(readFileSync(join(home, "service.pid"), "utf8").split("\n")[0]));
+    } catch {
+      // It does not run.
+    }
+  }
+  for (const end of endings.toReversed()) await end();
+});
+
+function git(cwd: string, ...args: string[]): string {
+  const who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+  return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8" }).trim();
+}
+
+function commit(makefile: string): string {
+  writeFileSync(join(origin, "Makefile"), makefile);
+  git(origin, "add", ".");
+  git(origin, "commit", "-q", "-m", "next");
+  return git(origin, "rev-parse", "HEAD");
+}
+
+const commits = (): string[] => nodes.map(({ home }) => git(join(home, "grove"), "rev-parse", "HEAD"));
+
+async function ended(desk: ActionConsole, id: string): Promise<RolloutRecord> {
+  return await until(`the end of ${id}`, async () => {
+    const record = (await desk.ask(`/api/actions/rollouts/${id}`)).json as RolloutRecord;
+    return record.state === "running" ? undefined : record;
+  });
+}
+
+async function begin(desk: ActionConsole): Promise<RolloutRecord> {
+  const { status, json, text } = await desk.ask("/api/actions/rollouts", {
+    nodes: "all",
+    branch: "main",
+    restart_mode: "binary",
+    target_service: "metaserver",
+    gates: { observe_seconds: 0 },
+  });
+  assert.equal(status, 202, text);
+  return json as RolloutRecord;
+}
+
+test("a rollout outlives no console: killed in the middle, it is interrupted for the next, which brings its nodes back", {
+  skip,
+}, async (t) => {
+  const killed = await ActionConsole.start(t, wish);
+  const good = commit("build:\n\ttrue\n# good\n");
+  const first = await ended(killed, (await begin(killed)).id);
+  assert.deepEqual([first.state, first.reason, commits()], ["succeeded", undefined, [good, good]]);
+  assert.equal(countRunning(SERVICE), 2);
+  const slow = commit(`build:\n\t${SLOW}\n`);
+  const { id } = await begin(killed);
+  await until("the build", () => (countRunning(SLOW) > 0 ? true : undefined));
+  await killed.stop("SIGKILL");
+  const next = await ActionConsole.start(t, wish);
+  const record = await ended(next, id);
+  assert.deepEqual(
+    [record.state, record.can_go_back, ...record.nodes.map(({ state, step }) => `${state} ${step}`)],
+    ["interrupted", true, "unknown build", "skipped undefined"],
+  );
+  assert.deepEqual(commits(), [slow, good]);
+  await until("its end on the node", () => (countRunning(SLOW) === 0 ? true : undefined));
+  const back = await until("the nodes to be free", async () => {
+    const { status, json } = await next.ask(`/api/actions/rollouts/${id}/back`, {});
+    return status === 202 ? (json as RolloutRecord) : undefined;
+  });
+  const over = await ended(next, back.id);
+  assert.deepEqual([over.state, over.reason, commits()], ["succeeded", undefined, [good, good]]);
+  assert.equal(countRunning(SERVICE), 2);
+  await next.stop();
+});
