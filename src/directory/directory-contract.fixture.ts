@@ -155,6 +155,25 @@ export function testDirectoryContract(
   );
 
   contract(
+    "a registration that comes once more, late or because its answer was lost, does not fence its own process (F-02)",
+    async ({ directory }) => {
+      const first = registration("a");
+      assert.equal((await directory.register(first)).epoch, 1);
+      assert.equal((await directory.register(first)).epoch, 1);
+      assert.equal((await directory.heartbeat(beat("a", 1))).known, true);
+      // The same process registers anew, knowing its epoch: that is another registration.
+      const again = { ...first, lastEpoch: 1 };
+      assert.equal((await directory.register(again)).epoch, 2);
+      assert.equal((await directory.register(again)).epoch, 2);
+      assert.equal((await directory.register(first)).epoch, 2);
+      assert.equal((await directory.heartbeat(beat("a", 2))).known, true);
+      // Another process, or this one once another was there, begins the next.
+      assert.equal((await directory.register(registration("a"))).epoch, 3);
+      assert.equal((await directory.register(again)).epoch, 4);
+    },
+  );
+
+  contract(
     "after the store is lost epochs go on from what the node's process remembers, so that older ones stay fenced (D19)",
     async ({ directory }) => {
       assert.equal((await directory.register(registration("a", { lastEpoch: 7 }))).epoch, 8);

@@ -77,11 +77,23 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
       });
     }
   }
-  const epoch = Math.max(Number(known?.epoch ?? 0n), registration.lastEpoch ?? 0) + 1;
+  const epoch = nextEpoch(known, registration);
   const conflicts = yield* registerRoots(registration, now.wallMs);
   yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
   now.renew(registration.fsId);
   return { clusterId: id, epoch, conflicts };
+}
+
+/**
+ * Of a process that has registered already, and says so without the epoch that it was given, the answer was lost or this message was late:
+ * its epoch stays, or it would be fenced by itself.
+ */
+function nextEpoch(
+  known: Pick<NodeRow, "epoch" | "instance_id"> | undefined,
+  { instanceId, lastEpoch = 0 }: NodeRegistration,
+): number {
+  const epoch = Number(known?.epoch ?? 0n);
+  return known?.instance_id === instanceId && lastEpoch < epoch ? epoch : Math.max(epoch, lastEpoch) + 1;
 }
 
 /** Renews a lease. */

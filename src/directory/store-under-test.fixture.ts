@@ -22,6 +22,9 @@ export const MOCK: Speaker = { kind: "mock" };
 /** Bytes of a gibibyte. */
 export const GIB: bigint = 1n << 30n;
 
+/** Every registration is of a process of its own unless a test says otherwise. */
+let instances = 0;
+
 /** A registration with everything that a test does not care about filled in. */
 export function registration(fsId: string, facts: Partial<NodeRegistration> = {}): NodeRegistration {
   return {
@@ -30,7 +33,7 @@ export function registration(fsId: string, facts: Partial<NodeRegistration> = {}
     address: `${fsId}.example.com:50051`,
     softwareVersion: "0.1.0",
     clusterId: "",
-    instanceId: `instance of ${fsId}`,
+    instanceId: `instance ${++instances} of ${fsId}`,
     dataId: `data of ${fsId}`,
     diskTotalBytes: 1_000n * GIB,
     diskFreeBytes: 500n * GIB,

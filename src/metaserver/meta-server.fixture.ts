@@ -93,6 +93,9 @@ export async function startForTest(
   };
 }
 
+/** Every message is of a process of its own unless a test says otherwise. */
+let instances = 0;
+
 /** A registration with everything that a test does not care about filled in. */
 export function nodeMessage(
   fsId: string,
@@ -103,7 +106,7 @@ export function nodeMessage(
     name: `Node ${fsId}`,
     grpcAddr: `${fsId}.example.com:50051`,
     version: "0.1.0",
-    instanceId: `i-${fsId}`,
+    instanceId: `i${++instances}-${fsId}`,
     dataId: `d-${fsId}`,
     diskTotal: 1n << 40n,
     diskFree: 1n << 39n,
