@@ -4,6 +4,7 @@ import { anonymousBugs } from "./anonymous/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
 import { killBugs } from "./kill/planted.ts";
+import { partitionBugs } from "./partitions/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { quotaBugs } from "./quota/planted.ts";
 import { refusalBugs } from "./refusals/planted.ts";
@@ -20,6 +21,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...powerBugs,
   ...crashStatesBugs,
   ...damageBugs,
+  ...partitionBugs,
   ...simulationBugs,
   ...soakBugs,
   ...sessionBugs,

@@ -3,6 +3,7 @@ import { anonymous } from "./anonymous/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
 import { kill } from "./kill/rig.ts";
+import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
 import { quota } from "./quota/rig.ts";
 import { refusals } from "./refusals/rig.ts";
@@ -19,6 +20,7 @@ export const rigs: readonly Rig[] = [
   power,
   crashStates,
   damage,
+  partitions,
   simulation,
   soak,
   sessions,

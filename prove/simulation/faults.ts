@@ -39,10 +39,11 @@ export type FaultKind = (typeof FAULTS)[number];
 const HOUR_MS = 3_600_000;
 const SLOW_MAX_MS = 8_000;
 const GHOST_CHANCE = 0.5;
+const TOGGLE_EVERY_MS = 3_000;
 
 /** Brings one about; resolves with how to end it. */
 export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal {
-  const { network, random, meta } = victims;
+  const { random, meta } = victims;
   const scheduler = simulation();
   switch (kind) {
     case "node crash":
@@ -59,12 +60,9 @@ export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal 
     case "lost reply":
       return loseReplies(victims);
     case "duplicated messages":
-      network.ghostChance = GHOST_CHANCE;
-      return () => {
-        network.ghostChance = 0;
-      };
+      return doubleMessages(victims);
     case "clock jump":
-      return jump(scheduler, random.pick([meta.host, ...victims.nodes.map(({ host }) => host)]), random);
+      return jump(scheduler, random.pick([meta, meta, ...victims.nodes]).host, random);
     case "full disk": {
       const node = random.pick(victims.nodes);
       node.setDiskFull(true);
@@ -146,6 +144,29 @@ function crashMeta(meta: SimulatedMetaServer, random: SeededRandom): Heal {
     if (loses) meta.loseStore(hasCopy);
     await meta.start();
   };
+}
+
+/** What a node says of itself and of its shares comes once more, later, while shares come and go and a node registers anew. */
+async function doubleMessages({ network, random, people, nodes }: Victims): Promise<Heal> {
+  network.ghostChance = GHOST_CHANCE;
+  const [owner, other] = [people[0], people[1]];
+  if (owner !== undefined && other !== undefined) void toggle(owner, other.email, random.between(6, 9));
+  const node = random.pick(nodes);
+  if (node.isUp) {
+    node.kill(false);
+    await node.start();
+  }
+  return () => {
+    network.ghostChance = 0;
+  };
+}
+
+async function toggle(owner: Person, user: string, times: number): Promise<void> {
+  const scheduler = simulation();
+  for (let at = 0; at < times; at++) {
+    await (at % 2 === 0 ? owner.share("/shared", user) : owner.unshare("/shared", user));
+    await new Promise<void>((resolve) => scheduler.after(TOGGLE_EVERY_MS, resolve));
+  }
 }
 
 function hostsOf({ meta, nodes, people }: Victims): string[] {

@@ -154,7 +154,10 @@ class World {
     const { meta, nodes } = this.#victims;
     const isWhole = meta.isUp && nodes.every((node) => node.isUp);
     if (!isWhole && /crash|restart|split/.test(kind)) return () => undefined;
-    return befall(kind, this.#victims);
+    const heal = await befall(kind, this.#victims);
+    // Leases do not end because a clock on the wall was set.
+    if (kind === "clock jump") await this.#leases.look(this.#looked);
+    return heal;
   }
 
   /** Lets time pass, and looks at what must hold at every moment. */

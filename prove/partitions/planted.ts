@@ -1,0 +1,30 @@
+// Bugs that only a way which was cut and mended shows, for the partitions to find.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** Planted for the partitions. */
+export const partitionBugs: readonly PlantedBug[] = [
+  {
+    name: "heartbeat-ends-with-a-failure",
+    is: "a node whose heartbeat failed sends no other",
+    rigs: ["partitions"],
+    edits: [
+      {
+        file: "src/fileserver/meta-link.ts",
+        from: "    await this.#beating;\n    if (!this.#isRunning) return;",
+        to: "    await this.#beating;\n    if (!this.#isRunning || this.#lastFailure !== undefined) return;",
+      },
+    ],
+  },
+  {
+    name: "share-told-once",
+    is: "a share of which the MetaServer could not be told is told no more",
+    rigs: ["partitions"],
+    edits: [
+      {
+        file: "src/fileserver/share-teller.ts",
+        from: "        this.#changed.add(owner);\n        this.lost();",
+        to: "        this.lost();",
+      },
+    ],
+  },
+];
