@@ -21,6 +21,7 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
 import { holdAlone } from "./shared-lock.ts";
+import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "grove.lock";
 /** File that says whose data a directory holds. */
@@ -87,7 +88,8 @@ export function readIdentity(path: string): string | undefined {
   const identityPath = join(path, IDENTITY_FILE);
   let text: string;
   try {
-    text = readFileSync(identityPath, "utf8");
+    // As bytes: asked for text, Node 26.10 aborts the process when the close fails.
+    text = readFileSync(identityPath).toString();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
@@ -161,6 +163,7 @@ function emptyDatabaseIdentity(databasePath: string): string | undefined {
 /** Migrates and recovers, before anything is served. */
 function bringUpToDate(path: string, databasePath: string, dataId: string): Recovery {
   const db = openWriter(databasePath);
+  let recovery: Recovery;
   try {
     refuseForeignSchema(db, databasePath);
     migrate(db, dataId);
@@ -171,10 +174,21 @@ function bringUpToDate(path: string, databasePath: string, dataId: string): Reco
         `${databasePath} belongs to data ${inside ?? "(none)"}, but ${IDENTITY_FILE} beside it says ${dataId}: they come from different data directories`,
       );
     }
-    return recover(db, path);
-  } finally {
-    closeWriter(db);
+    recovery = recover(db, path);
+  } catch (error) {
+    // To close is to bring in the log: after a flush that failed it would be the same flush again (A-06). The end of the process closes it.
+    if (!isBrokenDatabase(error)) closeWriter(db);
+    throw error;
   }
+  closeWriter(db);
+  makeLog(path, databasePath);
+  return recovery;
+}
+
+/** SQLite flushes the directory of a log that it makes, but does not tell when that fails (A-06). */
+function makeLog(path: string, databasePath: string): void {
+  closeSync(openSync(`${databasePath}-wal`, "a", 0o600));
+  syncDirectoryNow(path);
 }
 
 function databaseIdentity(db: DatabaseSync): string | undefined {

@@ -28,8 +28,8 @@ const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };
 const PLACES: readonly (readonly [string, number, string?])[] = [
   ["fdatasync", 2],
   ["fdatasync", 3],
-  ["fsync", 6],
-  ["fsync", 10],
+  ["fsync", 7],
+  ["fsync", 11],
   ["pwritev", 2],
   // The log's, when an upload is committed: whether it is durable nobody knows until the next start.
   ["fsync", 4, "inodes.db-wal"],
@@ -73,6 +73,34 @@ for (const [calls, place, onlyFile] of PLACES) {
       assertSound(directory);
       await manifest.verify(directory);
       assertSound(directory);
+    },
+  );
+}
+
+/** The flush of what a start changes, and the one before it is brought into the database. */
+for (const place of [1, 2]) {
+  test(
+    `EIO at flush ${place} of the log in a start after a crash ends that start, and is never tried again (A-06)`,
+    needsStrace,
+    async (context) => {
+      const directory = temporaryDirectory(context);
+      const manifest = new CrashManifest();
+      const first = startLoad(directory, manifest, { mode: "load", firstNumber: 0 });
+      await until(() => manifest.acknowledged > 5);
+      first.child.kill("SIGKILL");
+      await first.exited;
+      const trace = join(temporaryDirectory(context), "trace");
+      const inject = `inject=fsync:error=EIO:when=${place}`;
+      const strace = ["-y", "-o", trace, "-e", "trace=fsync", "-e", inject];
+      strace.push("-P", join(directory, "inodes.db-wal"));
+      const start = startLoad(directory, new CrashManifest(), { mode: "once", firstNumber: 90, strace });
+      await assert.rejects(start.exited, /disk I\/O error/);
+      const flushes = readFileSync(trace, "utf8")
+        .split("\n")
+        .filter((line) => line.includes("fsync("));
+      assert.equal(flushes.length, place, flushes.join("\n"));
+      assertSound(directory);
+      await manifest.verify(directory);
     },
   );
 }

@@ -52,11 +52,14 @@ export class GarbageCollector {
     this.#isWanted = true;
     if (this.#waiting !== undefined) return;
     if (this.#isStopped || this.#running !== undefined || this.#deps.queue.failure !== undefined) return;
-    this.#running = this.#collect().finally(() => {
-      this.#running = undefined;
-      // A reader let go between the last look and here.
-      if (this.#isWanted) this.wake();
-    });
+    this.#running = this.#collect()
+      // The store knows by now that its database cannot be read; that is no reason to end.
+      .catch((error: unknown) => this.#deps.logger.warn("storage.garbage_kept", { error: errorText(error) }))
+      .finally(() => {
+        this.#running = undefined;
+        // A reader let go between the last look and here.
+        if (this.#isWanted) this.wake();
+      });
   }
 
   /** Ends after the batch in hand; what is left is found at the next start. */

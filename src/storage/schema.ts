@@ -1,6 +1,7 @@
 // The tables of a data directory, how they came to be version by version, and how connections to them are opened.
 import { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 /** File of the database inside the data directory. */
 export const DATABASE_FILE = "inodes.db";
@@ -206,14 +207,16 @@ export function openWriter(path: string): DatabaseSync {
 
 /**
  * Brings the whole log into the database and closes the only connection. A close alone would do the same and keep silent about a flush
- * that fails.
+ * that fails; after one that failed the connection is left as it is, since to close it would be to flush once more (A-06).
  */
 export function closeWriter(db: DatabaseSync): void {
   try {
     db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    db.close();
+  } catch (error) {
+    if (!isBrokenDatabase(error)) db.close();
+    throw error;
   }
+  db.close();
 }
 
 /** Opens a connection that can only read. */
