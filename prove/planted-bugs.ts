@@ -3,6 +3,7 @@
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
+import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { partitionBugs } from "./partitions/planted.ts";
 import { powerBugs } from "./power/planted.ts";
@@ -18,6 +19,7 @@ import { syscallBugs } from "./syscalls/planted.ts";
 export const plantedBugs: readonly PlantedBug[] = [
   ...killBugs,
   ...syscallBugs,
+  ...ioFaultBugs,
   ...powerBugs,
   ...crashStatesBugs,
   ...damageBugs,

@@ -32,8 +32,9 @@ export interface PlantedBug {
 /** The environment variable by which a rig is narrowed to one of its parts. */
 export const NARROW = "GROVE_PROVE_NARROW";
 
-/** Those of a rig's parts that a run is narrowed to; all of them otherwise. */
-export function narrowedTo<Part extends { readonly name: string }>(parts: readonly Part[]): readonly Part[] {
-  const wanted = process.env[NARROW]?.split(",");
-  return wanted === undefined ? parts : parts.filter(({ name }) => wanted.includes(name));
+/** Those of a rig's parts that a run is narrowed to; all of them where it names none of these. */
+export function narrowedTo<Part>(parts: readonly Part[], nameOf: (part: Part) => string): readonly Part[] {
+  const wanted = process.env[NARROW]?.split(",") ?? [];
+  const named = parts.filter((part) => wanted.includes(nameOf(part)));
+  return named.length === 0 ? parts : named;
 }

@@ -2,6 +2,7 @@
 import { anonymous } from "./anonymous/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
+import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
@@ -17,6 +18,7 @@ import { syscalls } from "./syscalls/rig.ts";
 export const rigs: readonly Rig[] = [
   kill,
   syscalls,
+  ioFaults,
   power,
   crashStates,
   damage,

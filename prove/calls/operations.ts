@@ -254,6 +254,15 @@ export const OPERATIONS: readonly Operation[] = [
   { name: "remove-folder", prepare: (place) => tree(place, "old"), run: (place) => remove(place, "old") },
   { name: "copy-file", prepare: (place) => chunked(place, "old"), run: (place) => copy(place, "old", "new") },
   { name: "copy-folder", prepare: (place) => tree(place, "old"), run: (place) => copy(place, "old", "new") },
+  {
+    name: "copy-large-folder",
+    prepare: async (place) => {
+      await mkdir(place, "old");
+      const parentId = place.id("old");
+      await Promise.all(Array.from({ length: 600 }, (_, index) => small(place, `f${index}`, 10, parentId)));
+    },
+    run: (place) => copy(place, "old", "new"),
+  },
   { name: "share", prepare: (place) => tree(place, "old"), run: (place) => grant(place, "old") },
   {
     name: "unshare",

@@ -12,7 +12,6 @@ export class Scene {
   readonly operations: readonly Operation[];
   /** An undisturbed run on a copy. */
   readonly reference: SubjectRun;
-  readonly #template: string;
   readonly #folder: string;
   readonly #before: ReadonlyMap<string, readonly string[]>;
   readonly #after: ReadonlyMap<string, readonly string[]>;
@@ -28,7 +27,6 @@ export class Scene {
     this.operations = parts.operations;
     this.reference = parts.reference;
     this.#folder = parts.folder;
-    this.#template = join(parts.folder, "template");
     this.#before = parts.before;
     this.#after = parts.after;
   }
@@ -59,6 +57,7 @@ export class Scene {
       throw new Error(
         `${names.join(", ")} does not run: ${JSON.stringify(failed ?? reference.end)} ${reference.stderr}`,
       );
+    await copyDirectory(directory, join(folder, "left"));
     const after = await dumps(directory, operations);
     const scene = new Scene({ operations, reference, folder, before, after });
     const problems = await problemsOf(directory, scene.allowed(reference.lines));
@@ -67,9 +66,18 @@ export class Scene {
   }
 
   /** A copy of the template. */
-  async copy(): Promise<string> {
+  copy(): Promise<string> {
+    return this.#copyOf("template");
+  }
+
+  /** A copy of what a process has left that made all the changes and did not close the store. */
+  copyOfLeft(): Promise<string> {
+    return this.#copyOf("left");
+  }
+
+  async #copyOf(name: "template" | "left"): Promise<string> {
     const directory = join(this.#folder, `copy-${this.#copies++}`);
-    await copyDirectory(this.#template, directory);
+    await copyDirectory(join(this.#folder, name), directory);
     return directory;
   }
 

@@ -41,8 +41,9 @@ async function operate(storage: Storage, name: string): Promise<void> {
   }
 }
 
-/** Until what the operation left to the background is done. */
+/** Until what the operation left to the background is done. Who follows the opening follows listings too, and is not shown ours. */
 async function settle(storage: Storage): Promise<void> {
+  if (mode === "open") return new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
     await new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
     if (storage.failure !== undefined || chunkFiles(directory).length === storage.facts().chunkCount) return;

@@ -34,13 +34,15 @@ export interface TracePlan {
   readonly directory: string;
   /** Follows reads and closes as well, and every opening. */
   readonly withReads?: boolean;
+  /** Follows how directories are opened to be listed, too. */
+  readonly withListings?: boolean;
   /** Counts writes to standard output, which is how a subject tells what is acknowledged. */
   readonly tells?: boolean;
   readonly kill?: { readonly at: number; readonly when: "entry" | "exit" };
-  readonly fault?: Fault & { readonly at: number; readonly forever: boolean };
+  readonly fault?: Fault & { readonly at: number; readonly forever: boolean; readonly times?: number };
 }
 
-/** How a call fails; `forever` means every later call of the same name as well. */
+/** How a call fails; `forever` means every later call of the same name as well, `times` at most. */
 export type Fault = { readonly errno: number } | { readonly delayMs: number } | { readonly short: true };
 
 /** Why processes cannot be followed on this machine; undefined when they can. */

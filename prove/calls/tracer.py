@@ -39,6 +39,7 @@ CALLS = {
 }
 READING = {"read", "pread64", "readv", "preadv", "close"}
 OPENING = {"open", "openat"}
+O_DIRECTORY = 0o200000
 O_CREATES = 0o100 | 0o1000  # O_CREAT, O_TRUNC
 
 
@@ -54,6 +55,7 @@ class Tracer:
         self.pid = pid
         self.directory = plan["directory"]
         self.with_reads = plan.get("withReads", False)
+        self.with_listings = plan.get("withListings", False)
         self.tells = plan.get("tells", False)
         self.kill = plan.get("kill")
         self.fault = plan.get("fault")
@@ -70,6 +72,7 @@ class Tracer:
         self.info = ctypes.create_string_buffer(88)
         self.memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
         self.faulty_name = None
+        self.made = 0
 
     def attach(self):
         for _ in range(2):  # once more for threads that were begun meanwhile
@@ -179,8 +182,9 @@ class Tracer:
             return True
         if self.count == fault["at"]:
             self.faulty_name = call["name"]
-        elif not (fault.get("forever") and self.faulty_name == call["name"]):
+        elif not (fault.get("forever") and self.faulty_name == call["name"]) or self.made >= fault.get("times", self.made + 1):
             return True
+        self.made += 1
         if "errno" in fault:
             call["injected"] = -fault["errno"]
             ptrace(PTRACE_POKEUSER, tid, ORIG_RAX, 2**64 - 1)
@@ -223,7 +227,11 @@ class Tracer:
                 if name == "write" and arguments[0] == 1:
                     return "(told)" if self.tells else None
                 path = os.readlink(f"/proc/{self.pid}/fd/{arguments[0]}")
+                if name == "close" and path.startswith(self.directory) and self.is_listing(arguments[0]):
+                    return None
             else:
+                if name in OPENING and not self.with_listings and arguments[2 if kind == "at" else 1] & O_DIRECTORY:
+                    return None
                 if name in OPENING and not self.with_reads and not arguments[2 if kind == "at" else 1] & O_CREATES:
                     return None
                 path = self.text(arguments[1 if kind == "at" else 0])
@@ -235,6 +243,14 @@ class Tracer:
             to = self.text(arguments[3 if kind == "at" else 1])
             return f"{path[len(self.directory) + 1:]} -> {to[len(self.directory) + 1:]}"
         return path[len(self.directory) + 1:].removesuffix(" (deleted)")
+
+    def is_listing(self, descriptor):
+        """Whether a descriptor was opened to list a directory."""
+        if self.with_listings:
+            return False
+        with open(f"/proc/{self.pid}/fdinfo/{descriptor}", encoding="ascii") as lines:
+            flags = next(line for line in lines if line.startswith("flags:"))
+        return int(flags.split()[1], 8) & O_DIRECTORY != 0
 
     def text(self, address):
         bytes_read = os.pread(self.memory, 512, address)

@@ -5,17 +5,27 @@ import type { PlantedBug } from "#prove/rig.ts";
 export const syscallBugs: readonly PlantedBug[] = [
   {
     name: "told-before-commit",
-    is: "a change is acknowledged when its rows are written, and committed a little later with those that follow",
+    is: "a change is acknowledged when its rows are written, right before they are committed",
     rigs: ["syscalls"],
     edits: [
       {
         file: "src/storage/writer.ts",
-        from: "    this.#ledger.flush();\n    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
-        to: "    this.#ledger.flush();\n    setTimeout(() => {\n      this.#commit.run();\n      this.#ledger.committed();\n    }, 2);\n    return replies;",
+        from: "    this.#commit.run();\n    this.#ledger.committed();\n    return replies;",
+        to: "    this.early?.(replies);\n    this.#commit.run();\n    this.#ledger.committed();\n    return [];",
+      },
+      {
+        file: "src/storage/writer.ts",
+        from: "  /** Why nothing is written any more. */",
+        to: "  early: ((replies: Reply[]) => void) | undefined;\n\n  /** Why nothing is written any more. */",
+      },
+      {
+        file: "src/storage/write-worker.ts",
+        from: "const writer = new Writer(data);",
+        to: "const writer = new Writer(data);\nwriter.early = (replies) => answer(replies);",
       },
     ],
     narrow: "mkdir",
-    goal: 30,
+    goal: 40,
   },
   {
     name: "sizes-in-another-transaction",
@@ -103,8 +113,8 @@ export const syscallBugs: readonly PlantedBug[] = [
         to: 'db.exec("DELETE FROM copying");',
       },
     ],
-    narrow: "copy-folder",
-    goal: 70,
+    narrow: "copy-large-folder",
+    goal: 120,
   },
   {
     name: "quotas-written-in-place",
@@ -124,19 +134,5 @@ export const syscallBugs: readonly PlantedBug[] = [
     ],
     narrow: "set-quota",
     goal: 20,
-  },
-  {
-    name: "commit-before-the-last-bytes",
-    is: "an upload is committed without waiting for its chunk files",
-    rigs: ["syscalls"],
-    edits: [
-      {
-        file: "src/storage/upload-sink.ts",
-        from: "      await this.#untilDurable();\n      this.#state",
-        to: "      void this.#untilDurable();\n      this.#state",
-      },
-    ],
-    narrow: "upload-two-chunks",
-    goal: 80,
   },
 ];

@@ -9,7 +9,7 @@
 // What it cannot see: a missing flush, since the kernel keeps what a dead process wrote (the rigs of power cuts and crash states do); calls
 // on other threads that happen to come in another order than in this run.
 import { join } from "node:path";
-import { OPERATIONS } from "#prove/calls/operations.ts";
+import { OPERATIONS, type Operation } from "#prove/calls/operations.ts";
 import { Scene } from "#prove/calls/scene.ts";
 import { runSubject } from "#prove/calls/subject.ts";
 import { lacksTracing } from "#prove/calls/traced-process.ts";
@@ -49,7 +49,7 @@ class Attack {
   readonly #compileCache: string;
   /** States that kills left, by operation and the last call. */
   readonly #states = new Map<string, CrashState>();
-  readonly #isNarrowed = narrowedTo(OPERATIONS).length < OPERATIONS.length;
+  readonly #isNarrowed = narrowedOperations().length < OPERATIONS.length;
   #number = 0;
 
   constructor(campaign: Campaign, folder: string) {
@@ -74,7 +74,7 @@ class Attack {
   /** Random points of random operations and of recoveries after them; ends with what it finds first. */
   async some(): Promise<void> {
     const { random } = this.#campaign;
-    const operations = shuffled(random, narrowedTo(OPERATIONS));
+    const operations = shuffled(random, narrowedOperations());
     let next = 0;
     let isFound = false;
     const lane = async (): Promise<void> => {
@@ -154,6 +154,8 @@ class Attack {
     await Promise.all(Array.from({ length: LANES }, lane));
   }
 }
+
+const narrowedOperations = (): readonly Operation[] => narrowedTo(OPERATIONS, ({ name }) => name);
 
 function shuffled<Item>(random: SeededRandom, items: readonly Item[]): Item[] {
   const drawn = items.map((item) => ({ item, at: random.next() }));

@@ -1,0 +1,118 @@
+// Gives each storage call of changes and of recoveries each kind of fault, once or for ever, and looks for what was lost without a word (F6).
+//
+// How it works: a process opens a store, is followed by a tracer, and makes changes of several kinds one after the other. One of its calls
+// on files of the store fails with EIO, ENOSPC, EROFS or EDQUOT, does only half of what it was asked, or takes three seconds; either that
+// call alone or every later call of the same name too. Other processes are attacked while they open what a crash has left. Then the store
+// is opened without any fault: every change that was acknowledged must be there byte for byte, every one that was refused must not be,
+// the deep check must find nothing, and no leftovers lie about. After a flush that failed nothing may be acknowledged, it must have been
+// said, and no flush of that file may be tried again. Where a read of a chunk failed, its file may be condemned, aloud, and the repair must
+// find that all its bytes are right. Every kind of call meets every kind of fault before any does so a second time.
+// What it cannot see: what a disk does behind a call that has succeeded; faults in the files of audit log, leases and certificates;
+// more than six delays in one process.
+import { join } from "node:path";
+import { OPERATIONS, type Operation } from "#prove/calls/operations.ts";
+import { Scene } from "#prove/calls/scene.ts";
+import { runSubject } from "#prove/calls/subject.ts";
+import { lacksTracing } from "#prove/calls/traced-process.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import { narrowedTo, type Rig } from "#prove/rig.ts";
+import { attackFault } from "./attack.ts";
+import { type FaultPoint, faultPoints, ordered } from "./faults.ts";
+
+const MEMORY = "/dev/shm";
+const LANES = 2;
+/** A delayed process sleeps. */
+const DELAY_LANES = 6;
+const GROUP = 4;
+/** They wait or end by themselves, and stand alone. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["idle", "close", "copy-large-folder"]);
+
+/** See above. */
+export const ioFaults: Rig = {
+  name: "io-faults",
+  figure: "F6",
+  unit: "faults",
+  goal: 1_000,
+  shortGoal: 12,
+  proves:
+    "a storage call that fails, falls short or hangs loses nothing without a word, and no failed flush is tried again",
+  lacks: lacksTracing,
+  run: async (campaign) => {
+    const isWhole = campaign.goal >= ioFaults.goal;
+    const folder = await campaign.folder(MEMORY);
+    const compileCache = join(folder, "compiled");
+    const operations = narrowedTo(
+      OPERATIONS.filter(({ name }) => !LEFT_OUT.has(name)),
+      ({ name }) => name,
+    );
+    const groups = groupsOf(operations, campaign, isWhole);
+    const points: FaultPoint[] = [];
+    await inLanes(campaign, LANES, groups, async (group) => {
+      const settings = { compileCache, withReads: true };
+      const scene = await Scene.make(join(folder, group.map(({ name }) => name).join("+")), group, settings);
+      points.push(...faultPoints(scene, "operate", scene.reference.calls));
+      const directory = await scene.copyOfLeft();
+      const plan = { directory, withReads: true, withListings: true };
+      const { calls } = await runSubject({ mode: "open", operations: [], plan, compileCache });
+      points.push(...faultPoints(scene, "open", calls));
+    });
+    campaign.figure("possible faults", points.length);
+    const order = ordered(
+      campaign.random,
+      narrowedTo(points, ({ call }) => call.name),
+    );
+    const slow = order.filter(({ kind }) => kind === "delay");
+    const quick = order.filter(({ kind }) => kind !== "delay");
+    await Promise.all([
+      // A sixth of the faults are delays, as there are six kinds.
+      attackAll(campaign, compileCache, DELAY_LANES, slow.slice(0, Math.ceil(campaign.goal / 6))),
+      attackAll(campaign, compileCache, LANES, quick),
+    ]);
+  },
+};
+
+/** All in a whole campaign; in a short one four of them. */
+function groupsOf(
+  operations: readonly Operation[],
+  campaign: Campaign,
+  isWhole: boolean,
+): readonly (readonly Operation[])[] {
+  const drawn = operations
+    .map((operation) => ({ operation, at: campaign.random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ operation }) => operation);
+  const groups: Operation[][] = [];
+  for (let at = 0; at < drawn.length; at += GROUP) groups.push(drawn.slice(at, at + GROUP));
+  return isWhole ? groups : groups.slice(0, 1);
+}
+
+async function attackAll(
+  campaign: Campaign,
+  compileCache: string,
+  lanes: number,
+  points: readonly FaultPoint[],
+): Promise<void> {
+  await inLanes(campaign, lanes, points, async (point) => {
+    const { isMade, isRefused, isCondemned, problems } = await attackFault(point, compileCache);
+    for (const problem of problems) campaign.violation(problem);
+    if (!isMade) return;
+    campaign.step();
+    campaign.count(`${point.kind} ${point.forever ? "for ever" : "once"}`);
+    if (isCondemned) campaign.count("condemned and repaired");
+    if (isRefused) campaign.count("refused and said so");
+  });
+}
+
+async function inLanes<Item>(
+  campaign: Campaign,
+  lanes: number,
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let item = items[next++]; item !== undefined && campaign.shouldGoOn(); item = items[next++])
+      await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
