@@ -60,6 +60,19 @@ export const simulationBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "link-waits-for-a-dead-connection",
+    is: "a node's link to the MetaServer has no keepalive: it was so until the simulation found it",
+    rigs: ["simulation"],
+    goal: 8,
+    edits: [
+      {
+        file: "src/fileserver/node.ts",
+        from: "    keepalive: LINK_KEEPALIVE,\n",
+        to: "",
+      },
+    ],
+  },
+  {
     name: "client-does-not-register-again",
     is: "a client whose session is gone fails instead of opening another",
     rigs: ["simulation"],

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";
 
-export { backup, constants, StatementSync } from "node:sqlite";
+export { backup } from "node:sqlite";
 
 /** Pages of 4 KiB that are left where the slack for a full disk was given up. */
 const UNLIMITED_PAGES = 1_073_741_823;
