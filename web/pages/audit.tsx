@@ -9,6 +9,7 @@ import { call } from "../live/api.ts";
 import { useCluster } from "../live/cluster.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { bytesText } from "../words/number.ts";
 import { formatMoment } from "../words/time.ts";
 
 const FILTERS = ["act", "actor", "subject", "node"] as const;
@@ -159,16 +160,18 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
                   <StateMark state="critical" label={`the chain broke here: ${entry.broken}`} />
                 )}
               </td>
-              <td data-head="To what" style={{ overflowWrap: "anywhere" }}>
+              <td data-head="To what" className="subject">
                 {entry.subject}
               </td>
               <td data-head="With" className="quiet" style={{ overflowWrap: "anywhere" }}>
                 {Object.entries(entry.detail ?? {})
-                  .map(([name, value]) => `${name} ${String(value)}`)
+                  .map(([name, value]) => detailText(name, value))
                   .join(", ")}
               </td>
-              <td data-head="On">
-                {entry.node} <span className="quiet">#{entry.seq}</span>
+              <td data-head="On" className="no-wrap">
+                <span>
+                  {entry.node} <span className="quiet">#{entry.seq}</span>
+                </span>
               </td>
             </tr>
           ))}
@@ -176,4 +179,12 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
       </table>
     </div>
   );
+}
+
+/** Facts of a line as people read them: bytes with their unit. */
+function detailText(name: string, value: unknown): string {
+  const text = String(value);
+  return name.endsWith("_bytes") && /^\d{1,20}$/.test(text)
+    ? `${name.slice(0, -"_bytes".length)} ${bytesText(text)}`
+    : `${name.replaceAll("_", " ")} ${text}`;
 }

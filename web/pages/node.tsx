@@ -225,6 +225,9 @@ function PlannedChart({
     ...(isDashed === true ? { isDashed } : {}),
   }));
   const sentences = lines.map(({ label, values }) => lastAndHighest(label, times, values, plan.unit));
+  if (plan.title === "Temperature" && lines[0]?.values.every((value) => value === null) === true) {
+    sentences.splice(0, 1, "This machine tells none");
+  }
   if (plan.title === "Disk" && node.disk_full_in_days !== undefined) {
     sentences.push(`full ${formatDaysUntil(node.disk_full_in_days)} at the pace of the last days`);
   }
@@ -285,6 +288,12 @@ function NodeAlerts({ id }: { readonly id: string }): ReactNode {
   return <AlertTable alerts={alerts} />;
 }
 
+/** Below a tenth of a second nobody need know on which side. */
+function clockOffText(seconds: number): string {
+  if (Math.abs(seconds) < 0.1) return "in step with the MetaServer's";
+  return `${plainNumber(Math.abs(seconds))} s ${seconds > 0 ? "ahead of" : "behind"} the MetaServer's`;
+}
+
 function Facts({ node }: { readonly node: LiveNode }): ReactNode {
   const facts: readonly (readonly [string, ReactNode])[] = [
     ["Id", node.id],
@@ -308,12 +317,7 @@ function Facts({ node }: { readonly node: LiveNode }): ReactNode {
     ["Chunk files", node.chunk_count?.toLocaleString() ?? UNKNOWN],
     ["Connections", node.active_connections?.toLocaleString() ?? UNKNOWN],
     ["Certificate", node.cert_days_left === null ? "none" : `ends ${formatDaysUntil(node.cert_days_left)}`],
-    [
-      "Clock",
-      node.clock_skew_ms === null
-        ? UNKNOWN
-        : `${plainNumber(node.clock_skew_ms / 1_000)} s off the MetaServer's`,
-    ],
+    ["Clock", node.clock_skew_ms === null ? UNKNOWN : clockOffText(node.clock_skew_ms / 1_000)],
   ];
   return (
     <table className="table" style={{ maxWidth: 640 }}>

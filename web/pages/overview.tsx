@@ -85,7 +85,7 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
   return (
     <li>
       <StateMark state={alert.severity} />
-      <span>{alert.message}</span>
+      <span className="need-text">{alert.message}</span>
       <span className="quiet" title={formatMoment(alert.timestamp)}>
         for {formatSpan(now - alert.timestamp)}
         {alert.acked_by === undefined ? "" : ", acknowledged"}

@@ -22,7 +22,7 @@ export function Page(): ReactNode {
   const notice = done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />;
   return (
     <>
-      <h1>{countText(list.total, "user")}</h1>
+      <h1>{list.users === undefined ? "Users" : countText(list.total, "user")}</h1>
       <div className="filter-bar">
         <TextInput
           aria-label="Search users"

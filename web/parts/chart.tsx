@@ -20,6 +20,8 @@ export interface ChartLine {
 const HEIGHT = 160;
 /** All charts with this key move their cursors together. */
 const SYNC = "grove";
+/** Of a digit in the axes' size. */
+const CHARACTER_PX = 7;
 /** A shorter drag is a click. */
 const DRAG_MIN_PX = 5;
 /** Below this span the axis tells seconds too. */
@@ -145,7 +147,7 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shap
     },
     axes: [
       { ...axis, space: 72, size: 32, values: (_plot, splits) => timeTexts(splits) },
-      { ...axis, size: 72, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
+      { ...axis, size: widthOf, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
     ],
     series: [
       { value: (_plot: uPlot, value: number | null) => (value === null ? "" : clockText(value, true)) },
@@ -180,6 +182,11 @@ function zoomTo(plot: uPlot, onZoom: (range: TimeRange | undefined) => void): vo
 function shownRange(range: TimeRange | number | undefined, low: number, high: number): TimeRange {
   if (range === undefined) return [low, high];
   return typeof range === "number" ? [Math.max(low, high - range), high] : range;
+}
+
+/** As wide as its longest text needs. */
+function widthOf(_plot: uPlot, texts: readonly string[] | null): number {
+  return 20 + CHARACTER_PX * Math.max(6, ...(texts ?? []).map((text) => text.length));
 }
 
 function timeTexts(splits: readonly number[]): string[] {

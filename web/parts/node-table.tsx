@@ -38,7 +38,9 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
             <th scope="col" className="number">
               Write / read
             </th>
-            <th scope="col">Last minutes</th>
+            <th scope="col" className="roomy-only">
+              Last minutes
+            </th>
             {isOperator ? (
               <th scope="col" className="number">
                 Users
@@ -107,7 +109,7 @@ const Row = memo(function Row({
       <td data-head="Write / read" className="number">
         {writeRead(node)}
       </td>
-      <td data-head="Last minutes">
+      <td data-head="Last minutes" className="roomy-only">
         <Sparkline values={recent} label={`Throughput of ${node.name} over the last minutes`} />
       </td>
       {isOperator ? (

@@ -9,29 +9,47 @@ type RolloutNode = RolloutRecord["nodes"][number];
 
 /** The strip; a plan shows what would run on each. */
 export function RolloutStrip({ rollout }: { readonly rollout: RolloutRecord }): ReactNode {
+  const isPlan = rollout.state === "planned";
+  const common = isPlan ? sameOnAll(rollout.nodes) : undefined;
   const waves = [...Map.groupBy(rollout.nodes, ({ wave }) => wave)].sort(([a], [b]) => a - b);
   return (
-    <ol className="strip">
-      {waves.map(([wave, nodes]) => (
-        <li key={wave}>
-          <h3>{wave === 0 ? "First, alone" : `Step ${wave}`}</h3>
-          <ul>
-            {nodes.map((node) => (
-              <NodeBox key={node.node_id} node={node} rollout={rollout} />
-            ))}
-          </ul>
-        </li>
-      ))}
-    </ol>
+    <>
+      {common === undefined ? null : (
+        <>
+          <p className="quiet tight">On each of the {rollout.nodes.length} nodes:</p>
+          <Steps node={common} isPlan />
+        </>
+      )}
+      <ol className="strip">
+        {waves.map(([wave, nodes]) => (
+          <li key={wave}>
+            <h3>{wave === 0 ? "First, alone" : `Step ${wave}`}</h3>
+            <ul>
+              {nodes.map((node) => (
+                <NodeBox key={node.node_id} node={node} rollout={rollout} hasSteps={common === undefined} />
+              ))}
+            </ul>
+          </li>
+        ))}
+      </ol>
+    </>
   );
+}
+
+/** A node whose steps stand for all of them, when they are the same. */
+function sameOnAll(nodes: readonly RolloutNode[]): RolloutNode | undefined {
+  const kinds = new Set(nodes.map(({ steps }) => JSON.stringify(steps)));
+  return nodes.length > 1 && kinds.size === 1 ? nodes[0] : undefined;
 }
 
 function NodeBox({
   node,
   rollout,
+  hasSteps,
 }: {
   readonly node: RolloutNode;
   readonly rollout: RolloutRecord;
+  readonly hasSteps: boolean;
 }): ReactNode {
   const text = nodeSentence(node, rollout);
   const isPlan = rollout.state === "planned";
@@ -45,7 +63,7 @@ function NodeBox({
           <StateMark state={rolloutNodeState(node.state)} label={node.state.replaceAll("_", " ")} />
         )}
       </div>
-      <Steps node={node} isPlan={isPlan} />
+      {hasSteps ? <Steps node={node} isPlan={isPlan} /> : null}
       {text === "" || isPlan ? null : <p className="tight">{text}</p>}
       <Errors node={node} />
     </li>

@@ -116,10 +116,12 @@ const Row = memo(function Row({
         <StateMark state={level.state} label={level.label} />
       </td>
       <td data-head="Used" className="no-wrap">
-        <SplitBar user={user} /> <span className="percent">{percentText(user.usage_percent)}</span>{" "}
-        <span className="quiet">
-          {bytesText(user.used_bytes)}
-          {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
+        <span>
+          <SplitBar user={user} /> <span className="percent">{percentText(user.usage_percent)}</span>{" "}
+          <span className="quiet">
+            {bytesText(user.used_bytes)}
+            {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
+          </span>
         </span>
       </td>
       <td data-head="Quota" className="number">
