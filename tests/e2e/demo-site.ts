@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
 
 /** What cluster.json says, as far as it is used here. */
@@ -14,6 +15,7 @@ export interface ClusterFile {
   readonly metaserver: string;
   readonly nodes: readonly { readonly id: string; readonly grpc: string; readonly data: string }[];
   readonly pids: Readonly<Record<string, number | null>>;
+  readonly users: readonly { readonly email: string; readonly password: string }[];
 }
 
 /** A cluster that runs. */
@@ -24,6 +26,8 @@ export interface DemoSite {
   readonly password: string;
   /** cluster.json as it is now. */
   cluster(): Promise<ClusterFile>;
+  /** Signs a user in: by a mock token, or as one of the demonstration's users in a browser. */
+  signIn(user: string): Promise<void>;
   /** Runs ./grove in a user's name. */
   as(user: string, ...words: readonly string[]): Program;
   /** Asks the console as an operator. */
@@ -40,11 +44,13 @@ interface Owner {
 /** How a site is made. */
 export interface DemoWish {
   readonly nodes: number;
-  /** Called with the data folder before anything starts. */
-  readonly prepare?: (folder: string) => void;
+  /** Called with the data folder before anything starts; answers how to undo it, if that is needed. */
+  readonly prepare?: (folder: string) => (() => void) | undefined;
   /** True to enrol an sshd as each node's machine. */
   readonly hasSsh?: boolean;
   readonly reserve?: string;
+  /** True for TLS and the identity provider instead of mock tokens. */
+  readonly isReal?: boolean;
 }
 
 /** What says that the site's machines can be reached over SSH here; a reason where they cannot. */
@@ -52,20 +58,33 @@ export const withoutMachines = withoutSshServer;
 
 /** Starts it; it ends with its owner. */
 export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> {
-  const folder = await scratchFolder(t);
-  wish.prepare?.(folder);
+  // Hooks run in the order in which they were named: what was made last must end first.
+  const ends: (() => Promise<void> | void)[] = [];
+  t.after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  const folder = await scratchFolder({ after: (end) => void ends.push(end) });
+  const undo = wish.prepare?.(folder);
+  if (undo !== undefined) ends.push(undo);
   const home = join(folder, "home");
   mkdirSync(join(home, ".ssh"), { recursive: true, mode: 0o700 });
   const servers = wish.hasSsh === true ? new SshServers() : undefined;
   if (servers !== undefined) {
-    t.after(() => servers.stop());
+    ends.push(() => servers.stop());
     copyFileSync(servers.keyFile, join(home, ".ssh", "id_ed25519"));
     await chmod(join(home, ".ssh", "id_ed25519"), 0o600);
   }
-  const words = ["up", "-mock", "-nodes", String(wish.nodes), "-data", folder];
+  const words = [
+    "up",
+    ...(wish.isReal === true ? [] : ["-mock"]),
+    "-nodes",
+    String(wish.nodes),
+    "-data",
+    folder,
+  ];
   const reserve = wish.reserve === undefined ? [] : ["-reserve", wish.reserve];
   const up = startGrove([...words, ...reserve], { env: { HOME: home } });
-  t.after(async () => void (await stopProgram(up, "SIGINT")));
+  ends.push(async () => void (await stopProgram(up, "SIGINT")));
   await up.says(/Next, in another terminal/, START_WAIT_MS);
   const clusterPath = join(folder, "cluster.json");
   const cluster = async (): Promise<ClusterFile> =>
@@ -75,19 +94,22 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
   for (const { id } of servers === undefined ? [] : nodes) {
     await enrol(id, await (servers as SshServers).start(), folder);
   }
-  const known = new Set<string>();
   let cookie: string | undefined;
   return {
     folder,
     url,
     password,
     cluster,
-    as(user, ...rest) {
-      assert.ok(known.has(user) || rest[0] === "login", `${user} has not signed in`);
-      known.add(user);
-      const login = rest[0] === "login" ? ["--cluster", clusterPath, "--mock", user] : [];
-      return startGrove([...rest, ...login], { env: { XDG_CONFIG_HOME: join(folder, "people", user) } });
+    async signIn(user) {
+      const env = { XDG_CONFIG_HOME: join(folder, "people", user) };
+      const person = (await cluster()).users.find(({ email }) => email === user);
+      const ended =
+        wish.isReal === true
+          ? (await signInWithChromium(await startLogin(clusterPath, env), person ?? assert.fail(user))).ended
+          : await grove(["login", "--cluster", clusterPath, "--mock", user], { env });
+      assert.equal(ended.code, 0, ended.stderr);
     },
+    as: (user, ...rest) => startGrove(rest, { env: { XDG_CONFIG_HOME: join(folder, "people", user) } }),
     async ask(path, method = "GET", body) {
       cookie ??= await cookieOf(url, password);
       const answer = await fetch(url + path, {
@@ -164,8 +186,7 @@ export async function addUser(
   user: string,
   files: Readonly<Record<string, number>>,
 ): Promise<void> {
-  const login = await site.as(user, "login").ended;
-  assert.equal(login.code, 0, login.stderr);
+  await site.signIn(user);
   for (const [name, size] of Object.entries(files)) {
     const path = join(site.folder, name);
     await writeFile(path, Buffer.alloc(size, name));

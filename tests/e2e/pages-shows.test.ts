@@ -44,16 +44,15 @@ async function errand(
   assert.ok(clicks <= 3, `${what}: ${clicks} clicks`);
 }
 
-/** A disk of its own for a node, so that it can be filled; false where this machine does not allow that. */
-function mountDisk(t: TestContext, folder: string): boolean {
+/** A disk of its own for a node, so that it can be filled; answers how to take it away, or undefined where this machine does not allow it. */
+function mountDisk(folder: string): (() => void) | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=96m,mode=700", "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=112m,mode=700", "tmpfs", folder], { stdio: "ignore" });
   } catch {
-    return false;
+    return undefined;
   }
-  t.after(() => void execFileSync("umount", ["-l", folder]));
-  return true;
+  return () => void execFileSync("umount", ["-l", folder]);
 }
 
 test("who is new finds the disk that fills first and who fills it, raises a quota, silences a node, restarts its service and reads its log, in three clicks each", {
@@ -119,7 +118,9 @@ test("a quota set in the page stops an upload that runs, a disk that fills raise
     hasSsh: true,
     reserve: "1MiB",
     prepare: (folder) => {
-      hasDisk = mountDisk(t, join(folder, "node-1"));
+      const undo = mountDisk(join(folder, "node-1"));
+      hasDisk = undo !== undefined;
+      return undo;
     },
   });
   await addUser(site, ALICE, { "one.bin": MIB });

@@ -1,0 +1,116 @@
+// Takes the pictures of the console for README and docs, from a cluster that runs: `npm run screenshots`.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "./e2e/browser-sign-in.ts";
+import { addUser, commitSources, type DemoSite, openDemoSite } from "./e2e/demo-site.ts";
+
+const IMAGES = fileURLToPath(new URL("../docs/images/", import.meta.url));
+const MIB = 2 ** 20;
+const MAX_BYTES = 150_000;
+const WIDE = { width: 1_280, height: 800 };
+
+const ends: (() => Promise<void>)[] = [];
+try {
+  await takeAll();
+} finally {
+  for (const end of ends.toReversed()) await end();
+}
+
+async function takeAll(): Promise<void> {
+  if (CHROMIUM === undefined) throw new Error("Chromium is needed to take pictures");
+  const site = await openDemoSite(
+    { after: (end) => void ends.push(end) },
+    { nodes: 3, hasSsh: true, isReal: true },
+  );
+  const [alice = "", bob = "", carol = ""] = (await site.cluster()).users.map(({ email }) => email);
+  await addUser(site, alice, { "photos.tar": 40 * MIB });
+  await addUser(site, bob, { "scans.zip": 61 * MIB });
+  if (carol !== "") await addUser(site, carol, { "lab.img": 85 * MIB });
+  const quotaOf = (user: string, bytes: number): Promise<unknown> =>
+    site.ask(`/api/users/${encodeURIComponent(user)}/quota`, "PUT", { quota_bytes: bytes });
+  await quotaOf(bob, 62 * MIB);
+  if (carol !== "") await quotaOf(carol, 100 * MIB);
+  const busy = keepBusy(site, alice);
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS });
+  ends.push(() => browser.close());
+  try {
+    await takePages(browser, site, bob);
+  } finally {
+    await busy();
+  }
+}
+
+/** One who writes and reads all the time, so that there is something to see; answers how to end it. */
+function keepBusy(site: DemoSite, user: string): () => Promise<void> {
+  let isOver = false;
+  const work = (async () => {
+    const path = join(site.folder, "busy.bin");
+    await writeFile(path, Buffer.alloc(24 * MIB, 7));
+    while (!isOver) {
+      await site.as(user, "put", path, "/", "--on-conflict", "overwrite").ended;
+      await site.as(user, "get", "/busy.bin", join(site.folder, `back-${Date.now()}.bin`)).ended;
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await work;
+  };
+}
+
+async function takePages(browser: Browser, site: DemoSite, user: string): Promise<void> {
+  const page = await operator(browser, site, "light");
+  // A few minutes of figures make charts.
+  await page.waitForTimeout(Number(process.env["GROVE_SCREENSHOT_WAIT_MS"] ?? 120_000));
+  await take(page, site, "/", "console-overview");
+  await take(page, site, "/nodes/node-1", "console-node", { width: 1_280, height: 1_000 });
+  await take(page, site, "/alerts", "console-alerts");
+  commitSources(site.folder, "@echo another commit");
+  await page.goto(`${site.url}/actions?tab=rollouts`);
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByRole("button", { name: "Start on 3 nodes" }).click();
+  await page
+    .getByText(/waits at its gate/)
+    .first()
+    .waitFor({ timeout: 120_000 });
+  await shoot(page, "console-rollout");
+  const dark = await operator(browser, site, "dark");
+  await dark.goto(`${site.url}/users?user=${encodeURIComponent(user)}`);
+  await dark.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
+  await dark.getByText(/^62 MiB → 40 GiB/).waitFor();
+  await shoot(dark, "console-users");
+  await take(dark, site, "/", "console-telephone", { width: 390, height: 780 });
+}
+
+async function operator(browser: Browser, site: DemoSite, colorScheme: "light" | "dark"): Promise<Page> {
+  const page = await browser.newPage({ viewport: WIDE, colorScheme });
+  page.setDefaultTimeout(60_000);
+  await page.goto(`${site.url}/sign-in`);
+  await page.getByRole("textbox", { name: "Password" }).fill(site.password);
+  await page.getByRole("main").getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  return page;
+}
+
+async function take(
+  page: Page,
+  site: DemoSite,
+  path: string,
+  name: string,
+  size: { width: number; height: number } = WIDE,
+): Promise<void> {
+  await page.setViewportSize(size);
+  if (path === "/") await page.getByRole("link", { name: "Overview" }).click();
+  else await page.goto(site.url + path);
+  await page.waitForTimeout(12_000);
+  await shoot(page, name);
+  await page.setViewportSize(WIDE);
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  const image = await page.screenshot({ animations: "disabled" });
+  if (image.length >= MAX_BYTES) throw new Error(`${name} takes ${image.length} bytes`);
+  await writeFile(join(IMAGES, `${name}.png`), image);
+  process.stdout.write(`${name}.png: ${image.length} bytes\n`);
+}
