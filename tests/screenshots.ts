@@ -49,7 +49,7 @@ function keepBusy(site: DemoSite, user: string): () => Promise<void> {
     const path = join(site.folder, "busy.bin");
     await writeFile(path, Buffer.alloc(24 * MIB, 7));
     while (!isOver) {
-      await site.as(user, "put", path, "/", "--on-conflict", "overwrite").ended;
+      await site.as(user, "put", path, "/").ended;
       await site.as(user, "get", "/busy.bin", join(site.folder, `back-${Date.now()}.bin`)).ended;
     }
   })();

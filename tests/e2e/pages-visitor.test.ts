@@ -40,7 +40,7 @@ async function pictures(browser: Browser, url: string): Promise<Map<string, Buff
     await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
     for (const reading of await page.getByText(/^Reading /).all())
       await reading.waitFor({ state: "detached" });
-    await page.getByText(/^live \d+ s ago$/).waitFor();
+    await page.getByText(/live \d+ s ago/).waitFor();
     // Lines of the last minutes are there from the second snapshot on.
     if (path === "/" || path === "/nodes") await page.locator("svg.spark path").last().waitFor();
     taken.set(path, await page.screenshot({ animations: "disabled" }));
