@@ -80,7 +80,11 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   await dark.getByRole("textbox", { name: "New quota" }).fill("40 GiB");
   await dark.getByText(/^62 MiB → 40 GiB/).waitFor();
   await shoot(dark, "console-users");
-  await take(dark, site, "/", "console-telephone", { width: 390, height: 780 });
+  await dark.setViewportSize({ width: 390, height: 780 });
+  await dark.goto(site.url);
+  await dark.getByRole("link", { name: "node-1", exact: true }).waitFor();
+  await dark.waitForTimeout(12_000);
+  await shoot(dark, "console-telephone");
 }
 
 async function operator(browser: Browser, site: DemoSite, colorScheme: "light" | "dark"): Promise<Page> {

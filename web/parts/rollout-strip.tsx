@@ -72,8 +72,13 @@ function NodeBox({
 
 const MARKS = { done: "✓", now: "▸", not: "·", failed: "■" } as const;
 
+const GATE: RolloutNode["steps"][number] = { step: "gate", argv: [] };
+
 function Steps({ node, isPlan }: { readonly node: RolloutNode; readonly isPlan: boolean }): ReactNode {
-  const at = node.steps.findIndex(({ step }) => step === node.step);
+  // The gate runs nothing on the node, and still is a step of its own.
+  const hasGate = isPlan || node.steps.some(({ step }) => step === "gate");
+  const steps = hasGate ? node.steps : [...node.steps, GATE];
+  const at = steps.findIndex(({ step }) => step === node.step);
   const markOf = (index: number): keyof typeof MARKS => {
     if (node.state === "succeeded") return "done";
     if (at < 0 || index > at) return "not";
@@ -82,7 +87,7 @@ function Steps({ node, isPlan }: { readonly node: RolloutNode; readonly isPlan: 
   };
   return (
     <ol className="steps">
-      {node.steps.map(({ step, argv, action_id: actionId }, index) => (
+      {steps.map(({ step, argv, action_id: actionId }, index) => (
         <li key={step} data-mark={markOf(index)} aria-current={markOf(index) === "now" ? "step" : undefined}>
           <span aria-hidden="true">{isPlan ? "" : `${MARKS[markOf(index)]} `}</span>
           {actionId === undefined ? (
