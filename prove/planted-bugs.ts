@@ -5,6 +5,7 @@ import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
+import { modelBugs } from "./model/planted.ts";
 import { partitionBugs } from "./partitions/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { quotaBugs } from "./quota/planted.ts";
@@ -30,4 +31,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...anonymousBugs,
   ...refusalBugs,
   ...quotaBugs,
+  ...modelBugs,
 ];

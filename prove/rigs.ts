@@ -1,9 +1,11 @@
 // Every rig, in the order of docs/proof.md.
+
 import { anonymous } from "./anonymous/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
+import { model } from "./model/rig.ts";
 import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
 import { quota } from "./quota/rig.ts";
@@ -29,4 +31,5 @@ export const rigs: readonly Rig[] = [
   anonymous,
   refusals,
   quota,
+  model,
 ];

@@ -3,7 +3,7 @@ import { crc32 } from "#os/crc32.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { answerOf, type SignedIn } from "#prove/served-node.ts";
-import { ABORTS, runUpload, type UploadPlan } from "./uploads.ts";
+import { ABORTS, ResetConnections, runUpload, type UploadPlan } from "./uploads.ts";
 
 const INLINE_MAX_BYTES = 65_536;
 const PAGE = 1_000;
@@ -23,7 +23,7 @@ export type Steps = "with removals" | "only growing";
 export class Account {
   readonly owner: SignedIn;
   readonly #sharee: SignedIn;
-  readonly #address: string;
+  readonly #resets: ResetConnections;
   readonly #campaign: Campaign;
   readonly #random: SeededRandom;
   readonly #pool: Buffer;
@@ -40,7 +40,8 @@ export class Account {
   ) {
     this.owner = users.owner;
     this.#sharee = users.sharee;
-    this.#address = address;
+    this.#resets = new ResetConnections(address);
+    campaign.atEnd(() => this.#resets.close());
     this.#campaign = campaign;
     this.#random = campaign.random.fork(users.owner.email);
     this.#pool = pool;
@@ -133,7 +134,7 @@ export class Account {
     const path = taken ?? this.#newPath();
     const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: { how, atByte } };
     const user = this.#random.chance(0.2) ? this.#sharee : this.owner;
-    const answer = await runUpload(user, this.#address, plan, this.#random);
+    const answer = await runUpload(user, this.#resets, plan, this.#random);
     if (taken !== undefined) this.#busy.delete(taken);
     this.#campaign.step();
     return { what: `an upload that was ${how} at byte ${atByte}`, answer, addsBytes: undefined };
@@ -142,7 +143,7 @@ export class Account {
   async #upload(path: string, user: SignedIn, sizeKnown: boolean, content?: Buffer): Promise<Step> {
     const bytes = content ?? this.#content();
     const plan: UploadPlan = { root: this.owner.email, path, bytes, sizeKnown, abort: undefined };
-    const answer = await runUpload(user, this.#address, plan, this.#random);
+    const answer = await runUpload(user, this.#resets, plan, this.#random);
     const before = this.#files.get(path);
     if (answer === "ok") {
       // What a sharee replaces is kept for the owner, who pays for both.

@@ -34,15 +34,44 @@ export interface UploadPlan {
 
 type Stream = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSchema>;
 
+/** Resets that a connection takes before it counts as an attack of its own: below what the server allows at once. */
+const RESETS_PER_CONNECTION = 400;
+
+/** Connections for streams that their client resets; each is left before the server would end it for that. */
+export class ResetConnections {
+  readonly #address: string;
+  readonly #opened: GrpcChannel[] = [];
+  #taken = 0;
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  take(): GrpcChannel {
+    if (this.#taken++ % RESETS_PER_CONNECTION === 0)
+      this.#opened.push(new GrpcChannel({ addresses: [this.#address] }));
+    return this.#opened.at(-1) as GrpcChannel;
+  }
+
+  /** A connection that is to be torn. */
+  own(): GrpcChannel {
+    return new GrpcChannel({ addresses: [this.#address] });
+  }
+
+  close(): void {
+    for (const channel of this.#opened) channel.close();
+  }
+}
+
 /** Runs one upload; "ok" or the reason of its refusal, or "broken" when it was the client that ended it. */
 export async function runUpload(
   user: SignedIn,
-  address: string,
+  resets: ResetConnections,
   plan: UploadPlan,
   random: SeededRandom,
 ): Promise<string> {
-  const torn = plan.abort?.how === "connection torn" ? new GrpcChannel({ addresses: [address] }) : undefined;
-  const channel = torn ?? random.pick(user.channels);
+  const torn = plan.abort?.how === "connection torn" ? resets.own() : undefined;
+  const channel = torn ?? (plan.abort === undefined ? random.pick(user.channels) : resets.take());
   try {
     const stream = await channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", user);
     await sendHeader(stream, plan);

@@ -7,7 +7,7 @@ import type { Storage } from "#storage/storage.ts";
 import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { type Changes, contextOf } from "./changes.ts";
-import { entryAttr, type Place } from "./namespace-operations.ts";
+import { movedAttr, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
 /** What the operation is made from. */
@@ -52,7 +52,7 @@ export class CopyOperations {
           },
         }),
       );
-      return entryAttr(decision.target, change.inode);
+      return movedAttr(storage, decision.target, change.inode);
     });
   }
 

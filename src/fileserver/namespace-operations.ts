@@ -185,7 +185,7 @@ export class NamespaceOperations {
             onConflict,
           }),
         );
-        return entryAttr(target, change.inode);
+        return movedAttr(this.#deps.storage, target, change.inode);
       }),
     );
   }
@@ -247,8 +247,17 @@ export function attrAt(reached: Reached, inode: Inode): Attr {
   return attrMessage(inode, joinPath(reached.names), scopeOf(reached));
 }
 
-/** The Attr of an entry that was made or moved where a path points; its name may be another when a free one was found. */
+/** The Attr of an entry that was made where a path points; its name may be another when a free one was found. */
 export function entryAttr(reached: Reached, inode: Inode): Attr {
-  const path = joinPath([...reached.names.slice(0, -1), inode.name]);
-  return attrMessage(inode, path, scopeOf(reached));
+  return attrMessage(inode, entryPath(reached, inode), scopeOf(reached));
+}
+
+/** The same of what came to a place by a move or a copy: it has shares of its own, and not those of what it replaced. */
+export function movedAttr(storage: Pick<Storage, "shares">, reached: Reached, inode: Inode): Attr {
+  const shared = storage.shares.usersOf(inode.id) ?? [];
+  return attrMessage(inode, entryPath(reached, inode), { ...scopeOf(reached), shared });
+}
+
+function entryPath(reached: Reached, inode: Inode): string {
+  return joinPath([...reached.names.slice(0, -1), inode.name]);
 }

@@ -6,7 +6,7 @@ import { CHUNK_BYTES } from "#base/limits.ts";
 import { REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { Code } from "#grpc/status.ts";
-import { Perm } from "#proto/gen/grove/v1/common_pb.ts";
+import { OnConflict, Perm } from "#proto/gen/grove/v1/common_pb.ts";
 import { Access, type AccessDeps } from "./access.ts";
 import {
   bytesOf,
@@ -114,6 +114,18 @@ test("what moves into a shared folder is shared, and what moves out is not (spec
   await owner.call.rename({ path: "/docs", targetPath: "/papers" });
   assert.equal((await sharee.call.getAttr({ root, path: "/papers/g" })).name, "g");
   assert.equal(await reasonOf(sharee.call.getAttr({ root, path: "/docs/g" })), "NOT_SHARED");
+});
+
+test("what is moved or copied is answered with its own shares, and not with those of what it replaced (D13)", async () => {
+  const [owner, sharee] = [await newUser(), await newUser()];
+  for (const path of ["/mine", "/theirs"]) await owner.call.createFile({ path, data: Buffer.from(path) });
+  await owner.call.share({ path: "/theirs", user: sharee.email });
+  const moved = await owner.call.rename({ path: "/theirs", targetPath: "/moved" });
+  assert.deepEqual(moved.shared, [sharee.email]);
+  const onConflict = OnConflict.REPLACE;
+  const copied = await owner.call.copy({ path: "/mine", targetPath: "/moved", onConflict });
+  assert.deepEqual(copied.shared, []);
+  assert.deepEqual((await owner.call.getAttr({ path: "/moved" })).shared, []);
 });
 
 test("a download ends at its next chunk after the share has ended, or the file was moved out of it (D13)", async () => {

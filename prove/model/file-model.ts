@@ -1,0 +1,198 @@
+// One root in plain memory: names, bytes, trash, shares and quota, as the specification and the decisions tell them.
+import type { By } from "./operations.ts";
+
+/** A file or folder. */
+export interface Node {
+  name: string;
+  parent: Node | undefined;
+  /** By name; undefined for a file. */
+  readonly children: Map<string, Node> | undefined;
+  bytes: Buffer;
+  readonly createdBy: By;
+  readonly grants: Set<By>;
+  /** Undefined when the server chose it. */
+  mtimeMs: number | undefined;
+  /** What the server calls it, once that is known. */
+  id: string | undefined;
+  /** The server's word for its present version, once that is known. */
+  etag: string | undefined;
+  /** Words for earlier versions, which must not come again. */
+  readonly formerEtags: Set<string>;
+}
+
+/** What lies in the trash. */
+export interface TrashedNode {
+  readonly node: Node;
+  readonly path: string;
+  readonly by: By;
+  readonly formerShares: readonly { readonly path: string; readonly user: By }[];
+  /** Once the server has told it. */
+  id: string | undefined;
+}
+
+/** Where a path leads. */
+export interface Walk {
+  /** From the root's directory to the deepest node that exists. */
+  readonly chain: readonly [Node, ...Node[]];
+  readonly last: Node;
+  readonly names: readonly string[];
+  readonly missing: readonly string[];
+}
+
+const DEFAULT_QUOTA_BYTES = 17_179_869_184;
+
+/** The state of a root. */
+export class FileModel {
+  root: Node = makeNode({ name: "", createdBy: "owner", children: new Map() });
+  trash: TrashedNode[] = [];
+  quotaBytes = DEFAULT_QUOTA_BYTES;
+
+  /** All nodes that can be reached. */
+  nodes(): Node[] {
+    return nodesFrom(this.root);
+  }
+
+  usedBytes(): number {
+    return sizeOf(this.root) + this.trash.reduce((sum, { node }) => sum + sizeOf(node), 0);
+  }
+
+  walk(path: string): Walk {
+    const names = path.split("/").filter((name) => name !== "");
+    const chain: [Node, ...Node[]] = [this.root];
+    let last = this.root;
+    for (const [at, name] of names.entries()) {
+      const next = last.children?.get(name);
+      if (next === undefined) return { chain, last, names, missing: names.slice(at) };
+      chain.push(next);
+      last = next;
+    }
+    return { chain, last, names, missing: [] };
+  }
+
+  /** The refusal of somebody who is not let in by a share of the path or of a folder above it. */
+  whyNot({ chain }: Walk, by: By, right: "read" | "write" | "delete"): string | undefined {
+    if (by === "owner") return undefined;
+    if (right === "delete") return "NOT_OWNER";
+    return chain.some(({ grants }) => grants.has(by)) ? undefined : "NOT_SHARED";
+  }
+
+  /** Whether so many bytes fit; something new also needs a root below its quota. */
+  whyNoRoom(addsBytes: number, creates: boolean): string | undefined {
+    const used = this.usedBytes();
+    if (creates && used >= this.quotaBytes) return "QUOTA_EXCEEDED";
+    return used > this.quotaBytes || addsBytes > this.quotaBytes - used ? "QUOTA_EXCEEDED" : undefined;
+  }
+
+  /** A copy that shares nothing but bytes, which nobody changes in place. */
+  clone(): FileModel {
+    const copy = new FileModel();
+    copy.root = cloneNode(this.root, undefined);
+    copy.trash = this.trash.map((item) => ({ ...item, node: cloneNode(item.node, undefined) }));
+    copy.quotaBytes = this.quotaBytes;
+    return copy;
+  }
+
+  /** All of it in one line, to tell states apart. */
+  fingerprint(): string {
+    const line = (node: Node): string =>
+      node.children === undefined
+        ? `${node.name}:${node.bytes.length}:${node.id}:${node.etag}`
+        : `${node.name}:${node.id}{${[...node.children.values()].map(line).toSorted().join(",")}}`;
+    return `${line(this.root)}|${this.trash
+      .map(({ node, id }) => `${id}${line(node)}`)
+      .toSorted()
+      .join()}`;
+  }
+}
+
+/** A node that hangs nowhere yet. */
+export function makeNode(made: {
+  name: string;
+  createdBy: By;
+  children?: Map<string, Node>;
+  bytes?: Buffer;
+  mtimeMs?: number | undefined;
+}): Node {
+  return {
+    name: made.name,
+    parent: undefined,
+    children: made.children,
+    bytes: made.bytes ?? Buffer.alloc(0),
+    createdBy: made.createdBy,
+    grants: new Set(),
+    mtimeMs: made.mtimeMs,
+    id: undefined,
+    etag: undefined,
+    formerEtags: new Set(),
+  };
+}
+
+/** Hangs a node into a folder under a name. */
+export function hang(parent: Node, name: string, node: Node): void {
+  node.name = name;
+  node.parent = parent;
+  parent.children?.set(name, node);
+  changed(parent);
+}
+
+/** Takes a node out of its folder. */
+export function unhang(node: Node): void {
+  if (node.parent === undefined) return;
+  node.parent.children?.delete(node.name);
+  changed(node.parent);
+  node.parent = undefined;
+}
+
+/** Its version is another one from here on. */
+export function changed(node: Node): void {
+  if (node.etag !== undefined) node.formerEtags.add(node.etag);
+  node.etag = undefined;
+  node.mtimeMs = undefined;
+}
+
+/** The same without a new time of change: a move. */
+export function moved(node: Node): void {
+  const { mtimeMs } = node;
+  changed(node);
+  node.mtimeMs = mtimeMs;
+}
+
+/** Absolute inside the root. */
+export function pathOf(node: Node): string {
+  if (node.parent === undefined) return "/";
+  const above = pathOf(node.parent);
+  return above === "/" ? `/${node.name}` : `${above}/${node.name}`;
+}
+
+/** A node and everything below it. */
+export function nodesFrom(node: Node): Node[] {
+  return node.children === undefined ? [node] : [node, ...[...node.children.values()].flatMap(nodesFrom)];
+}
+
+/** Bytes of a file, or of everything below a folder. */
+export function sizeOf(node: Node): number {
+  if (node.children === undefined) return node.bytes.length;
+  let sum = 0;
+  for (const child of node.children.values()) sum += sizeOf(child);
+  return sum;
+}
+
+/** Users with whom a node is shared, there or above. */
+export function sharedWith(node: Node): By[] {
+  const users = new Set<By>();
+  for (let at: Node | undefined = node; at !== undefined; at = at.parent)
+    for (const user of at.grants) users.add(user);
+  return [...users].toSorted();
+}
+
+function cloneNode(node: Node, parent: Node | undefined): Node {
+  const copy: Node = {
+    ...node,
+    parent,
+    children: node.children === undefined ? undefined : new Map(),
+    grants: new Set(node.grants),
+    formerEtags: new Set(node.formerEtags),
+  };
+  for (const [name, child] of node.children ?? []) copy.children?.set(name, cloneNode(child, copy));
+  return copy;
+}
