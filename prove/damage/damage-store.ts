@@ -12,7 +12,7 @@ const EQUAL_SHARE = 3;
 const EQUAL_SMALL_BYTES = 1_000;
 const EQUAL_LARGE_BYTES = 100_000;
 const SMALL_BYTES = 8_000;
-const LARGE_BYTES = [65_537, 600_000] as const;
+const LARGE_BYTES = [65_537, 300_000] as const;
 /** Two chunks. */
 const HUGE_BYTES = 4_100_000;
 const TRASHED_EVERY = 12;
