@@ -1,7 +1,7 @@
 // The ways in which stored bytes go bad, each done to files of a store.
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import type { SeededRandom } from "../seeded-random.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
 import type { DamageStore, StoredFile } from "./damage-store.ts";
 
 const SECTOR_BYTES = 512;

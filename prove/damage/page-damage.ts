@@ -1,9 +1,9 @@
 // Damages single pages of a store's database: what was not noticed at the start, by reads or by the scrub must have changed nothing.
 import { GroveError } from "#base/errors.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
 import { type Storage } from "#storage/storage.ts";
 import { OWNER, openTestStorage } from "#storage/store.fixture.ts";
-import type { Campaign } from "../campaign.ts";
-import type { SeededRandom } from "../seeded-random.ts";
 import type { DamageStore } from "./damage-store.ts";
 import { readFile } from "./read-file.ts";
 import { scrubbed } from "./scrub-pass.ts";

@@ -1,5 +1,5 @@
 // Bugs by which damaged bytes go unnoticed.
-import type { PlantedBug } from "../rig.ts";
+import type { PlantedBug } from "#prove/rig.ts";
 
 /** What the rig must find. */
 export const damageBugs: readonly PlantedBug[] = [

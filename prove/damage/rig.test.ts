@@ -1,5 +1,5 @@
 // The short form of the rig that damages stored bytes.
-import { testShortForm } from "../short-form.ts";
+import { testShortForm } from "#prove/short-form.ts";
 import { damage } from "./rig.ts";
 
 testShortForm(damage);

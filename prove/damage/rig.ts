@@ -3,17 +3,17 @@
 // How it works: a store of small files (in the database), large ones (one chunk) and huge ones (two), a part of them in the trash. In
 // each round two in five of them are damaged, each in one of 29 ways: bits, sectors, lengths, missing and exchanged chunk files, bytes of
 // small files in the database's own file, rows that say something wrong. Then everything is read through the store, from the beginning
-// or from some block on, and whoever reads a whole file compares it with the file's checksum, as our client does: a damaged file must be
-// refused, an intact one must come out right. With the marks of that taken away, the scrub goes through the same damage and must mark every
-// damaged file and no other. Besides, whole pages of the database are damaged, one at a time (see page-damage.ts).
+// or from some block on: a damaged file must be refused, an intact one must come out right. With the marks of that taken away, the scrub
+// goes through the same damage and must mark every damaged file and no other. Besides, whole pages of the database are damaged, one at a
+// time (see page-damage.ts): what neither the start, a read nor the scrub notices must have changed nothing that anybody sees.
 // What it cannot see: damage that gives the same CRC-32 (one in four thousand million), and a page damage that changes nothing but a time
 // or a version: rows have no checksum of their own, so a flipped bit there is noticed only where an index, a size or a sum contradicts it;
 // such changes are counted as "unnoticed changes of times".
 import { existsSync, readFileSync } from "node:fs";
+import type { Campaign } from "#prove/campaign.ts";
+import type { Rig } from "#prove/rig.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
 import { openTestStorage } from "#storage/store.fixture.ts";
-import type { Campaign } from "../campaign.ts";
-import type { Rig } from "../rig.ts";
-import type { SeededRandom } from "../seeded-random.ts";
 import { DamageStore, type StoredFile } from "./damage-store.ts";
 import { type Damage, KINDS } from "./damages.ts";
 import { damagePages, lookAt } from "./page-damage.ts";
