@@ -35,6 +35,8 @@ export const connectionKey = (socket: Socket): string =>
 /** A connection and the calls in progress on it. */
 export class Connection {
   readonly calls: Set<ServerCall> = new Set();
+  /** Large replies that the client has not taken yet. */
+  readonly held: { bytes: number } = { bytes: 0 };
   readonly address: string;
   /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
   readonly network: string;

@@ -1,7 +1,7 @@
 // Messages on the wire: the five bytes before each, taking them apart, and compression.
 import { promisify } from "node:util";
 import { gunzip, gunzipSync, gzip } from "node:zlib";
-import { SMALL_MESSAGE_BYTES } from "./limits.ts";
+import { SMALL_MESSAGE_BYTES, UNFOLDED_AT_ONCE } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Bytes before each message: one flag and the length. */
@@ -36,6 +36,23 @@ const unfoldFailure = (cause: unknown, maxBytes: number): StatusError =>
     ? new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`)
     : new MalformedMessageError("message is not valid gzip", { cause });
 
+/** At work and waiting; shared by all calls of the process, as the threads are that unfold. */
+const unfolding = { atWork: 0, waiting: [] as (() => void)[] };
+
+/** Unfolds on a pool thread, a few at a time: many bombs at once must not each hold what a message may unfold to. */
+const gunzipInTurn = async (body: Uint8Array, maxBytes: number): Promise<Buffer> => {
+  // Whoever ends hands its place over, so the count stays.
+  if (unfolding.atWork < UNFOLDED_AT_ONCE) unfolding.atWork++;
+  else await new Promise<void>((resolve) => unfolding.waiting.push(resolve));
+  try {
+    return await gunzipAsync(body, { maxOutputLength: maxBytes });
+  } finally {
+    const next = unfolding.waiting.shift();
+    if (next === undefined) unfolding.atWork--;
+    else next();
+  }
+};
+
 /** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body no message. */
 export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
   if (body.length <= SYNC_GUNZIP_BYTES) {
@@ -45,7 +62,7 @@ export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Pro
       throw unfoldFailure(cause, maxBytes);
     }
   }
-  return gunzipAsync(body, { maxOutputLength: maxBytes }).catch((cause: unknown) => {
+  return gunzipInTurn(body, maxBytes).catch((cause: unknown) => {
     throw unfoldFailure(cause, maxBytes);
   });
 };

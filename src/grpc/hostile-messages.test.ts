@@ -76,6 +76,21 @@ test("a gzip bomb is RESOURCE_EXHAUSTED, alone and a thousand in one stream", TI
   await lab.othersGoOn();
 });
 
+test("sixty gzip bombs at once are unfolded a few at a time", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const bomb = frame(gzipSync(Buffer.alloc(64 * MIB)), true);
+  const before = process.memoryUsage().arrayBuffers;
+  let most = before;
+  const sampler = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().arrayBuffers);
+  }, 1);
+  t.after(() => clearInterval(sampler));
+  const bombs = Array.from({ length: 60 }, () => send(open(lab, "Unary", { "grpc-encoding": "gzip" }), bomb));
+  for (const answer of bombs) assert.equal((await answer).grpcStatus, Code.RESOURCE_EXHAUSTED);
+  assert(most - before < 200 * MIB, `${Math.round((most - before) / MIB)} MiB`);
+  await lab.othersGoOn();
+});
+
 test(
   "broken gzip, gzip without its header, an unknown encoding and an unknown flag each get their status",
   TIMEOUT,
@@ -189,6 +204,38 @@ test("large unary replies that nobody reads are bounded in sum", TIMEOUT, async 
   await until(() => lab.server.callCount() === 0);
   await lab.othersGoOn();
 });
+
+test(
+  "a connection that does not read its large replies gets no further calls, and others do",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t, { heldPerConnectionBytes: 8 * MIB });
+    const raw = await RawHttp2.connect(lab.port);
+    await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
+    const call = async (id: number, request: Buffer): Promise<void> => {
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, grpcHeaders(`${PATH}Unary`));
+      for (let at = 0; at < request.length; at += 16_384) {
+        const end = Math.min(at + 16_384, request.length);
+        await raw.send(
+          FrameType.DATA,
+          end === request.length ? FrameFlag.END_STREAM : 0,
+          id,
+          request.subarray(at, end),
+        );
+      }
+    };
+    for (const id of [1, 3, 5]) await call(id, message(2 * MIB));
+    const answered = (id: number) =>
+      raw.frame(({ type, streamId }) => type === FrameType.HEADERS && streamId === id);
+    for (const id of [1, 3, 5]) await answered(id);
+    await call(7, message(1));
+    const refused = await answered(7);
+    assert.equal((refused?.flags ?? 0) & FrameFlag.END_STREAM, FrameFlag.END_STREAM);
+    await lab.othersGoOn();
+    raw.close();
+    await until(() => lab.server.callCount() === 0);
+  },
+);
 
 test(
   "a writer below the minimum rate is ended, whichever kind of call it trickles into",

@@ -27,6 +27,8 @@ export interface ServerLimits extends MessageLimits {
   readonly streamWindowBytes: number;
   /** What the windows of all open request streams may sum to: windows shrink as streams grow in number. */
   readonly streamWindowsTotalBytes: number;
+  /** Bytes of large replies that may wait on one connection; from half of it on, the connection's new calls are refused before their work. */
+  readonly heldPerConnectionBytes: number;
   /** A message or unary request under way must arrive at this many bytes a second, counted over `progressWindowMs`. */
   readonly minimumBytesPerSecond: number;
   readonly progressWindowMs: number;
@@ -81,6 +83,7 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   maxCalls: 2_000,
   streamWindowBytes: MIB,
   streamWindowsTotalBytes: 64 * MIB,
+  heldPerConnectionBytes: 32 * MIB,
   minimumBytesPerSecond: 1_024,
   progressWindowMs: 10_000,
   sendStallMs: 120_000,
@@ -122,3 +125,5 @@ export const LINGER_MS = 5_000;
 export const SWEEP_MS = 1_000;
 /** How often a call that no server has looked at is sent again by itself. */
 export const TRANSPARENT_RETRIES = 3;
+/** Large messages that are unfolded at a time; waiting ones are bounded by the calls in progress. */
+export const UNFOLDED_AT_ONCE = 2;

@@ -27,6 +27,7 @@ export interface ServerCallDeps extends ReplyDeps {
 export interface CallConnection {
   readonly peer: Peer;
   readonly calls: Set<ServerCall>;
+  readonly held: { bytes: number };
 }
 
 const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
@@ -76,7 +77,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.method = served.called;
     this.timeoutMs = headers.timeoutMs;
     this.#checkedAtMs = deps.sweptAtMs;
-    this.#reply = new ServerReply(deps, stream, headers);
+    this.#reply = new ServerReply(deps, stream, headers, connection.held);
     if (isStreaming(served.called.kind, "requests")) {
       const { limits, budget } = deps;
       const inboxDeps = { stream, limits, budget, encoding: headers.encoding };

@@ -45,6 +45,7 @@ const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
 export class ServerReply {
   readonly #deps: ReplyDeps;
   readonly #stream: ServerHttp2Stream;
+  readonly #onConnection: { bytes: number };
   readonly #usesGzip: boolean;
   #headers: Metadata | undefined;
   #trailers: Metadata | undefined;
@@ -55,8 +56,14 @@ export class ServerReply {
   #finishedAtMs = 0;
   #failure: StatusError | undefined;
 
-  constructor(deps: ReplyDeps, stream: ServerHttp2Stream, request: RequestHeaders) {
+  constructor(
+    deps: ReplyDeps,
+    stream: ServerHttp2Stream,
+    request: RequestHeaders,
+    onConnection: { bytes: number },
+  ) {
     this.#deps = deps;
+    this.#onConnection = onConnection;
     this.#stream = stream;
     // What came with gzip is answered with gzip.
     this.#usesGzip = request.encoding === "gzip" && request.acceptsGzip;
@@ -108,13 +115,18 @@ export class ServerReply {
   hold(framed: Buffer): void {
     this.release();
     if (framed.length <= SMALL_MESSAGE_BYTES) return;
-    this.#deps.budget.take(framed.length);
+    const { budget, limits } = this.#deps;
+    if (this.#onConnection.bytes + framed.length > limits.heldPerConnectionBytes)
+      throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large replies wait on this connection");
+    budget.take(framed.length);
+    this.#onConnection.bytes += framed.length;
     this.#heldBytes = framed.length;
   }
 
   /** The message held is out, or given up. */
   release(): void {
     this.#deps.budget.give(this.#heldBytes);
+    this.#onConnection.bytes -= this.#heldBytes;
     this.#heldBytes = 0;
   }
 

@@ -291,6 +291,10 @@ export class GrpcServer {
       if (this.#callCount >= this.#limits.maxCalls) {
         throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls in progress");
       }
+      // Were they refused with their replies in hand, a client that never reads would have the server work for nothing.
+      if (connection.held.bytes > this.#limits.heldPerConnectionBytes / 2) {
+        throw new StatusError(Code.RESOURCE_EXHAUSTED, "replies on this connection wait to be read");
+      }
     } catch (error) {
       const status = statusHeaders(error as StatusError);
       return refuse(stream, [
