@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const GROVE = fileURLToPath(new URL("../src/bin/grove.ts", import.meta.url));
-const START_WAIT_MS = 30_000;
+const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 25_000;
 const LOG_TAIL_CHARACTERS = 4_000;
 

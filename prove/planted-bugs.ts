@@ -1,11 +1,14 @@
 // Every planted bug: what each rig must be able to find.
 
 import { anonymousBugs } from "./anonymous/planted.ts";
+import { attackBugs } from "./attacks/planted.ts";
+import { canaryBugs } from "./canaries/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { modelBugs } from "./model/planted.ts";
+import { mutationBugs } from "./mutations/planted.ts";
 import { partitionBugs } from "./partitions/planted.ts";
 import { powerBugs } from "./power/planted.ts";
 import { quotaBugs } from "./quota/planted.ts";
@@ -32,4 +35,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...refusalBugs,
   ...quotaBugs,
   ...modelBugs,
+  ...mutationBugs,
+  ...attackBugs,
+  ...canaryBugs,
 ];

@@ -1,11 +1,14 @@
 // Every rig, in the order of docs/proof.md.
 
 import { anonymous } from "./anonymous/rig.ts";
+import { attacks } from "./attacks/rig.ts";
+import { canaries } from "./canaries/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { model } from "./model/rig.ts";
+import { mutations } from "./mutations/rig.ts";
 import { partitions } from "./partitions/rig.ts";
 import { power } from "./power/rig.ts";
 import { quota } from "./quota/rig.ts";
@@ -32,4 +35,7 @@ export const rigs: readonly Rig[] = [
   refusals,
   quota,
   model,
+  mutations,
+  attacks,
+  canaries,
 ];

@@ -53,6 +53,7 @@ async function live(campaign: Campaign, folder: string): Promise<void> {
       // Longer at once, and the console would give the socket up that had no turn to answer its pings.
       for (let left = seconds; left > 0; left -= 5) {
         clock.advance(Math.min(5, left) * 1_000);
+        await Promise.all([a.settled(), b.settled()]);
         await Promise.all([a.socketAnswers(), b.socketAnswers()]);
       }
       for (const [id, machine] of machines) {

@@ -8,6 +8,7 @@ export const FrameType = {
   HEADERS: 1,
   RST_STREAM: 3,
   SETTINGS: 4,
+  PRIORITY: 2,
   PING: 6,
   GOAWAY: 7,
   WINDOW_UPDATE: 8,
@@ -85,9 +86,12 @@ export class RawHttp2 {
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
   }
 
-  /** Connects to a port of this machine. With `greet` it sends the preface and empty settings, as every client does. */
-  static async connect(port: number, greet = true): Promise<RawHttp2> {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  /**
+   * Connects to a port of this machine, from an address of it. With `greet` it sends the preface and empty settings, as every client
+   * does.
+   */
+  static async connect(port: number, greet = true, localAddress = "127.0.0.1"): Promise<RawHttp2> {
+    const socket = connect({ port, host: "127.0.0.1", localAddress, noDelay: true });
     await once(socket, "connect");
     const raw = new RawHttp2(socket);
     if (greet) {

@@ -1,0 +1,397 @@
+// The attacks: each goes on until its time is up, from an address of its own, and tells how often it struck.
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+
+/** What an attack works with. */
+export interface AttackPlace {
+  /** gRPC, plain. */
+  readonly port: number;
+  /** gRPC over TLS, on a server of its own. */
+  readonly tlsPort: number;
+  readonly consolePort: number;
+  /** The attacker's address, which is not the honest client's. */
+  readonly from: string;
+  /** A session of the attacker, bound to that address. */
+  readonly token: string;
+  /** A file of many bytes in the attacker's root. */
+  readonly bigFile: string;
+  readonly isOver: () => boolean;
+}
+
+/** How often it struck; or what the server did that it must not do. */
+export interface Struck {
+  readonly strokes: number;
+  readonly complaint?: string;
+}
+
+type Kind = (place: AttackPlace) => Promise<Struck>;
+
+const SERVICE = "/grove.v1.FileServer/";
+const CANCEL = Buffer.from([0, 0, 0, 8]);
+const NOTHING: Buffer = Buffer.alloc(0);
+/** Frames written at a time. */
+const VOLLEY = 200;
+const REFUSED_WITHIN_MS = 10_000;
+
+const open = (place: AttackPlace, greet = true): Promise<RawHttp2> =>
+  RawHttp2.connect(place.port, greet, place.from);
+
+const headersFor = (
+  place: AttackPlace,
+  method: string,
+  more: readonly (readonly [string, string])[] = [],
+): Buffer => grpcHeaders(SERVICE + method, [["authorization", `Bearer ${place.token}`], ...more]);
+
+/** Writes volleys on connections that it opens anew whenever they are closed. */
+async function flood(
+  place: AttackPlace,
+  begin: (raw: RawHttp2) => Promise<void>,
+  volley: (turn: number) => Buffer,
+): Promise<Struck> {
+  let strokes = 0;
+  while (!place.isOver()) {
+    const raw = await open(place);
+    await begin(raw);
+    for (let turn = 0; !raw.isClosed && !place.isOver(); turn++) {
+      await Promise.race([raw.write(volley(turn)), sleep(1_000)]);
+      strokes += VOLLEY;
+      // The attacker's own turn, so that it hears of the end.
+      await sleep(0);
+    }
+    raw.close();
+  }
+  return { strokes };
+}
+
+const times = (count: number, make: (at: number) => Buffer): Buffer =>
+  Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
+
+const idle = (): Promise<void> => Promise.resolve();
+const openStream =
+  (place: AttackPlace) =>
+  (raw: RawHttp2): Promise<void> =>
+    raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, headersFor(place, "UploadFile"));
+
+/** Streams by their turn: 1, 3, 5, … */
+const streamId = (turn: number, at: number): number => ((turn * VOLLEY + at) * 2 + 1) % 2 ** 31;
+
+const rapidReset: Kind = (place) =>
+  flood(place, idle, (turn) =>
+    times(VOLLEY, (at) => {
+      const id = streamId(turn, at);
+      const headers = rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "UploadFile"));
+      return Buffer.concat([headers, rawFrame(FrameType.RST_STREAM, 0, id, CANCEL)]);
+    }),
+  );
+
+const madeReset: Kind = (place) =>
+  flood(place, idle, (turn) =>
+    times(VOLLEY, (at) => {
+      const id = streamId(turn, at);
+      const headers = rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "UploadFile"));
+      return Buffer.concat([headers, rawFrame(FrameType.WINDOW_UPDATE, 0, id, Buffer.alloc(4))]);
+    }),
+  );
+
+const continuation: Kind = (place) =>
+  flood(
+    place,
+    (raw) => raw.send(FrameType.HEADERS, 0, 1, headersFor(place, "UploadFile")),
+    (turn) =>
+      times(VOLLEY, (at) =>
+        rawFrame(FrameType.CONTINUATION, 0, 1, hpack([[`x-${turn}-${at}`, "a".repeat(200)]])),
+      ),
+  );
+
+const framesOf =
+  (type: number, id: number, payload: Buffer): Kind =>
+  (place) => {
+    const many = times(VOLLEY, () => rawFrame(type, 0, id, payload));
+    return flood(place, openStream(place), () => many);
+  };
+
+const headerBomb: Kind = (place) => {
+  const bomb = headersFor(
+    place,
+    "GetAttr",
+    Array.from({ length: 80 }, (_, at) => [`x-${at}`, "b".repeat(180)]),
+  );
+  return flood(place, idle, (turn) =>
+    times(VOLLEY, (at) =>
+      rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS | FrameFlag.END_STREAM, streamId(turn, at), bomb),
+    ),
+  );
+};
+
+/** One large entry in the table, and thousands of one-byte references to it. */
+const hpackBomb: Kind = (place) => {
+  const entry = Buffer.concat([Buffer.from([0x40]), hpack([["x", "a".repeat(3_900)]]).subarray(1)]);
+  const references = Buffer.alloc(4_000, 0x80 | 62);
+  return flood(
+    place,
+    (raw) =>
+      raw.send(
+        FrameType.HEADERS,
+        FrameFlag.END_HEADERS,
+        1,
+        Buffer.concat([headersFor(place, "GetAttr"), entry]),
+      ),
+    (turn) =>
+      times(10, (at) => {
+        const block = Buffer.concat([headersFor(place, "GetAttr"), references]);
+        return rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, streamId(turn, at) + 2, block);
+      }),
+  );
+};
+
+/** Downloads of a large file with windows as wide as they may be, and a socket that is never read. */
+const slowReader: Kind = async (place) => {
+  const request = Buffer.concat([Buffer.from([0x12, place.bigFile.length]), Buffer.from(place.bigFile)]);
+  const raws = await Promise.all(Array.from({ length: 4 }, () => open(place)));
+  let strokes = 0;
+  for (const raw of raws) {
+    await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]));
+    await raw.send(FrameType.WINDOW_UPDATE, 0, 0, Buffer.from([0x7f, 0, 0, 0]));
+    raw.stopReading();
+    for (let id = 1; id < 40; id += 2) {
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "DownloadFile"));
+      await raw.send(FrameType.DATA, FrameFlag.END_STREAM, id, framed(request));
+      strokes++;
+    }
+  }
+  await untilOver(place);
+  for (const raw of raws) raw.close();
+  return { strokes };
+};
+
+const zeroWindow: Kind = async (place) => {
+  const raw = await open(place);
+  await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
+  let strokes = 0;
+  for (let id = 1; !place.isOver() && !raw.isClosed; id += 2) {
+    await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "ReadFile"));
+    const request = Buffer.concat([
+      Buffer.from([0x12, place.bigFile.length]),
+      Buffer.from(place.bigFile),
+      Buffer.from([0x20, 0x80, 0x89, 0x7a]),
+    ]);
+    await raw.send(FrameType.DATA, FrameFlag.END_STREAM, id, framed(request));
+    strokes++;
+    if (strokes % 50 === 0) await sleep(5);
+  }
+  raw.close();
+  return { strokes };
+};
+
+const slowWriter: Kind = async (place) => {
+  const raws = await Promise.all(Array.from({ length: 4 }, () => open(place)));
+  let strokes = 0;
+  for (const raw of raws)
+    for (let id = 1; id < 100; id += 2)
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "UploadFile"));
+  while (!place.isOver()) {
+    for (const raw of raws)
+      for (let id = 1; id < 100; id += 2) {
+        await raw.send(FrameType.DATA, 0, id, Buffer.from([0]));
+        strokes++;
+      }
+    await sleep(20);
+  }
+  for (const raw of raws) raw.close();
+  return { strokes };
+};
+
+const manyStreams: Kind = (place) =>
+  flood(place, idle, (turn) =>
+    times(VOLLEY, (at) =>
+      rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, streamId(turn, at), headersFor(place, "UploadFile")),
+    ),
+  );
+
+const manyConnections: Kind = async (place) => {
+  let strokes = 0;
+  while (!place.isOver()) {
+    const raws = await Promise.all(Array.from({ length: 250 }, () => open(place).catch(() => undefined)));
+    strokes += raws.length;
+    await sleep(20);
+    for (const raw of raws) raw?.close();
+  }
+  return { strokes };
+};
+
+/** The beginning of a ClientHello, and then nothing. */
+const tlsStall: Kind = async (place) => {
+  const sockets: Socket[] = [];
+  let strokes = 0;
+  while (!place.isOver()) {
+    for (let count = 0; count < 20; count++) {
+      const socket = connect({ port: place.tlsPort, host: "127.0.0.1", localAddress: place.from });
+      socket.on("error", () => undefined);
+      socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00]));
+      sockets.push(socket);
+      strokes++;
+    }
+    await sleep(20);
+  }
+  for (const socket of sockets) socket.destroy();
+  return { strokes };
+};
+
+/** Calls that are begun and left when the connection is half closed. */
+const halfClosed: Kind = async (place) => {
+  let strokes = 0;
+  while (!place.isOver()) {
+    const socket = connect({
+      port: place.port,
+      host: "127.0.0.1",
+      localAddress: place.from,
+      allowHalfOpen: true,
+    });
+    socket.on("error", () => undefined);
+    socket.resume();
+    await once(socket, "connect").catch(() => undefined);
+    const greeting = Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      rawFrame(FrameType.SETTINGS, 0, 0, NOTHING),
+    ]);
+    const calls = times(50, (at) =>
+      rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, at * 2 + 1, headersFor(place, "UploadFile")),
+    );
+    socket.end(Buffer.concat([greeting, calls]));
+    strokes += 50;
+    await sleep(5);
+    socket.destroy();
+  }
+  return { strokes };
+};
+
+/** Trailers in the middle, twice, and with pseudo-headers. */
+const trailers: Kind = (place) =>
+  flood(place, idle, (turn) =>
+    times(VOLLEY / 4, (at) => {
+      const id = streamId(turn, at);
+      return Buffer.concat([
+        rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, "UploadFile")),
+        rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, hpack([["x-trailer", "1"]])),
+        rawFrame(
+          FrameType.HEADERS,
+          FrameFlag.END_HEADERS | FrameFlag.END_STREAM,
+          id,
+          hpack([[":path", "/"]]),
+        ),
+      ]);
+    }),
+  );
+
+/** Four times what a message may unfold to. */
+const PACKED_BOMB: Buffer = gzipSync(Buffer.alloc(32 * 1_048_576), { level: 1 });
+
+const gzipBomb: Kind = async (place) => {
+  const bomb = framed(PACKED_BOMB, 1);
+  let strokes = 0;
+  while (!place.isOver()) {
+    const raw = await open(place);
+    for (let id = 1; id < 60 && !raw.isClosed && !place.isOver(); id += 2) {
+      const headers = headersFor(place, "GetAttr", [["grpc-encoding", "gzip"]]);
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headers);
+      for (let at = 0; at < bomb.length; at += 16_000) {
+        const last = at + 16_000 >= bomb.length;
+        await raw.send(FrameType.DATA, last ? FrameFlag.END_STREAM : 0, id, bomb.subarray(at, at + 16_000));
+      }
+      strokes++;
+      await sleep(2);
+    }
+    raw.close();
+  }
+  return { strokes };
+};
+
+/** A message that says that it is far too large: refused by its prefix, before it is there. */
+const lyingLength: Kind = async (place) => {
+  let strokes = 0;
+  while (!place.isOver()) {
+    const raw = await open(place);
+    for (const [id, method] of [
+      [1, "GetAttr"],
+      [3, "UploadFile"],
+      [5, "CreateFile"],
+    ] as const) {
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, headersFor(place, method));
+      await raw.send(
+        FrameType.DATA,
+        0,
+        id,
+        Buffer.concat([Buffer.from([0, 0x3f, 0xff, 0xff, 0xff]), Buffer.alloc(1_000)]),
+      );
+      const refused = raw.frame((frame) => frame.streamId === id && frame.type === FrameType.HEADERS);
+      const late = sleep(REFUSED_WITHIN_MS).then(() => "late" as const);
+      if ((await Promise.race([refused, late])) === "late") {
+        raw.close();
+        return {
+          strokes,
+          complaint: `${method} waits for a message of 1 GiB instead of refusing its prefix`,
+        };
+      }
+      strokes++;
+    }
+    raw.close();
+  }
+  return { strokes };
+};
+
+/** Heads of requests to the console that never end. */
+const slowHeads: Kind = async (place) => {
+  const sockets: Socket[] = [];
+  let strokes = 0;
+  for (let count = 0; count < 150; count++) {
+    const socket = connect({ port: place.consolePort, host: "127.0.0.1", localAddress: place.from });
+    socket.on("error", () => undefined);
+    socket.write("GET /api/cluster HTTP/1.1\r\nHost: x\r\n");
+    sockets.push(socket);
+  }
+  while (!place.isOver()) {
+    for (const socket of sockets) if (socket.writable) socket.write("X-A: b\r\n");
+    strokes += sockets.length;
+    await sleep(50);
+  }
+  for (const socket of sockets) socket.destroy();
+  return { strokes };
+};
+
+function framed(body: Buffer, flag = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = flag;
+  head.writeUInt32BE(body.length, 1);
+  return Buffer.concat([head, body]);
+}
+
+async function untilOver(place: AttackPlace): Promise<void> {
+  while (!place.isOver()) await sleep(20);
+}
+
+/** Every kind by its name. */
+export const ATTACKS: Readonly<Record<string, Kind>> = {
+  "rapid reset": rapidReset,
+  "resets made by the server": madeReset,
+  "CONTINUATION flood": continuation,
+  "SETTINGS flood": framesOf(FrameType.SETTINGS, 0, NOTHING),
+  "PING flood": framesOf(FrameType.PING, 0, Buffer.alloc(8)),
+  "empty DATA flood": framesOf(FrameType.DATA, 1, NOTHING),
+  "WINDOW_UPDATE flood": framesOf(FrameType.WINDOW_UPDATE, 0, Buffer.from([0, 0, 0, 1])),
+  "header bomb": headerBomb,
+  "HPACK bomb": hpackBomb,
+  "slow reader": slowReader,
+  "zero window": zeroWindow,
+  "slow writer": slowWriter,
+  "60,000 streams": manyStreams,
+  "thousands of connections": manyConnections,
+  "TLS handshake stall": tlsStall,
+  "half-closed connections": halfClosed,
+  "trailers abuse": trailers,
+  "gzip bomb": gzipBomb,
+  "lying length": lyingLength,
+  "slow heads at the console": slowHeads,
+};

@@ -1,0 +1,30 @@
+// Bugs for the rig of attacks.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** Each lets a client take more than its share. */
+export const attackBugs: readonly PlantedBug[] = [
+  {
+    name: "missed-await-on-drain",
+    is: "a download does not wait until the socket has room",
+    rigs: ["attacks"],
+    edits: [
+      {
+        file: "src/fileserver/download.ts",
+        from: "        const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));\n        if (written !== true) await written;",
+        to: "        const written = this.#writer.slice(Buffer.from(bytes.subarray(done, done + PIECE_BYTES)));\n        if (written !== true) written.catch(() => undefined);",
+      },
+    ],
+  },
+  {
+    name: "receive-limit-after-buffering",
+    is: "the size of a message is looked at when it is all there",
+    rigs: ["attacks"],
+    edits: [
+      {
+        file: "src/grpc/frames.ts",
+        from: "    if (this.#length > this.#maxBytes) {",
+        to: "    if (this.#length > this.#maxBytes && this.#left === this.#length) {",
+      },
+    ],
+  },
+];

@@ -1,0 +1,196 @@
+// Requests that are wrong in every way, against a FileServer, a MetaServer and a console that run as processes (F12: B-07 to B-10, B-13,
+// D-13). Valid requests of every method and route are taken apart into fields, values and lines, changed, and put together again;
+// names, tokens, frames, headers and HTTP itself are changed as well; many are under way at a time on several connections. Every
+// answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no 5xx, no end without a status. Beside them an honest
+// client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles
+// than it did after the first tenth. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
+
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { adminPasswordHash } from "#identity/admin-password.ts";
+import { json, startProvider } from "#identity/provider.fixture.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { Campaign } from "#prove/campaign.ts";
+import { footprintOf } from "#prove/grove-process.ts";
+import type { Rig } from "#prove/rig.ts";
+import { CLUSTER_PASSWORD, type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
+import { ConsoleDoor } from "./console-door.ts";
+import { GrpcDoor, type GrpcDoorDeps } from "./grpc-door.ts";
+import { HonestClient } from "./honest-client.ts";
+import { FILE_SERVER_CALLS, META_SERVER_CALLS } from "./recorded-calls.ts";
+
+const USER = "fuzz@example.com";
+/** Small, so that a file of nothing but holes is soon read to its end. */
+const QUOTA_BYTES = 4n * 1_048_576n;
+const FILE_DOORS = 4;
+const META_DOORS = 2;
+const AT_ONCE = 24;
+const CONSOLE_AT_ONCE = 24;
+/** Between the first tenth of the inputs and the end; a process that is warm grows no more than its heap moves. */
+const GROWTH_MAX_MB = 96;
+const MEMORY_MAX_MB = 400;
+const HANDLES_MAX = 40;
+/** What a process that falls says. */
+const FALL = /uncaught|unhandled|ERR_INTERNAL|out of memory|"level":"fatal"/i;
+
+/** The rig. */
+export const mutations: Rig = {
+  name: "mutations",
+  figure: "F12",
+  unit: "inputs",
+  proves: "no mutated request crashes a server, hangs, grows it, or is answered INTERNAL or 500",
+  goal: 2_000_000,
+  shortGoal: 2_500,
+  async run(campaign) {
+    const cluster = await startSmallCluster(await campaign.folder("/dev/shm"), {
+      env: await startProviderOf(campaign),
+      // In mock mode whoever calls speaks for a node, and a store that hears of roots that it has lost waits for the nodes.
+      hasSecondMetaServer: true,
+    });
+    campaign.atEnd(() => cluster.stop());
+    const honest = new HonestClient(cluster.fileserver.address, cluster.console.address);
+    campaign.atEnd(() => honest.close());
+    await prepare(cluster);
+    const doors = openDoors(campaign, cluster);
+    campaign.atEnd(() => doors.forEach(({ door }) => door.close()));
+    const early: Promise<number[]> = startWatching(campaign, cluster, honest);
+    await Promise.all(
+      doors.flatMap(({ door, atOnce, name }, index) =>
+        Array.from({ length: atOnce }, async (_, lane) => {
+          const random = campaign.random.fork(`${name} ${index} ${lane}`);
+          while (campaign.shouldGoOn()) await door.attack(random);
+        }),
+      ),
+    );
+    await judgeServers(campaign, cluster, await early);
+  },
+};
+
+/** Mock sign-in, and a provider that refuses every other token, so that no refusal is a matter of the setup. */
+async function startProviderOf(campaign: Campaign): Promise<Readonly<Record<string, string>>> {
+  const provider = await startProvider();
+  campaign.atEnd(() => provider.stop());
+  provider.answers.set("/tokeninfo", json({ error: "invalid_token" }, 400));
+  return { SVC_AUTH_MOCK: "1", IDP_CLIENT_ID: "rig", IDP_TOKENINFO_URL: `${provider.origin}/tokeninfo` };
+}
+
+interface OpenDoor {
+  readonly name: string;
+  readonly door: { attack(random: Campaign["random"]): Promise<void>; close(): void };
+  readonly atOnce: number;
+}
+
+function openDoors(campaign: Campaign, cluster: SmallCluster): OpenDoor[] {
+  const onViolation = (text: string): void => campaign.violation(text);
+  const sent = (mutation: string): void => {
+    campaign.step();
+    campaign.count(mutation);
+  };
+  const onSent = (mutation: string, code: number): void => {
+    sent(mutation);
+    if (code === 0) campaign.count("accepted all the same");
+  };
+  const grpc = (count: number, deps: Omit<GrpcDoorDeps, "onViolation" | "onSent">): OpenDoor[] =>
+    Array.from({ length: count }, () => ({
+      name: deps.address,
+      door: new GrpcDoor({ ...deps, onViolation, onSent }),
+      atOnce: AT_ONCE,
+    }));
+  return [
+    ...grpc(FILE_DOORS, {
+      address: cluster.fileserver.address,
+      calls: FILE_SERVER_CALLS,
+      signIn: () => signIn(cluster.fileserver.address),
+    }),
+    ...grpc(META_DOORS, {
+      address: cluster.loneMetaserver.address,
+      calls: META_SERVER_CALLS,
+      signIn: () => Promise.resolve(`Bearer mock-jwt.${USER}`),
+    }),
+    {
+      name: "console",
+      door: new ConsoleDoor({
+        address: cluster.console.address,
+        password: CLUSTER_PASSWORD,
+        onViolation,
+        onSent: sent,
+      }),
+      atOnce: CONSOLE_AT_ONCE,
+    },
+  ];
+}
+
+async function signIn(address: string): Promise<string> {
+  const channel = new GrpcChannel({ addresses: [address] });
+  try {
+    const metadata = { authorization: `Bearer mock-jwt.${USER}` };
+    const { sessionToken } = await createClient(FileServer, channel).registerClient({}, { metadata });
+    return `Bearer ${sessionToken}`;
+  } finally {
+    channel.close();
+  }
+}
+
+/** What the recorded requests speak of, and a quota that keeps files small. */
+async function prepare({ fileserver }: SmallCluster): Promise<void> {
+  const channel = new GrpcChannel({ addresses: [fileserver.address] });
+  const client = createClient(FileServer, channel);
+  const metadata = { authorization: await signIn(fileserver.address) };
+  await client.createDirectory({ path: "/docs" }, { metadata });
+  await client.createDirectory({ path: "/docs/folder" }, { metadata });
+  await client.createFile({ path: "/docs/file", data: Buffer.alloc(200, "x") }, { metadata });
+  const admin = { "x-admin-password-hash": adminPasswordHash(CLUSTER_PASSWORD) };
+  const { success, error } = await client.setQuota(
+    { username: USER, quotaBytes: QUOTA_BYTES },
+    { metadata: admin },
+  );
+  channel.close();
+  if (!success) throw new Error(`the quota cannot be set: ${error}`);
+}
+
+/** Serves an honest client in between; resolves to each server's memory after the first tenth. */
+async function startWatching(
+  campaign: Campaign,
+  cluster: SmallCluster,
+  honest: HonestClient,
+): Promise<number[]> {
+  let early: number[] = [];
+  while (campaign.shouldGoOn()) {
+    const trouble = await honest.isServed();
+    if (trouble === undefined) campaign.count("honest calls");
+    else campaign.violation(`an honest client was not served: ${trouble}`);
+    if (cluster.all.some(({ process }) => !process.isRunning())) return early;
+    if (early.length === 0 && campaign.done >= campaign.goal / 10) early = memoryOf(cluster);
+  }
+  return early.length === 0 ? memoryOf(cluster) : early;
+}
+
+const memoryOf = (cluster: SmallCluster): number[] =>
+  cluster.all.map(({ process }) => (process.isRunning() ? footprintOf(process.pid).memoryMb : 0));
+
+async function judgeServers(
+  campaign: Campaign,
+  cluster: SmallCluster,
+  early: readonly number[],
+): Promise<void> {
+  for (const [at, { name, process }] of cluster.all.entries()) {
+    const log = process.log();
+    if (!process.isRunning()) {
+      campaign.violation(`${name} has ended: ${log}`);
+      continue;
+    }
+    if (FALL.test(log)) campaign.violation(`${name} says: ${log}`);
+    const { memoryMb, handles } = footprintOf(process.pid);
+    campaign.figure(`${name} MB`, Math.round(memoryMb));
+    const before = early[at] ?? memoryMb;
+    if (memoryMb - before > GROWTH_MAX_MB || memoryMb > MEMORY_MAX_MB)
+      campaign.violation(`${name} has grown from ${Math.round(before)} to ${Math.round(memoryMb)} MB`);
+    const sockets = handles.length - HANDLES_MAX - FILE_DOORS * AT_ONCE;
+    if (sockets > 0) campaign.violation(`${name} holds ${handles.length} handles`);
+  }
+  if (!cluster.fileserver.process.isRunning()) return;
+  const port = Number(cluster.fileserver.address.split(":")[1]) - METRICS_PORT_OFFSET;
+  const metrics = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).json()) as Record<string, number>;
+  for (const figure of ["errors_total", "failed_writes_total", "failed_reads_total"])
+    if (metrics[figure] !== 0) campaign.violation(`the FileServer counts ${figure}: ${metrics[figure]}`);
+}
