@@ -6,12 +6,19 @@ const HEIGHT = 24;
 
 /** Draws values from left to right, y from zero to the largest; null is a gap. */
 export function Sparkline({
-  values,
+  values: given,
   label,
 }: {
   readonly values: readonly (number | null)[];
   readonly label: string;
 }): ReactNode {
+  // What was before the first figure is no gap.
+  const values = given.slice(
+    Math.max(
+      0,
+      given.findIndex((value) => value !== null),
+    ),
+  );
   const top = Math.max(1e-9, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(1, values.length - 1);
   // Its room is kept while there is nothing to draw, so that nothing moves when there is.
