@@ -1,5 +1,6 @@
 // Every planted bug: what each rig must be able to find.
 
+import { authorizationBugs } from "./authorization/planted.ts";
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { attackBugs } from "./attacks/planted.ts";
 import { canaryBugs } from "./canaries/planted.ts";
@@ -38,4 +39,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...mutationBugs,
   ...attackBugs,
   ...canaryBugs,
+  ...authorizationBugs,
 ];

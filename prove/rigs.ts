@@ -1,5 +1,6 @@
 // Every rig, in the order of docs/proof.md.
 
+import { authorization } from "./authorization/rig.ts";
 import { anonymous } from "./anonymous/rig.ts";
 import { attacks } from "./attacks/rig.ts";
 import { canaries } from "./canaries/rig.ts";
@@ -38,4 +39,5 @@ export const rigs: readonly Rig[] = [
   mutations,
   attacks,
   canaries,
+  authorization,
 ];

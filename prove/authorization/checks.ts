@@ -1,0 +1,236 @@
+// Single questions to a FileServer by somebody, each with the answer that the oracle wants; none changes what is there.
+import { createClient } from "#grpc/client.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { SeededRandom } from "#prove/seeded-random.ts";
+import { answerOf, reasonOf, type SignedIn } from "#prove/served-node.ts";
+import type { Oracle } from "./oracle.ts";
+
+const ADMIN = "admin@example.com";
+
+/** A question. */
+export interface Check {
+  readonly what: string;
+  ask(): Promise<string>;
+  /** What the oracle says to it now. */
+  wanted(): string;
+}
+
+/** Who asks, and of whom. */
+export interface Cast {
+  readonly users: readonly SignedIn[];
+  readonly oracle: Oracle;
+  readonly random: SeededRandom;
+  /** Every path that was ever there, whosever it was. */
+  readonly places: readonly string[];
+  /** Tokens that are none any more or never were, each with the refusal that it must get. */
+  readonly badTokens: readonly (readonly [token: string | undefined, refusal: string])[];
+}
+
+/** What a request may claim besides, and what nobody may believe. */
+const CLAIMS = [
+  "x-user",
+  "x-username",
+  "x-forwarded-user",
+  "x-forwarded-for",
+  "forwarded",
+  "x-admin",
+  "from",
+];
+
+/** Draws a question; the cheap ones mostly. */
+export function drawCheck(cast: Cast): Check {
+  const { random } = cast;
+  const draw = random.below(100);
+  if (draw < 70) return placeCheck(cast);
+  if (draw < 80) return ownersCheck(cast);
+  if (draw < 86) return tokenCheck(cast);
+  if (draw < 90) return quotaCheck(cast);
+  if (draw < 95) return explainCheck(cast);
+  return draw < 98 ? setQuotaCheck(cast) : sessionCheck(cast);
+}
+
+function two({ users, random }: Cast): { caller: SignedIn; owner: string } {
+  const caller = random.pick(users);
+  return { caller, owner: random.chance(0.3) ? caller.email : random.pick(users).email };
+}
+
+/** The root in the ways in which a request may write it. */
+function written(random: SeededRandom, owner: string): string {
+  return random.chance(0.1) ? owner.toUpperCase() : owner;
+}
+
+/** The session, and claims that do not count. */
+function credentials({ random, users }: Cast, caller: SignedIn): { metadata: Record<string, string> } {
+  if (random.chance(0.8)) return { metadata: { ...caller.metadata } };
+  return { metadata: { ...caller.metadata, [random.pick(CLAIMS)]: random.pick(users).email } };
+}
+
+/** Reads, and writes that a place's own state refuses. */
+function placeCheck(cast: Cast): Check {
+  const { random, oracle } = cast;
+  const { caller, owner } = two(cast);
+  const { calls } = caller;
+  const path = random.pick(cast.places);
+  const root = written(random, owner);
+  const as = credentials(cast, caller);
+  const call = random.pick([
+    "attr",
+    "attr",
+    "attr",
+    "attr",
+    "list",
+    "read",
+    "folder",
+    "create",
+    "write",
+  ] as const);
+  const ask = async (): Promise<string> => {
+    switch (call) {
+      case "attr": {
+        const attr = await calls.getAttr({ root, path }, as);
+        return attr.owner === owner && attr.path === path ? "ok" : `an Attr of ${attr.owner}:${attr.path}`;
+      }
+      case "list":
+        await calls.listDir({ root, path, pageSize: 3 }, as);
+        return "ok";
+      case "read":
+        return `ok ${Buffer.from((await calls.readFile({ root, path }, as)).data).toString()}`;
+      case "folder":
+        await calls.changeDir({ root, path }, as);
+        return "ok";
+      case "create": {
+        // Where there is no folder for it, so that nothing comes of it either way.
+        const answer = await answerOf(
+          calls.createFile({ root, path: `${path === "/" ? "" : path}/none/new` }, as),
+        );
+        return answer === "NO_SUCH_PATH" || answer === "NOT_DIRECTORY" ? "no place" : answer;
+      }
+      default:
+        await calls.writeFile({ root, path, ifMatch: "none", data: Buffer.from("x") }, as);
+        return "written";
+    }
+  };
+  const right = call === "create" || call === "write" ? "write" : "read";
+  const wanted = (): string => {
+    const verdict = oracle.verdict(caller.email, owner, path, right);
+    return verdict === "ok" ? answerAt(oracle, owner, path, call) : verdict;
+  };
+  return { what: `${call} of ${owner}:${path} by ${caller.email}`, ask: () => reasonIn(ask), wanted };
+}
+
+function answerAt(oracle: Oracle, owner: string, path: string, call: string): string {
+  const entry = oracle.entry(owner, path);
+  if (call === "create") return "no place";
+  if (entry === undefined) return "NO_SUCH_PATH";
+  if (call === "attr") return "ok";
+  if (call === "list" || call === "folder") return entry.isFolder ? "ok" : "NOT_DIRECTORY";
+  if (entry.isFolder) return "IS_DIRECTORY";
+  return call === "read" ? `ok ${entry.content}` : "ETAG_MISMATCH";
+}
+
+/** What owners alone may do, asked by others; and moves by those who are not let in. */
+function ownersCheck(cast: Cast): Check {
+  const { random, oracle } = cast;
+  const { caller, owner } = two(cast);
+  if (caller.email === owner) return placeCheck(cast);
+  const { calls } = caller;
+  const path = random.pick(cast.places);
+  const as = credentials(cast, caller);
+  const root = written(random, owner);
+  const acts: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ["delete", () => calls.deleteFile({ root, path, recursive: true }, as)],
+    ["trash", () => calls.trashFile({ root, path }, as)],
+    ["share", () => calls.share({ root, path, user: caller.email }, as)],
+    ["unshare", () => calls.unshare({ root, path, user: random.pick(cast.users).email }, as)],
+    ["look into the trash", () => calls.showTrash({ root }, as)],
+    ["purge", () => calls.purgeTrash({ root }, as)],
+    ["restore", () => calls.restoreFile({ root, trashId: "none" }, as)],
+  ];
+  const isLetIn = oracle.verdict(caller.email, owner, path, "read") === "ok";
+  if (!isLetIn && random.chance(0.4)) {
+    const request = { root, path, targetPath: `${path}x` };
+    const ask = (): Promise<string> =>
+      answerOf(random.chance(0.5) ? calls.rename(request, as) : calls.copy(request, as));
+    return { what: `move of ${owner}:${path} by ${caller.email}`, ask, wanted: () => "NOT_SHARED" };
+  }
+  const [name, act] = random.pick(acts);
+  return {
+    what: `${name} at ${owner}:${path} by ${caller.email}`,
+    ask: () => answerOf(act()),
+    wanted: () => "NOT_OWNER",
+  };
+}
+
+function tokenCheck(cast: Cast): Check {
+  const { random } = cast;
+  const caller = random.pick(cast.users);
+  const [token, refusal] = random.pick(cast.badTokens);
+  const metadata = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const path = random.pick(cast.places);
+  const ask = (): Promise<string> =>
+    answerOf(createClient(FileServer, caller.channels[0] as never).getAttr({ path }, { metadata }));
+  return { what: `a call with the token ${token?.slice(0, 12)}…`, ask, wanted: () => refusal };
+}
+
+function quotaCheck(cast: Cast): Check {
+  const { caller, owner } = two(cast);
+  const ask = (): Promise<string> =>
+    answerOf(caller.calls.getQuota({ root: owner }, credentials(cast, caller)));
+  const wanted = (): string => (cast.oracle.seesQuota(caller.email, owner, ADMIN) ? "ok" : "NOT_SHARED");
+  return { what: `the quota of ${owner} by ${caller.email}`, ask, wanted };
+}
+
+function explainCheck(cast: Cast): Check {
+  const { random, oracle } = cast;
+  const { caller, owner } = two(cast);
+  const path = random.pick(cast.places);
+  const permission = random.below(3) as 0 | 1 | 2;
+  const right = (["read", "write", "delete"] as const)[permission];
+  const ask = async (): Promise<string> => {
+    const said = await caller.calls.explain({ root: owner, path, permission }, credentials(cast, caller));
+    return ["NOT_SHARED", "NOT_OWNER"].includes(said.reason) ? said.reason : "ok";
+  };
+  const wanted = (): string => oracle.verdict(caller.email, owner, path, right);
+  return { what: `why ${right} at ${owner}:${path} by ${caller.email}`, ask: () => reasonIn(ask), wanted };
+}
+
+function setQuotaCheck(cast: Cast): Check {
+  const { caller, owner } = two(cast);
+  const metadata = { ...credentials(cast, caller).metadata, "x-admin-user": ADMIN };
+  const ask = async (): Promise<string> => {
+    const { success } = await caller.calls.setQuota({ username: owner, quotaBytes: 1n }, { metadata });
+    return success ? "set" : "refused";
+  };
+  return {
+    what: `a quota for ${owner} set by ${caller.email}`,
+    ask: () => reasonIn(ask),
+    wanted: () => "refused",
+  };
+}
+
+/** Somebody else's session is neither listed nor ended. */
+function sessionCheck(cast: Cast): Check {
+  const { caller, owner } = two(cast);
+  const other = cast.users.find(({ email }) => email === owner);
+  const ask = async (): Promise<string> => {
+    if (other === undefined || other === caller) return "0";
+    const theirs = await other.calls.listSessions({}, other);
+    const sessionId = theirs.sessions[0]?.sessionId ?? "";
+    const { ended } = await caller.calls.endSession({ sessionId }, credentials(cast, caller));
+    const mine = await caller.calls.listSessions({}, caller);
+    return String(ended + mine.sessions.filter((session) => session.sessionId === sessionId).length);
+  };
+  return {
+    what: `a session of ${owner} ended by ${caller.email}`,
+    ask: () => reasonIn(ask),
+    wanted: () => "0",
+  };
+}
+
+async function reasonIn(ask: () => Promise<string>): Promise<string> {
+  try {
+    return await ask();
+  } catch (error) {
+    return reasonOf(error);
+  }
+}

@@ -1,0 +1,64 @@
+// Bugs of who may do what, as somebody in a hurry would write them.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** What the authorization rig must find. */
+export const authorizationBugs: readonly PlantedBug[] = [
+  {
+    name: "revoked-share-stays-cached",
+    is: "who was let in is remembered, and an ended share does not clear it",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/storage/share-store.ts",
+        from: "    for (const owner of owners) this.#known.delete(owner);\n",
+        to: "",
+      },
+      {
+        file: "src/fileserver/access.ts",
+        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));\n",
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "share-by-prefix-of-name",
+    is: "a share of /a lets in at /ab as well",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/fileserver/access.ts",
+        from: "place.startsWith(`${path}/`)",
+        to: "place.startsWith(path)",
+      },
+      {
+        file: "src/fileserver/access.ts",
+        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));\n",
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "sharees-may-delete",
+    is: "whoever may write may also delete",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/policy/decide.ts",
+        from: "      return caller.username === target.owner ? ALLOWED : NOT_OWNER;",
+        to: "      return caller.username === target.owner || target.shared.includes(caller.username) ? ALLOWED : NOT_OWNER;",
+      },
+    ],
+  },
+  {
+    name: "session-from-anywhere",
+    is: "a session is not held to its address",
+    rigs: ["authorization"],
+    edits: [
+      {
+        file: "src/sessions/session-table.ts",
+        from: "if (address !== entry.rawAddress && normalizeAddress(address) !== entry.address) {",
+        to: 'if (address === "") {',
+      },
+    ],
+  },
+];
