@@ -18,6 +18,7 @@ import { Oracle } from "./oracle.ts";
 const USERS = 20;
 const QUESTIONS_PER_CHANGE = 240;
 const QUESTIONS_DURING_CHANGE = 40;
+const SHAREES_AT_FIRST = 6;
 const PER_USER_SESSIONS = 5;
 const OTHER_ADDRESS = "127.0.0.2";
 
@@ -148,6 +149,11 @@ async function run(campaign: Campaign): Promise<void> {
   for (const user of users) {
     oracle.add(user.email, "/");
     for (const name of ["t0", "t1"]) await plant(user, oracle, name, places);
+    // So that there is somebody to be let in from the start.
+    for (const other of users.slice(0, SHAREES_AT_FIRST).filter((each) => each !== user)) {
+      await user.calls.share({ path: "/t0", user: other.email }, user);
+      oracle.share(user.email, "/t0", other.email);
+    }
   }
   const other = await channelFrom(OTHER_ADDRESS, node.address);
   campaign.atEnd(() => other.close());
