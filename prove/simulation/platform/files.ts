@@ -116,7 +116,9 @@ export function fsync(descriptor: number, callback: Callback<[]>): void {
   void descriptor;
 }
 
-export const fdatasync: typeof fsync = fsync;
+export function fdatasync(descriptor: number, callback: Callback<[]>): void {
+  fsync(descriptor, callback);
+}
 
 export function unlink(path: string, callback: Callback<[]>): void {
   later((): [] => {
