@@ -25,7 +25,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     name: "lease-by-wall-clock",
     is: "the MetaServer tells leases by its wall clock",
     rigs: ["simulation"],
-    goal: 4,
+    goal: 9,
     edits: [
       {
         file: "src/directory/sqlite-store.ts",
@@ -101,6 +101,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     name: "drain-not-awaited",
     is: "a node that stops closes its store without waiting for the calls that run",
     rigs: ["simulation"],
+    goal: 4,
     edits: [
       {
         file: "src/fileserver/node.ts",
