@@ -64,6 +64,13 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
   assert.deepEqual([action.state, action.targets[0]?.git_after], ["succeeded", good]);
   const kept = (await desk.act(`/api/actions/rollouts/${begun.id}`)).json as RolloutRecord;
   assert.equal(kept.back_by, back.id);
+  cluster.commit({ errorsPerSecond: 50 });
+  const failing = await desk.end((await desk.begin({ nodes: ["r1"] })).id);
+  assert.match(
+    failing.reason ?? "",
+    /^r1, gate: r1 fails \S+ operations a second since its restart; before it were 0,/,
+  );
+  cluster.commit({});
 });
 
 test("a dry run shows the words of every node and changes nothing; a failing step stops it with its words before any restart", {
