@@ -28,6 +28,7 @@ export interface GuardDeps {
 /** Paths below which everything is for operators, whether or not there is a route yet (spec 4.1). */
 const OPERATOR_PATHS: readonly string[] = [
   "/api/actions/",
+  "/api/rollouts",
   "/api/logs/",
   "/api/users",
   "/api/audit",

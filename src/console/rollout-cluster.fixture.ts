@@ -175,7 +175,7 @@ async function startDesk(
     },
     act,
     async begin(more = {}) {
-      const answer = await act("/api/actions/rollouts", {
+      const answer = await act("/api/rollouts", {
         nodes: ["r1", "r2", "r3"],
         branch: "main",
         restart_mode: "binary",
@@ -189,7 +189,7 @@ async function startDesk(
     },
     async end(id) {
       for (;;) {
-        const record = (await act(`/api/actions/rollouts/${id}`)).json as RolloutRecord;
+        const record = (await act(`/api/rollouts/${id}`)).json as RolloutRecord;
         if (record.state !== "running") return record;
         await sleep(100);
       }

@@ -52,7 +52,7 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
     [bad, good, good],
   );
   assert.equal(stopped.can_go_back, true);
-  const answer = await desk.act(`/api/actions/rollouts/${begun.id}/back`, {});
+  const answer = await desk.act(`/api/rollouts/${begun.id}/back`, {});
   assert.equal(answer.status, 202, answer.text);
   const back = await desk.end((answer.json as RolloutRecord).id);
   assert.deepEqual([back.state, back.reason, back.back_of], ["succeeded", undefined, begun.id]);
@@ -62,7 +62,7 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
   assert.deepEqual(reset?.argv, ["git", "reset", "--hard", good]);
   const action = (await desk.act(`/api/actions/${reset?.action_id}`)).json as ActionRecord;
   assert.deepEqual([action.state, action.targets[0]?.git_after], ["succeeded", good]);
-  const kept = (await desk.act(`/api/actions/rollouts/${begun.id}`)).json as RolloutRecord;
+  const kept = (await desk.act(`/api/rollouts/${begun.id}`)).json as RolloutRecord;
   assert.equal(kept.back_by, back.id);
   cluster.commit({ errorsPerSecond: 50 });
   const failing = await desk.end((await desk.begin({ nodes: ["r1"] })).id);
@@ -92,8 +92,8 @@ test("a dry run shows the words of every node and changes nothing; a failing ste
     ].map((place) => [...place, ["pull: git pull --ff-only --end-of-options", "build: make build"]]),
   );
   assert.equal(planned.state, "planned");
-  assert.equal((await desk.act(`/api/actions/rollouts/${planned.id}`)).status, 404);
-  const { total } = (await desk.act("/api/actions/rollouts")).json as { total: number };
+  assert.equal((await desk.act(`/api/rollouts/${planned.id}`)).status, 404);
+  const { total } = (await desk.act("/api/rollouts")).json as { total: number };
   assert.equal(total, 0);
   const newest = cluster.commit({});
   const stopped = await desk.end((await desk.begin({ make_target: "broken" })).id);
@@ -112,10 +112,9 @@ test("a dry run shows the words of every node and changes nothing; a failing ste
     /^r1, check: .* has a change of its own, which going back would lose: M Makefile$/,
   );
   assert.equal(dirty.can_go_back, false);
-  const answer = await desk.act(`/api/actions/rollouts/${dirty.id}/back`, {});
+  const answer = await desk.act(`/api/rollouts/${dirty.id}/back`, {});
   assert.equal(answer.problem?.code, "ACTION_INVALID");
-  const back = (await desk.act(`/api/actions/rollouts/${stopped.id}/back`, { dry_run: true }))
-    .json as RolloutRecord;
+  const back = (await desk.act(`/api/rollouts/${stopped.id}/back`, { dry_run: true })).json as RolloutRecord;
   assert.deepEqual(
     back.nodes.map(({ node_id, steps }) => [node_id, steps[1]?.argv.join(" ")]),
     [["r1", `git reset --hard ${before[0]}`]],
@@ -137,11 +136,11 @@ test("while it runs its nodes are its own and its state is told live; it is canc
     return begun;
   };
   const one = await slow();
-  const visitor = await askHttp(`${desk.console.url}/api/actions/rollouts/${one.id}`);
+  const visitor = await askHttp(`${desk.console.url}/api/rollouts/${one.id}`);
   assert.equal(visitor.status, 401);
   const held = await desk.act("/api/actions/run", { action: "build", nodes: ["r1"] });
   assert.deepEqual([held.status, held.problem?.locked?.[0]?.action_id], [409, one.id]);
-  assert.equal((await desk.act(`/api/actions/rollouts/${one.id}/back`, {})).status, 409);
+  assert.equal((await desk.act(`/api/rollouts/${one.id}/back`, {})).status, 409);
   const heard: RolloutRecord[] = [];
   const socket = new WebSocket(`${desk.console.url.replace("http", "ws")}/ws/actions`, {
     headers: { authorization: `Bearer ${desk.token}` },
@@ -153,14 +152,14 @@ test("while it runs its nodes are its own and its state is told live; it is canc
     if (type === "rollout.state") heard.push(data);
   });
   while (heard.length === 0) await sleep(20);
-  assert.equal((await desk.act(`/api/actions/rollouts/${one.id}/cancel`, {})).status, 202);
+  assert.equal((await desk.act(`/api/rollouts/${one.id}/cancel`, {})).status, 202);
   const cancelled = await desk.end(one.id);
   assert.deepEqual([cancelled.state, ...states(cancelled)], ["cancelled", "0 r1 cancelled build"]);
   while (heard.at(-1)?.state === "running") await sleep(20);
   assert.deepEqual(heard.at(-1), cancelled);
   const two = await slow();
   await desk.restart();
-  const record = (await desk.act(`/api/actions/rollouts/${two.id}`)).json as RolloutRecord;
+  const record = (await desk.act(`/api/rollouts/${two.id}`)).json as RolloutRecord;
   assert.deepEqual([record.state, ...states(record)], ["interrupted", "0 r1 unfinished build"]);
   assert.equal(record.can_go_back, true);
 });

@@ -1,4 +1,4 @@
-// The routes below /api/actions/rollouts: bring a commit to nodes step by step, follow it, stop it, go back (spec 4.7, decision D7).
+// The routes below /api/rollouts: bring a commit to nodes step by step, follow it, stop it, go back (spec 4.7, decision D7).
 import { z } from "zod";
 import {
   type RolloutRecord,
@@ -24,7 +24,7 @@ export function rolloutRoutes(app: App, desk: ActionDesk): void {
 
 function addStart(app: App, desk: ActionDesk): void {
   app.post(
-    "/api/actions/rollouts",
+    "/api/rollouts",
     {
       config: { auth: "operator", invalidBody: "ACTION_INVALID" },
       schema: {
@@ -47,7 +47,7 @@ function addStart(app: App, desk: ActionDesk): void {
 
 function addReads(app: App, desk: ActionDesk): void {
   app.get(
-    "/api/actions/rollouts",
+    "/api/rollouts",
     {
       config: { auth: "operator" },
       schema: {
@@ -63,7 +63,7 @@ function addReads(app: App, desk: ActionDesk): void {
     },
   );
   app.get(
-    "/api/actions/rollouts/:id",
+    "/api/rollouts/:id",
     {
       config: { auth: "operator" },
       schema: {
@@ -80,7 +80,7 @@ function addReads(app: App, desk: ActionDesk): void {
 
 function addEnds(app: App, desk: ActionDesk): void {
   app.post(
-    "/api/actions/rollouts/:id/cancel",
+    "/api/rollouts/:id/cancel",
     {
       config: { auth: "operator" },
       schema: {
@@ -99,7 +99,7 @@ function addEnds(app: App, desk: ActionDesk): void {
     },
   );
   app.post(
-    "/api/actions/rollouts/:id/back",
+    "/api/rollouts/:id/back",
     {
       config: { auth: "operator", invalidBody: "ACTION_INVALID" },
       schema: {

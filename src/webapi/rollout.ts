@@ -22,7 +22,7 @@ const rolloutGates = z.strictObject({
   errors_per_second_above: z.number().min(0).max(1_000).default(ROLLOUT_ERRORS_PER_SECOND_ABOVE),
 });
 
-/** POST /api/actions/rollouts. */
+/** POST /api/rollouts. */
 export const rolloutRequest = z
   .strictObject({
     nodes: nodeIds,
@@ -47,7 +47,7 @@ export const rolloutRequest = z
 /** A rollout in full, defaults filled in. */
 export type RolloutRequest = z.infer<typeof rolloutRequest>;
 
-/** POST /api/actions/rollouts/{id}/back; the body may be missing. */
+/** POST /api/rollouts/{id}/back; the body may be missing. */
 export const rolloutBackRequest = z
   .strictObject({ dry_run: z.boolean().default(false), comment: z.string().max(1024).optional() })
   .nullish();
@@ -152,5 +152,5 @@ export const rolloutRecord = z.object({
 /** A rollout as it is sent and kept. */
 export type RolloutRecord = z.infer<typeof rolloutRecord>;
 
-/** GET /api/actions/rollouts: the newest first. */
+/** GET /api/rollouts: the newest first. */
 export const rolloutsReply = z.object({ rollouts: z.array(rolloutRecord), total: z.int() });

@@ -34,7 +34,12 @@ test("broken protobuf and broken UTF-8 are refused, fields of a later version ar
   ];
   for (const [title, message] of broken) {
     for (const method of ["GetAttr", "CreateFile", "CreateDirectory"]) {
-      await users.refused(() => users.asAlice(method, [message]), STATUS.invalidArgument, "", `${method}: ${title}`);
+      await users.refused(
+        () => users.asAlice(method, [message]),
+        STATUS.invalidArgument,
+        "",
+        `${method}: ${title}`,
+      );
     }
     const upload = Buffer.concat([Buffer.from([0x0a, message.length]), message]);
     await users.refused(

@@ -174,7 +174,7 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
       return { sessions: [] };
     case "/api/actions/history":
       return { records: [], total: 0 };
-    case "/api/actions/rollouts":
+    case "/api/rollouts":
       return { rollouts: [], total: 0 };
     case "/api/actions/presets":
       return [];

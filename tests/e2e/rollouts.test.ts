@@ -76,13 +76,13 @@ const commits = (): string[] => nodes.map(({ home }) => git(join(home, "grove"),
 
 async function ended(desk: ActionConsole, id: string): Promise<RolloutRecord> {
   return await until(`the end of ${id}`, async () => {
-    const record = (await desk.ask(`/api/actions/rollouts/${id}`)).json as RolloutRecord;
+    const record = (await desk.ask(`/api/rollouts/${id}`)).json as RolloutRecord;
     return record.state === "running" ? undefined : record;
   });
 }
 
 async function begin(desk: ActionConsole): Promise<RolloutRecord> {
-  const { status, json, text } = await desk.ask("/api/actions/rollouts", {
+  const { status, json, text } = await desk.ask("/api/rollouts", {
     nodes: "all",
     branch: "main",
     restart_mode: "binary",
@@ -114,7 +114,7 @@ test("a rollout outlives no console: killed in the middle, it is interrupted for
   assert.deepEqual(commits(), [slow, good]);
   await until("its end on the node", () => (countRunning(SLOW) === 0 ? true : undefined));
   const back = await until("the nodes to be free", async () => {
-    const { status, json } = await next.ask(`/api/actions/rollouts/${id}/back`, {});
+    const { status, json } = await next.ask(`/api/rollouts/${id}/back`, {});
     return status === 202 ? (json as RolloutRecord) : undefined;
   });
   const over = await ended(next, back.id);

@@ -16,14 +16,14 @@ const IDLE_MS = 20_000;
 /** In between the socket tells of each change. */
 const RECORD_MS = 10_000;
 
-/** GET /api/actions/rollouts, the newest first. */
+/** GET /api/rollouts, the newest first. */
 export function useRollouts(): {
   readonly rollouts: readonly RolloutRecord[] | undefined;
   readonly error: Error | null;
 } {
   const query = useQuery({
     queryKey: LIST_KEY,
-    queryFn: ({ signal }) => call<z.infer<typeof rolloutsReply>>("/api/actions/rollouts", { signal }),
+    queryFn: ({ signal }) => call<z.infer<typeof rolloutsReply>>("/api/rollouts", { signal }),
     refetchInterval: ({ state }) =>
       state.data?.rollouts.some((rollout) => rollout.state === "running") === true ? BUSY_MS : IDLE_MS,
   });
@@ -62,12 +62,12 @@ function keep(record: RolloutRecord): void {
 
 /** What would run on which node in which order; nothing does. Throws ApiProblem. */
 export function planRollout(wish: RolloutWish): Promise<RolloutRecord> {
-  return call<RolloutRecord>("/api/actions/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
+  return call<RolloutRecord>("/api/rollouts", { method: "POST", body: { ...wish, dry_run: true } });
 }
 
 /** Starts one. The key makes a second click the same rollout. Throws ApiProblem. */
 export function startRollout(wish: RolloutWish, key: string): Promise<RolloutRecord> {
-  return begun("/api/actions/rollouts", { ...wish, idempotency_key: key });
+  return begun("/api/rollouts", { ...wish, idempotency_key: key });
 }
 
 /** What going back would run. Throws ApiProblem. */
@@ -93,5 +93,5 @@ async function begun(path: string, body: object): Promise<RolloutRecord> {
 }
 
 function pathOf(id: string): string {
-  return `/api/actions/rollouts/${encodeURIComponent(id)}`;
+  return `/api/rollouts/${encodeURIComponent(id)}`;
 }
