@@ -92,7 +92,7 @@ function payloads(count: number): string[] {
     "99999999999999999999",
   );
   const unit = fc.constantFrom(
-    ..."abz09-._/=:;|&$`'\"\\ \n\t\r*?~<>(){}[]!#%@,+",
+    ..."abz09-._/=:;|&$`'\"\\ \n\t\r*?~<>(){}[]!#%@,+".split(""),
     "\0",
     "\u001B",
     "é",
