@@ -8,6 +8,7 @@ const TRACER = fileURLToPath(new URL("tracer.py", import.meta.url));
 /** Debian's own, since others on PATH may be scripts that look for one first. */
 const DEBIAN_PYTHON = "/usr/bin/python3";
 const PYTHON = existsSync(DEBIAN_PYTHON) ? DEBIAN_PYTHON : "python3";
+const CHUNK_NAME = /[0-9a-f]{32}/g;
 
 /** One call on a file below the directory, in the order in which all threads began them. */
 export interface FollowedCall {
@@ -26,6 +27,11 @@ export interface FollowedCall {
   readonly injected?: number;
   readonly delayed?: boolean;
   readonly shortened?: number;
+}
+
+/** The path of a call as a kind: which chunk it is does not matter. */
+export function kindOf({ path }: FollowedCall): string {
+  return path.replace(CHUNK_NAME, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**") || "data directory";
 }
 
 /** What is done to the process. */

@@ -39,7 +39,10 @@ export async function attackFault(point: FaultPoint, compileCache: string): Prom
   if (isCondemned) checkStorage(directory, { repair: true, deep: true });
   const problems = [...wrongEnd(run), ...wrongFlushes(run, hit), ...(await problemsOf(directory, allowed))];
   await rm(directory, { recursive: true, force: true });
-  const told = `${run.lines.map(({ event, operation = "", text = "" }) => [event, operation, text].filter(Boolean).join(" ")).join(", ")}`;
+  const words = run.lines.map(({ event, operation = "", text = "" }) =>
+    `${event} ${operation} ${text}`.trim(),
+  );
+  const told = words.join(", ");
   return {
     isMade: hit.length > 0,
     isCondemned,

@@ -1,14 +1,13 @@
 // Which faults there are for which calls, and what a store may do about each.
 import { constants } from "node:os";
 import type { Scene } from "#prove/calls/scene.ts";
-import type { Fault, FollowedCall } from "#prove/calls/traced-process.ts";
+import { type Fault, type FollowedCall, kindOf } from "#prove/calls/traced-process.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 const { EIO, ENOSPC, EROFS, EDQUOT } = constants.errno;
 const DELAY_MS = 3_000;
 /** Of a delay that lasts for ever so many are made: then everybody who waits has waited for several, and the run still ends. */
 const DELAYED_CALLS_MAX = 6;
-const RANDOM_DIGITS = /[0-9a-f]{32}/g;
 
 /** The kinds of faults by their names. */
 const KINDS: Readonly<Record<string, Fault & { readonly times?: number }>> = {
@@ -29,11 +28,6 @@ export interface FaultPoint {
   readonly kind: string;
   readonly fault: Fault & { readonly times?: number };
   readonly forever: boolean;
-}
-
-/** The path of a call as a kind: which chunk it is does not matter. */
-export function kindOf({ path }: FollowedCall): string {
-  return path.replace(RANDOM_DIGITS, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**") || "data directory";
 }
 
 /** A point in words. */

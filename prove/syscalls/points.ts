@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import type { Scene } from "#prove/calls/scene.ts";
 import { runSubject, type SubjectRun } from "#prove/calls/subject.ts";
-import type { FollowedCall, TracePlan } from "#prove/calls/traced-process.ts";
+import { type FollowedCall, kindOf, type TracePlan } from "#prove/calls/traced-process.ts";
 import { type Allowed, copyDirectory, problemsOf } from "#prove/calls/verify-store.ts";
 
 /** Where a process is killed. */
@@ -23,15 +23,8 @@ export interface CrashState {
   readonly is: string;
 }
 
-const RANDOM_DIGITS = /[0-9a-f]{32}/g;
-
 /** A call in words, with names of chunks left out. */
 export const wordsOf = (call: FollowedCall): string => `${call.name} ${kindOf(call)}`;
-
-/** The path of a call as a kind: which chunk it is does not matter. */
-export function kindOf({ path }: FollowedCall): string {
-  return path.replace(RANDOM_DIGITS, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**") || "data directory";
-}
 
 /** Kills the scene's operation at a call. `keep` is given the state before anybody opens it. */
 export async function killOperation(
