@@ -1,8 +1,8 @@
 // Every planted bug: what each rig must be able to find.
 
-import { authorizationBugs } from "./authorization/planted.ts";
 import { anonymousBugs } from "./anonymous/planted.ts";
 import { attackBugs } from "./attacks/planted.ts";
+import { authorizationBugs } from "./authorization/planted.ts";
 import { canaryBugs } from "./canaries/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";

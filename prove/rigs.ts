@@ -1,8 +1,8 @@
 // Every rig, in the order of docs/proof.md.
 
-import { authorization } from "./authorization/rig.ts";
 import { anonymous } from "./anonymous/rig.ts";
 import { attacks } from "./attacks/rig.ts";
+import { authorization } from "./authorization/rig.ts";
 import { canaries } from "./canaries/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";

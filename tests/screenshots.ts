@@ -44,17 +44,17 @@ async function takeAll(): Promise<void> {
 
 /** One who writes and reads all the time, so that there is something to see; answers how to end it. */
 function keepBusy(site: DemoSite, user: string): () => Promise<void> {
-  let isOver = false;
+  const ending = new AbortController();
   const work = (async () => {
     const path = join(site.folder, "busy.bin");
     await writeFile(path, Buffer.alloc(24 * MIB, 7));
-    while (!isOver) {
+    while (!ending.signal.aborted) {
       await site.as(user, "put", path, "/").ended;
       await site.as(user, "get", "/busy.bin", join(site.folder, `back-${Date.now()}.bin`)).ended;
     }
   })();
   return async () => {
-    isOver = true;
+    ending.abort();
     await work;
   };
 }

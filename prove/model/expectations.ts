@@ -1,6 +1,7 @@
 // What every call must come to by the specification, and what it does to the model: one function for each.
 import { crc32 } from "node:zlib";
 import {
+  type By,
   changed,
   type FileModel,
   hang,
@@ -13,7 +14,7 @@ import {
   unhang,
   type Walk,
 } from "./file-model.ts";
-import type { By, Conflict, Operation } from "./operations.ts";
+import type { Conflict, Operation } from "./operations.ts";
 import { type Facts, factsOf, type Outcome } from "./outcome.ts";
 import { existing, file, folder, Places, Refused, type Slot } from "./places.ts";
 

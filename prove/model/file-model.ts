@@ -1,5 +1,7 @@
 // One root in plain memory: names, bytes, trash, shares and quota, as the specification and the decisions tell them.
-import type { By } from "./operations.ts";
+
+/** Who calls: the root's owner, or one of two users with whom some of it may be shared. */
+export type By = "owner" | "sharee0" | "sharee1";
 
 /** A file or folder. */
 export interface Node {

@@ -1,11 +1,9 @@
 // Operations on a root as plain data, so that they can be repeated on a fresh one: paths and numbers, never ids.
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { type FileModel, pathOf } from "./file-model.ts";
+import { type By, type FileModel, pathOf } from "./file-model.ts";
 
 /** What to do when a target is there. */
 export type Conflict = "fail" | "rename" | "replace";
-/** Who calls: the root's owner, or one of two users with whom some of it may be shared. */
-export type By = "owner" | "sharee0" | "sharee1";
 /** Bytes cut from the rig's pool. */
 export interface Cut {
   readonly from: number;

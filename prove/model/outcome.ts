@@ -1,7 +1,7 @@
 // What a call came to, in a form in which the model's word and the server's compare as text.
 import { crc32 } from "node:zlib";
+import type { By } from "./file-model.ts";
 import { type Node, pathOf, sharedWith, sizeOf } from "./file-model.ts";
-import type { By } from "./operations.ts";
 
 /** An inode as a caller sees it. */
 export interface Facts {

@@ -1,4 +1,6 @@
 // What all expectations of the model share: who may reach a place, what is there, and how it is made free.
+
+import type { By } from "./file-model.ts";
 import {
   type FileModel,
   makeNode,
@@ -10,7 +12,7 @@ import {
   unhang,
   type Walk,
 } from "./file-model.ts";
-import type { By, Conflict } from "./operations.ts";
+import type { Conflict } from "./operations.ts";
 import { factsOf, type ItemFacts, type Outcome } from "./outcome.ts";
 
 /** The model refuses a call, with this reason. */

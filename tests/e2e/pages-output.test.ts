@@ -142,8 +142,13 @@ test("a line of a log with markup is text, whether it was read or came while it 
     },
   ];
   fake.replies.set("GET /api/logs/tail", () => ({
-    ...{ node_id: "n1", service: "fileserver", unit: "svc-fileserver", source: "journal" },
-    ...{ lines, text: "", truncated: false },
+    node_id: "n1",
+    service: "fileserver",
+    unit: "svc-fileserver",
+    source: "journal",
+    lines,
+    text: "",
+    truncated: false,
   }));
   await page.goto(`${FAKE_URL}/logs?node=n1&follow=1`);
   await page.getByText("<img src=x").first().waitFor();

@@ -1,4 +1,4 @@
-// node:crypto whose random bytes a seed repeats.
+// Stands for node:crypto, whose random bytes a seed repeats.
 import { simulation } from "#prove/simulation/scheduler.ts";
 
 export * from "node:crypto";

@@ -1,4 +1,4 @@
-// node:sqlite as it is, with each process's connections known: a process that dies leaves the file as it was at that moment.
+// Stands for node:sqlite, which it leaves as it is, with each process's connections known: a process that dies leaves the file as it was at that moment.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync as RealDatabase } from "node:sqlite";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";

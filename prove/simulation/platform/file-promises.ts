@@ -1,4 +1,4 @@
-// node:fs/promises on the synchronous calls, so that everything happens in this thread and in one order.
+// Stands for node:fs/promises, on the synchronous calls, so that everything happens in this thread and in one order.
 import * as real from "node:fs";
 import { simulation } from "#prove/simulation/scheduler.ts";
 import { closeNow, isGhost, openNow, requireRoom } from "./files.ts";

@@ -1,4 +1,4 @@
-// node:fs whose callbacks come back in simulated time: the call itself is made at once, on real files, unless the disk is full or the process dead.
+// Stands for node:fs, whose callbacks come back in simulated time: the call itself is made at once, on real files, unless the disk is full or the process dead.
 import * as real from "node:fs";
 import { promisify } from "node:util";
 import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.ts";

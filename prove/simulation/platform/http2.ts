@@ -1,4 +1,4 @@
-// node:http2 without HTTP/2: sessions and streams hand over header lists and buffers in order. Framing, flow control and TLS are left out.
+// Stands for node:http2, without HTTP/2: sessions and streams hand over header lists and buffers in order. Framing, flow control and TLS are left out.
 import { EventEmitter } from "node:events";
 import { constants } from "node:http2";
 import { type Connection, type End, network } from "#prove/simulation/network.ts";

@@ -1,4 +1,4 @@
-// node:net as far as gRPC servers listen on it: sockets of the simulated network.
+// Stands for node:net, as far as gRPC servers listen on it: sockets of the simulated network.
 import { EventEmitter } from "node:events";
 import { type Connection, type End, network } from "#prove/simulation/network.ts";
 import { simulation } from "#prove/simulation/scheduler.ts";

@@ -1,4 +1,4 @@
-// node:timers/promises in simulated time.
+// Stands for node:timers/promises, in simulated time.
 
 /** Resolves after the time; rejects when the signal aborts before. */
 export function setTimeout(
