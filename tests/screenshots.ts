@@ -64,7 +64,10 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   // A few minutes of figures make charts.
   await page.waitForTimeout(Number(process.env["GROVE_SCREENSHOT_WAIT_MS"] ?? 120_000));
   await take(page, site, "/", "console-overview");
-  await take(page, site, "/nodes/node-1", "console-node", { width: 1_280, height: 1_000 });
+  await take(page, site, `/nodes/${await busiestNode(page, site)}`, "console-node", {
+    width: 1_280,
+    height: 1_000,
+  });
   await take(page, site, "/alerts", "console-alerts");
   commitSources(site.folder, "@echo another commit");
   await page.goto(`${site.url}/actions?tab=rollouts`);
@@ -85,6 +88,14 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   await dark.getByRole("link", { name: "node-1", exact: true }).waitFor();
   await dark.waitForTimeout(12_000);
   await shoot(dark, "console-telephone");
+}
+
+/** The node that has written most lately: its charts show something. */
+async function busiestNode(page: Page, site: DemoSite): Promise<string> {
+  const answer = await page.request.get(`${site.url}/api/performance`);
+  const { nodes } = (await answer.json()) as { nodes: { id: string; write_mbps: number | null }[] };
+  const [busiest] = nodes.toSorted((a, b) => (b.write_mbps ?? 0) - (a.write_mbps ?? 0));
+  return busiest?.id ?? "node-1";
 }
 
 async function operator(browser: Browser, site: DemoSite, colorScheme: "light" | "dark"): Promise<Page> {

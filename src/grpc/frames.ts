@@ -10,6 +10,8 @@ export const FRAME_HEADER_BYTES = 5;
 const SYNC_GUNZIP_BYTES = 4_096;
 
 const gunzipAsync = promisify(gunzip);
+/** A head of 10 bytes, an empty block of 2, and 8 of checksum and size. */
+const GZIP_SHORTEST_BYTES = 20;
 const gzipAsync = promisify(gzip);
 
 /** A message with its five bytes before it, in one buffer. */
@@ -53,8 +55,18 @@ const gunzipInTurn = async (body: Uint8Array, maxBytes: number): Promise<Buffer>
   }
 };
 
+/** What a gzip body says of itself that it unfolds to, modulo 2^32: its last four bytes (RFC 1952, 2.3.1). 0 for what cannot be one. */
+const saidBytes = (body: Uint8Array): number => {
+  if (body.length < GZIP_SHORTEST_BYTES || body[0] !== 0x1f || body[1] !== 0x8b) return 0;
+  return new DataView(body.buffer, body.byteOffset + body.length - 4, 4).getUint32(0, true);
+};
+
 /** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body no message. */
 export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
+  // Who says so himself is not unfolded to find out; who lies is, up to the limit.
+  if (saidBytes(body) > maxBytes) {
+    throw new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`);
+  }
   if (body.length <= SYNC_GUNZIP_BYTES) {
     try {
       return gunzipSync(body, { maxOutputLength: maxBytes });

@@ -78,7 +78,10 @@ test("a gzip bomb is RESOURCE_EXHAUSTED, alone and a thousand in one stream", TI
 
 test("sixty gzip bombs at once are unfolded a few at a time", TIMEOUT, async (t) => {
   const lab = await setUp(t);
-  const bomb = frame(gzipSync(Buffer.alloc(64 * MIB)), true);
+  // One that says its size is refused unread; these say that they are small.
+  const packed = gzipSync(Buffer.alloc(64 * MIB));
+  packed.writeUInt32LE(1, packed.length - 4);
+  const bomb = frame(packed, true);
   const before = process.memoryUsage().arrayBuffers;
   let most = before;
   const sampler = setInterval(() => {

@@ -85,7 +85,7 @@ class Newcomer {
 
   constructor(folder: string) {
     this.#data = join(folder, "cluster");
-    this.#env = { GROVE_CONFIG_DIR: join(folder, "config") };
+    this.#env = { GROVE_CONFIG_DIR: join(folder, "config"), GROVE_RETRY_SECONDS: "15" };
     this.clusterFile = join(this.#data, "cluster.json");
   }
 

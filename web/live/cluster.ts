@@ -24,6 +24,8 @@ export const CLUSTER_KEY = ["cluster"] as const;
 export const ALERTS_KEY = ["alerts"] as const;
 
 const POLL_MS = 5_000;
+/** How often users are read again where they are shown. */
+const USERS_MS = 10_000;
 /** Figures older than this are marked as stale. */
 const STALE_AFTER_MS = 15_000;
 
@@ -70,8 +72,8 @@ export function useConnection(): ConnectionState {
   return useSyncExternalStore(connection.subscribe, connection.state);
 }
 
-/** The cluster, with whether its figures are stale, and why there are none. */
-export function useCluster(): {
+/** The cluster, with whether its figures are stale, and why there are none. Snapshots do not tell of users: who shows them says so. */
+export function useCluster({ showsUsers = false }: { readonly showsUsers?: boolean } = {}): {
   readonly cluster: Cluster | undefined;
   readonly isStale: boolean;
   readonly error: Error | null;
@@ -82,7 +84,7 @@ export function useCluster(): {
     queryFn: ({ signal }) => call<Cluster>("/api/cluster", { signal }),
     staleTime: Number.POSITIVE_INFINITY,
     // Without a socket the pages poll.
-    refetchInterval: phase === "live" ? false : POLL_MS,
+    refetchInterval: phase !== "live" ? POLL_MS : showsUsers ? USERS_MS : false,
   });
   return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }

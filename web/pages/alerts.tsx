@@ -1,7 +1,6 @@
 // Alerts: the open ones first, as cards, then what has been; the filter stands in the address.
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
-import { SEVERITIES } from "#webapi/alert.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster } from "../live/cluster.ts";
@@ -10,7 +9,7 @@ import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { Silences } from "../parts/silences.tsx";
-import { TYPE_LABELS } from "../words/alert.ts";
+import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
 import { countText } from "../words/number.ts";
 
 const SHOWN = 200;
@@ -85,7 +84,7 @@ function FilterBar({
         aria-label="Severity"
         placeholder="Any severity"
         clearable
-        data={SEVERITIES}
+        data={SEVERITY_ORDER}
         value={search.get("severity")}
         onChange={(value) => set("severity", value)}
       />

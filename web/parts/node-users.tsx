@@ -9,7 +9,7 @@ const SHOWN = 200;
 
 /** A table of them, the fullest first. */
 export function NodeUsers({ nodeId }: { readonly nodeId: string }): ReactNode {
-  const { cluster } = useCluster();
+  const { cluster } = useCluster({ showsUsers: true });
   if (cluster === undefined) return <Reading what="its users" />;
   const users = Object.entries(cluster.users)
     .filter(([, user]) => user.node_id === nodeId)

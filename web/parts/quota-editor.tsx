@@ -11,6 +11,11 @@ import { quotaConsequence } from "../words/quota.ts";
 
 const U64_MAX = (1n << 64n) - 1n;
 
+interface Change {
+  readonly before: UserRow;
+  readonly quotaBytes: bigint;
+}
+
 /** The form for a user. */
 export function QuotaEditor({
   user,
@@ -28,15 +33,16 @@ export function QuotaEditor({
   const isSound = bytes !== undefined && bytes > 0n && bytes <= U64_MAX;
   const isChange = isSound && bytes !== BigInt(user.quota_limit);
   const change = useMutation({
-    mutationFn: (quotaBytes: bigint) => setQuota(user.username, quotaBytes),
-    onSuccess: (changed) => {
+    mutationFn: ({ before, quotaBytes }: Change) => setQuota(before.username, quotaBytes),
+    // By now the list may show the new quota: what to go back to is what was there when it was asked for.
+    onSuccess: (changed, { before }) => {
       setTyped(undefined);
-      onChanged(changed, user);
+      onChanged(changed, before);
     },
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (isSound) change.mutate(bytes);
+    if (isSound) change.mutate({ before: user, quotaBytes: bytes });
   };
   if (user.quota_source === "pending") {
     return <p className="quiet">Its home node has not reported yet; the quota can be changed once it has.</p>;
@@ -64,7 +70,7 @@ export function QuotaEditor({
           Set quota
         </Button>
         {user.quota_source === "explicit" ? (
-          <Button variant="default" onClick={() => change.mutate(0n)}>
+          <Button variant="default" onClick={() => change.mutate({ before: user, quotaBytes: 0n })}>
             Back to the default
           </Button>
         ) : null}

@@ -1,6 +1,9 @@
 // Alerts in words: their types, and the value and limit that raised them.
-import type { AlertRecord, AlertType } from "#webapi/alert.ts";
+import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
 import { percentText, plainNumber } from "./number.ts";
+
+/** Severities as they are offered in filters, the gravest first. */
+export const SEVERITY_ORDER: Severity[] = ["critical", "warning", "info"];
 
 /** Types as they are offered in filters. */
 export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
