@@ -84,7 +84,9 @@ export function useCluster({ showsUsers = false }: { readonly showsUsers?: boole
     queryFn: ({ signal }) => call<Cluster>("/api/cluster", { signal }),
     staleTime: Number.POSITIVE_INFINITY,
     // Without a socket the pages poll.
-    refetchInterval: phase !== "live" ? POLL_MS : showsUsers ? USERS_MS : false,
+    // A socket freshens what is known; what was never read has to be asked for again.
+    refetchInterval: ({ state }) =>
+      phase !== "live" || state.data === undefined ? POLL_MS : showsUsers ? USERS_MS : false,
   });
   return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }
