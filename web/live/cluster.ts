@@ -85,9 +85,14 @@ export function useCluster({ showsUsers = false }: { readonly showsUsers?: boole
     staleTime: Number.POSITIVE_INFINITY,
     // Without a socket the pages poll.
     // A socket freshens what is known; what was never read has to be asked for again.
-    refetchInterval: ({ state }) =>
-      phase !== "live" || state.data === undefined ? POLL_MS : showsUsers ? USERS_MS : false,
+    refetchInterval: ({ state }) => (phase !== "live" || state.data === undefined ? POLL_MS : false),
   });
+  // Not by refetchInterval: every snapshot would begin it anew, and it would never be over.
+  useEffect(() => {
+    if (!showsUsers) return;
+    const timer = setInterval(() => void queryClient.invalidateQueries({ queryKey: CLUSTER_KEY }), USERS_MS);
+    return () => clearInterval(timer);
+  }, [showsUsers]);
   return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }
 
