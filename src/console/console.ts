@@ -41,18 +41,9 @@ export interface RunningConsole {
 /** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had, and when a newer Grove wrote the files; with DATA_IN_USE when another console has the folder. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   /** What ends with the console, in the order in which it was made. */
-  const ends: End[] = [() => options.directory.close()];
+  const ends: End[] = [];
   try {
-    const metrics = new ConsoleMetrics(options.clock);
-    ends.push(() => metrics.close());
-    const gate = openGate(options, metrics, ends);
-    const parts = await openParts(options, gate, metrics, ends);
-    const app = await openApp(options, gate, metrics);
-    ends.push(() => app.close());
-    ends.push(() => parts.hub.close());
-    ends.push(() => parts.actions.stop());
-    plugRoutes(app, { options, gate, metrics, parts });
-    await pageRoutes(app, builtPages());
+    const { app, gate, parts } = await buildConsole(options, ends);
     const address = await listen(app, options.listen);
     return {
       address,
@@ -94,6 +85,7 @@ export async function buildConsole(options: ConsoleOptions, ends: End[]): Promis
   const app = await openApp(options, gate, metrics);
   ends.push(() => app.close());
   ends.push(() => parts.hub.close());
+  ends.push(() => parts.actions.stop());
   plugRoutes(app, { options, gate, metrics, parts });
   await pageRoutes(app, builtPages());
   return { app, gate, parts };
