@@ -1,5 +1,4 @@
 // Takes actions on and sees them through: locks, records, turns, output, cancelling; no record stays unfinished (spec 4.7, D7, T14).
-import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -21,6 +20,7 @@ import {
 import { plannedNodes } from "./action-nodes.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import { type ActionEvents, finishRecord, runJob, type TargetRunner } from "./action-run.ts";
+import { KeyedRequests } from "./keyed-requests.ts";
 import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
 import type { OutputStore } from "./output-store.ts";
@@ -69,15 +69,19 @@ export class ActionEngine {
   readonly #saver: RecordSaver;
   readonly #jobs = new Map<string, Job>();
   readonly #queue: Job[] = [];
-  /** Requests with a key whose records are not written yet. */
-  readonly #taking = new Map<string, Promise<TakenAction>>();
+  readonly #keyed: KeyedRequests<TakenAction>;
   #active = 0;
   #isClosed = false;
 
   constructor(deps: ActionEngineDeps) {
     this.#deps = deps;
-    const { clock, log, history } = deps;
+    const { clock, log, history, secrets } = deps;
     this.#saver = new RecordSaver({ clock, log, history, onLateEnd: (id) => this.#jobs.delete(id) });
+    this.#keyed = new KeyedRequests({
+      recordOf: ({ record }) => record,
+      known: (isMeant) => this.#known(isMeant),
+      secrets,
+    });
   }
 
   /** All records, the newest first. */
@@ -105,23 +109,7 @@ export class ActionEngine {
    * is the same action. Throws ActionRefusal; a refusal because of locks has a record too.
    */
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
-    const { idempotency_key: key } = request;
-    if (key === undefined) return await this.#submit(request, operator);
-    const name = `${operator.session}\n${key}`;
-    const known = this.#taking.get(name) ?? this.#known(operator, key);
-    if (known !== undefined) {
-      const taken = await known;
-      if (isDeepStrictEqual(plain(taken.record.request), plain(masked(request, this.#deps.secrets()))))
-        return taken;
-      throw new ActionRefusal("invalid", "this idempotency_key was used for another request");
-    }
-    const taking = this.#submit(request, operator);
-    this.#taking.set(name, taking);
-    try {
-      return await taking;
-    } finally {
-      this.#taking.delete(name);
-    }
+    return await this.#keyed.once(request, operator, () => this.#submit(request, operator));
   }
 
   /**
@@ -272,11 +260,8 @@ export class ActionEngine {
     return { record: shown, done: Promise.resolve(shown) };
   }
 
-  #known(operator: ActionOperator, key: string): TakenAction | undefined {
-    const record = this.list().find(
-      ({ request, operator: by, state }) =>
-        request["idempotency_key"] === key && by.session === operator.session && state !== "rejected",
-    );
+  #known(isMeant: (record: ActionRecord) => boolean): TakenAction | undefined {
+    const record = this.list().find((each) => each.state !== "rejected" && isMeant(each));
     if (record === undefined) return undefined;
     return { record, done: this.#jobs.get(record.id)?.done.promise ?? Promise.resolve(record) };
   }
@@ -354,7 +339,3 @@ export class ActionEngine {
 }
 
 const STOPS = "the console stops";
-
-function plain(request: object): unknown {
-  return JSON.parse(JSON.stringify(request));
-}

@@ -1,5 +1,4 @@
 // All rollouts of a console: takes them on, holds their nodes, ends them, and goes back from them (spec 4.7, decision D7).
-import { isDeepStrictEqual } from "node:util";
 import { isGroveError } from "#base/errors.ts";
 import {
   ACTION_LIMIT_SECONDS,
@@ -16,6 +15,7 @@ import { ulid } from "#base/ulid.ts";
 import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { type ActionOperator, unixSeconds } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
+import { KeyedRequests } from "./keyed-requests.ts";
 import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
 import type { RolloutHistory } from "./rollout-history.ts";
@@ -55,12 +55,16 @@ export class Rollouts {
     string,
     { readonly run: RolloutRun; readonly done: PromiseWithResolvers<void> }
   >();
-  /** Requests whose records are not written yet: they count as running. */
-  readonly #taking = new Map<string, Promise<RolloutRecord>>();
+  readonly #keyed: KeyedRequests<RolloutRecord>;
   #isClosed = false;
 
   constructor(deps: RolloutsDeps) {
     this.#deps = deps;
+    this.#keyed = new KeyedRequests({
+      recordOf: (record) => record,
+      known: (isMeant) => this.list().find(isMeant),
+      secrets: deps.secrets,
+    });
   }
 
   /** All of them, the newest first. */
@@ -78,23 +82,8 @@ export class Rollouts {
    * kept, and no node is asked. The same key of the same operator is the same rollout. Throws ActionRefusal.
    */
   async start(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
-    const { idempotency_key: key } = request;
-    if (key === undefined || request.dry_run) return await this.#start(request, operator);
-    const name = `${operator.session}\n${key}`;
-    const known = this.#taking.get(name) ?? this.#known(operator, key);
-    if (known !== undefined) {
-      const record = await known;
-      const same = plain(masked(request, this.#deps.secrets()));
-      if (isDeepStrictEqual(plain(record.request), same)) return record;
-      throw new ActionRefusal("invalid", "this idempotency_key was used for another request");
-    }
-    const taking = this.#start(request, operator);
-    this.#taking.set(name, taking);
-    try {
-      return await taking;
-    } finally {
-      this.#taking.delete(name);
-    }
+    const start = (): Promise<RolloutRecord> => this.#start(request, operator);
+    return request.dry_run ? await start() : await this.#keyed.once(request, operator, start);
   }
 
   /** Brings the nodes that a rollout has changed to the commit that each had before. Throws ActionRefusal. */
@@ -259,12 +248,6 @@ export class Rollouts {
       })),
     };
   }
-
-  #known(operator: ActionOperator, key: string): RolloutRecord | undefined {
-    return this.list().find(
-      ({ request, operator: by }) => request["idempotency_key"] === key && by.session === operator.session,
-    );
-  }
 }
 
 interface Plan {
@@ -291,8 +274,4 @@ function plannedOrRefused(plan: () => RolloutNode[]): RolloutNode[] {
     if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
     throw new ActionRefusal("invalid", error.message, { cause: error });
   }
-}
-
-function plain(request: object): unknown {
-  return JSON.parse(JSON.stringify(request));
 }
