@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { alertKey } from "#alerts/alert-kinds.ts";
 import type { Notifier } from "#alerts/notifier.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
-import { isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { History } from "#history/history.ts";
 import { ActionEngine, type AuditedAction, type TakenAction } from "#orchestration/action-engine.ts";
 import { ActionHistory } from "#orchestration/action-history.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
+import { enrolledNode } from "#orchestration/action-nodes.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import { LogReader } from "#orchestration/log-reader.ts";
 import { NodeLocks } from "#orchestration/node-locks.ts";
@@ -154,7 +154,7 @@ export class ActionDesk {
 
   /** The last lines of a service's log on a node. Throws ActionRefusal. */
   async tail(nodeId: string, service: Service, lines: number): ReturnType<LogReader["tail"]> {
-    const node = await enrolledNode(this.#nodes, nodeId);
+    const node = enrolledNode(await this.#nodes(), nodeId);
     await this.#checkKey();
     return await this.#logs.tail(node, service, lines);
   }
@@ -237,15 +237,4 @@ function raiseAlerts(record: ActionRecord, alerts: Pick<AlertDesk, "happened">):
       });
     }
   }
-}
-
-/** A node as actions may reach it. Throws ActionRefusal when the store does not answer or does not know it. */
-async function enrolledNode(nodes: () => Promise<readonly SshNode[]>, id: string): Promise<SshNode> {
-  const all = await nodes().catch((error: unknown) => {
-    if (isGroveError(error)) throw new ActionRefusal("unavailable", error.message, { cause: error });
-    throw error;
-  });
-  const node = all.find((each) => each.id === id);
-  if (node !== undefined) return node;
-  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
 }

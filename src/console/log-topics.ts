@@ -2,6 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { LOG_EVENT_INTERVAL_MS, LOG_PENDING_LINES } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import { enrolledNode } from "#orchestration/action-nodes.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import type { LogReader } from "#orchestration/log-reader.ts";
 import { SERVICES, type Service } from "#webapi/action-request.ts";
@@ -74,9 +75,7 @@ export class LogTopics implements TopicSource {
       this.#end(topic, follow);
     };
     try {
-      const node = (await nodes()).find(({ id }) => id === nodeId);
-      if (node === undefined)
-        throw new ActionRefusal("unknown-node", `no node "${nodeId}" is enrolled for actions`);
+      const node = enrolledNode(await nodes(), nodeId);
       if (follow.isOver) return;
       const stopTicking = clock.every(LOG_EVENT_INTERVAL_MS, flush);
       const stopReading = reader.follow(node, service, {
