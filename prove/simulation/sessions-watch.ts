@@ -9,6 +9,8 @@ import type { SimulatedFileServer } from "./servers.ts";
 /** Between a look of ours and the server's own. */
 const SLACK_MS = 61_000;
 const CALL_LIMIT_MS = 8_000;
+/** What the call answers after its session was found good: it has no fault, or the user's root is elsewhere (or nowhere yet). */
+const LET_IN = ["", "WRONG_NODE"];
 
 interface KnownSession {
   readonly token: string;
@@ -101,13 +103,15 @@ export class SessionsWatch {
       reason = error instanceof StatusError ? (error.metadata.get("svc-reason") ?? "none") : String(error);
     }
     const isForeign = from === this.#foreigner;
-    const isAnswer = reason === "" || /^(?:SESSION_|IP_MISMATCH)/.test(reason);
-    if (!isForeign && reason === "none") session.lastUseAtMs = this.#scheduler.nowMs;
+    const isLetIn = LET_IN.includes(reason);
+    const isAnswer = isLetIn || /^(?:SESSION_|IP_MISMATCH)/.test(reason);
+    // Any other failure says nothing about the session: the call may have got as far as using it.
+    if (!isForeign && !isAnswer) session.lastUseAtMs = this.#scheduler.nowMs;
     if (!isAnswer || starts !== this.#node.starts) return;
     this.tried++;
     const text = `the session of ${this.#email}, ${newer} newer ones, `;
     if (isForeign) {
-      if (reason === "") this.#violation(`${text}was accepted from another address`);
+      if (isLetIn) this.#violation(`${text}was accepted from another address`);
       return;
     }
     const idleAtLeastMs = beganAtMs - session.lastUseAtMs;
@@ -120,13 +124,13 @@ export class SessionsWatch {
       session.server === starts &&
       idleAtMostMs < SESSION_IDLE_TIMEOUT_MS - SLACK_MS &&
       newer + this.#unknown < SESSIONS_PER_USER;
-    if (reason === "" && mustFail)
+    if (isLetIn && mustFail)
       this.#violation(
         `${text}idle for ${idleAtLeastMs} ms, of start ${session.server} of ${starts}, was accepted`,
       );
-    if (reason !== "" && mustWork)
+    if (!isLetIn && mustWork)
       this.#violation(`${text}idle for at most ${idleAtMostMs} ms, was refused as ${reason}`);
-    if (reason !== "") return;
+    if (!isLetIn) return;
     session.lastUseAtMs = this.#scheduler.nowMs;
     session.lastSureUseAtMs = beganAtMs;
   }

@@ -65,8 +65,9 @@ export class ContentCommands {
     const place = this.#namespace.place(command, command.parentId);
     const existing = this.#inodes.byName(command.parentId, command.name);
     if (existing !== undefined) {
-      if (command.onExists === "fail") throw pathExists();
+      // The same refusal, in the same order, as an upload gets that finds the directory before it begins.
       if (isDirectory(existing)) throw new GroveError("IS_DIRECTORY", "a directory has this name");
+      if (command.onExists === "fail") throw pathExists();
     }
     checkEtag(existing, command.ifMatch);
     const { contentId, unstagedBytes } = this.#takeContent(place, command.content);

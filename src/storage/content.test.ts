@@ -109,6 +109,17 @@ test("an upload counts and shows nothing before its commit, and leaves nothing a
   await short.abort();
 });
 
+test("a directory that came to the name is what refuses the commit, whatever was wished of a file there (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  await storage.createDirectory({ ...BY_OWNER, parentId, name: "d" });
+  for (const onExists of ["fail", "replace"] as const) {
+    const sink = storage.beginUpload({ owner: OWNER, sizeBytes: 0 });
+    const target = { ...BY_OWNER, parentId, name: "d", onExists, ifMatch: undefined, mtimeMs: 0 };
+    await assert.rejects(sink.commit(target), refusal("IS_DIRECTORY"));
+    await sink.abort();
+  }
+});
+
 test("a commit that is refused may be repeated, and the bytes are stored once (T24)", async (context) => {
   const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
   for (const size of [10, 100_000]) {
