@@ -1,6 +1,7 @@
 // A FileServer as people start it, in mock mode, and the load program that is signed in to it.
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type Json, type Program, profileFlags, type Service } from "./child.ts";
 import { type Lab, numberOf } from "./lab.ts";
 import { certificateFolder, type Security, securityEnv } from "./pair.ts";
@@ -11,8 +12,6 @@ export const GROVE: string = fileURLToPath(new URL("../grove", import.meta.url))
 export const OWNER = "bench@example.com";
 /** The benchmark never fills the disk; the specified reserve would need 20 GiB free of every machine that runs it. */
 const RESERVE = "1MiB";
-/** The metrics port is the gRPC port minus this (decision T6). */
-const METRICS_OFFSET = 41_000;
 
 /** A FileServer and a load program, each a process. */
 export interface FileServerPair {
@@ -30,7 +29,7 @@ export async function startFileServer(
   security: Security,
   flags: readonly string[] = [],
 ): Promise<FileServerPair> {
-  const port = await freePort();
+  const [port = 0] = await freeGrpcPorts(1);
   const address = `127.0.0.1:${port}`;
   const profile = profileFlags("fileserver").join(" ");
   const server = await lab.service(
@@ -53,7 +52,7 @@ export async function startFileServer(
     {
       env: { SVC_AUTH_MOCK: "1", ...(profile === "" ? {} : { NODE_OPTIONS: profile }) },
       isQuiet: true,
-      isUp: () => answers(`http://127.0.0.1:${port - METRICS_OFFSET}/ready`),
+      isUp: () => answers(`http://127.0.0.1:${port - METRICS_PORT_OFFSET}/ready`),
     },
   );
   const client = lab.program("file-client", await securityEnv(lab, security));
@@ -80,21 +79,4 @@ async function answers(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** A port above 50,000 that is free, and so is the metrics port below it. */
-async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const port = 50_000 + Math.floor(Math.random() * 10_000);
-    if ((await isFree(port)) && (await isFree(port - METRICS_OFFSET))) return port;
-  }
-  throw new Error("no free port found");
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
 }

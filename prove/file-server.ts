@@ -2,12 +2,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { findFreePortPairs } from "#os/listen-ports.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
 /** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
-const FIRST_PORT = 61_100;
-const LAST_PORT = 65_000;
 const SPEAKS_WITHIN_MS = 30_000;
 const TAIL_CHARACTERS = 4_000;
 /** What of the developer's own settings would change what is attacked. */
@@ -27,10 +25,8 @@ export interface FileServerProcess {
 
 /** A free address whose metrics port is free as well. */
 export async function freeFileServerAddress(): Promise<string> {
-  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-  const [pair] = await findFreePortPairs(from, 1);
-  if (pair === undefined) throw new Error("no free ports");
-  return `127.0.0.1:${pair.grpc}`;
+  const [port] = await freeGrpcPorts(1);
+  return `127.0.0.1:${port}`;
 }
 
 /** Starts one without a MetaServer, in mock mode, with a reserve of 1 MiB. */

@@ -1,11 +1,9 @@
 // A MetaServer, a FileServer and a console as processes on this machine, with limits of rates out of the way, for rigs that attack their doors.
 import { join } from "node:path";
-import { findFreePortPairs } from "#os/listen-ports.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
 /** Above the ports that the system gives to outgoing connections. */
-const FIRST_PORT = 61_100;
-const LAST_PORT = 65_000;
 const BOUNDLESS = "1000000000";
 
 /** The password that operators and administrators of it have. */
@@ -47,8 +45,7 @@ export async function startSmallCluster(
   folder: string,
   settings: SmallClusterSettings = {},
 ): Promise<SmallCluster> {
-  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-  const ports = (await findFreePortPairs(from, 4)).map(({ grpc }) => `127.0.0.1:${grpc}`);
+  const ports = (await freeGrpcPorts(4)).map((port) => `127.0.0.1:${port}`);
   const [meta = "", file = "", web = "", lone = ""] = ports;
   const env = { ADMIN_PASSWORD: CLUSTER_PASSWORD, SVC_ADMIN_EMAIL: "admin@example.com", ...settings.env };
   const nodeFlags = settings.nodeFlags ?? [];

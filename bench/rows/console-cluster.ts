@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
-import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { profileFlags, type Service } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE } from "#bench/node.ts";
@@ -10,7 +10,7 @@ import { peakMemoryMb, processorMsOf } from "#bench/processor-time.ts";
 import type { Row } from "#bench/row.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { registration } from "#directory/store-under-test.fixture.ts";
-import { findFreePort, findFreePortPairs } from "#os/listen-ports.ts";
+import { freeGrpcPorts, freePort } from "#testing/free-ports.ts";
 
 const MANY = { nodes: 1_000, users: 100 };
 const SOME = { nodes: 50, users: 20 };
@@ -137,16 +137,16 @@ async function startConsole(
   lab: Lab,
   { nodes, users }: { readonly nodes: number; readonly users: number },
 ): Promise<{ port: number; service: Service }> {
-  const [pair] = await findFreePortPairs(50_000 + Math.floor(Math.random() * 10_000), 1, { host: "0.0.0.0" });
+  const [nodePort = 0] = await freeGrpcPorts(1);
   const fakes = lab.program("fake-cluster");
-  await fakes.run("serve", { port: pair?.metrics ?? 0, users });
+  await fakes.run("serve", { port: nodePort - METRICS_PORT_OFFSET, users });
   const folder = await lab.folder("memory");
   const store = `sqlite:${join(folder, "metadata.db")}`;
   const directory = await openDirectory(store, { clock: systemClock });
   for (let index = 0; index < nodes; index += 1) {
     await directory.register(
       registration(`node-${index}`, {
-        address: `127.1.${Math.floor(index / 256)}.${index % 256}:${pair?.grpc ?? 0}`,
+        address: `127.1.${Math.floor(index / 256)}.${index % 256}:${nodePort}`,
         roots: Array.from({ length: users }, (_, user) => ({
           owner: `user-${index}-${user}@people.example`,
           rootId: `root-${index}-${user}`,
@@ -157,7 +157,7 @@ async function startConsole(
     );
   }
   await directory.close();
-  const port = await findFreePort(20_000 + Math.floor(Math.random() * 10_000));
+  const port = await freePort();
   const profile = profileFlags("admin").join(" ");
   const flags = ["-data", join(folder, "admin"), "-meta", store, "-listen", `127.0.0.1:${port}`];
   const service = await lab.service(

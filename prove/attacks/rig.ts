@@ -11,12 +11,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
-import { freePorts } from "#client/server-processes.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { footprintOf, type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import { HonestClient } from "#prove/mutations/honest-client.ts";
 import type { Rig } from "#prove/rig.ts";
 import { type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import type { Order } from "./attacker.ts";
 import { BIG_FILE, prepareAttacker } from "./attackers-session.ts";
 import { ATTACKS, type Struck } from "./kinds.ts";
@@ -117,7 +117,7 @@ async function startTlsServer(
   const [cert, key] = [join(folder, "n2.pem"), join(folder, "n2.key")];
   await writeFile(cert, issued.certificatePem);
   await writeFile(key, issued.keyPem, { mode: 0o600 });
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = await freeGrpcPorts(1);
   const process = await startGroveProcess([
     "fileserver",
     "-data",

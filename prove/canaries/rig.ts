@@ -10,9 +10,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
-import { freePorts } from "#client/server-processes.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { closePaths, type Doors, PATHS } from "./paths.ts";
 import { coreLimit, processTexts, startWatched, type WatchedServer } from "./watched-server.ts";
 
@@ -83,7 +83,7 @@ async function startServers(campaign: Campaign, folder: string): Promise<Started
     RIG_BEARER: own.bearer,
     RIG_MAIL: own.mail,
   };
-  const [meta = 0, file = 0, web = 0] = await freePorts(3);
+  const [meta = 0, file = 0, web = 0] = await freeGrpcPorts(3);
   const at = (port: number): string => `127.0.0.1:${port}`;
   const data = (name: string): string => join(folder, name);
   const start = async (name: string, words: readonly string[]): Promise<WatchedServer> => {

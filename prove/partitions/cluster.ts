@@ -5,16 +5,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { findFreePortPairs } from "#os/listen-ports.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import type { PostgresServer } from "#testing/postgres-server.ts";
 import { Link } from "./link.ts";
 
 const SCALED_TIME = fileURLToPath(new URL("scaled-time.ts", import.meta.url));
 const CLIENT = fileURLToPath(new URL("client.fixture.ts", import.meta.url));
-const FIRST_PORT = 52_000;
-const PORT_SPREAD = 8_000;
 export const USERS: readonly string[] = ["user0@example.com", "user1@example.com"];
 
 /** A cluster whose times pass `scale` times faster. */
@@ -93,8 +91,7 @@ export class PartitionedCluster {
     const database = this.#database;
     campaign.atEnd(() => database.end().catch(() => undefined));
     await database.connect();
-    const from = FIRST_PORT + Math.floor(Math.random() * PORT_SPREAD);
-    const ports = (await findFreePortPairs(from, 6)).map(({ grpc }) => grpc);
+    const ports = await freeGrpcPorts(6);
     const settings = {
       nodeFlags: ["--import", SCALED_TIME],
       env: { GROVE_PROOF_TIME_SCALE: String(this.scale), GROVE_PROOF_TIME_ZERO: String(this.#zeroMs) },

@@ -7,11 +7,11 @@
 // resident before; in its short form it does not judge memory at all.
 import { join } from "node:path";
 import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
-import { findFreePortPairs } from "#os/listen-ports.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import type { Rig } from "#prove/rig.ts";
 import { DATABASE_FILE } from "#storage/schema.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { BusyUser } from "./load.ts";
 import { leftOver, openHandles, ProcessWatch, transientFiles } from "./watch.ts";
 
@@ -24,7 +24,6 @@ const SLOPE_MAX_MB_PER_MINUTE = 1;
 const WAL_MAX_MB: number = (4.25 * WAL_CHECKPOINT_BYTES) / 1_048_576;
 const SETTLE_TRIES = 150;
 const SETTLE_EVERY_MS = 100;
-const FIRST_PORT = 61_200;
 
 interface Cluster {
   readonly node: GroveProcess;
@@ -37,15 +36,13 @@ interface Cluster {
 
 async function startCluster(campaign: Campaign): Promise<Cluster> {
   const folder = await campaign.folder();
-  const from = FIRST_PORT + Math.floor(Math.random() * 3_000);
-  const [first, second] = await findFreePortPairs(from, 2);
-  if (first === undefined || second === undefined) throw new Error("no free ports");
+  const [first = 0, second = 0] = await freeGrpcPorts(2);
   const metaDatabase = join(folder, "meta.db");
-  const listen = `127.0.0.1:${second.grpc}`;
+  const listen = `127.0.0.1:${second}`;
   const metaWords = ["-listen", listen, "-meta", `sqlite:${metaDatabase}`, "-data", join(folder, "meta")];
   const meta = await startGroveProcess(["metaserver", ...metaWords, "-mock"]);
   campaign.atEnd(() => meta.end("SIGKILL"));
-  const address = `127.0.0.1:${first.grpc}`;
+  const address = `127.0.0.1:${first}`;
   const nodeData = join(folder, "node");
   const nodeWords = ["-id", "n1", "-listen", address, "-data", nodeData, "-metaserver", listen];
   const node = await startGroveProcess(["fileserver", ...nodeWords, "-mock", "-reserve", "1MiB"]);

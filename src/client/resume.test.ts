@@ -12,10 +12,10 @@ import { crc32 } from "node:zlib";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import { type CutProxy, startCutProxy } from "./cut-proxy.fixture.ts";
 import {
-  freePorts,
   type ServerProcess,
   START_TIMEOUT_MS,
   spawnGrove,
@@ -41,7 +41,7 @@ let source = "";
 before(async () => {
   client = await makeTestClient();
   client.env["GROVE_RETRY_SECONDS"] = "60";
-  const [metaPort = 0, ...nodePorts] = await freePorts(5);
+  const [metaPort = 0, ...nodePorts] = await freeGrpcPorts(5);
   ports = nodePorts;
   const listen = ["--listen", `127.0.0.1:${metaPort}`];
   metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);

@@ -15,14 +15,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
-import {
-  freePorts,
-  runGrove,
-  type ServerProcess,
-  spawnGrove,
-  startFileServer,
-} from "./server-processes.fixture.ts";
+import { runGrove, type ServerProcess, spawnGrove, startFileServer } from "./server-processes.fixture.ts";
 import type { VerbModule } from "./verbs.ts";
 
 let client: TestClient;
@@ -31,7 +26,7 @@ let port = 0;
 
 before(async () => {
   client = await makeTestClient();
-  [port = 0] = await freePorts(1);
+  [port = 0] = await freeGrpcPorts(1);
   server = await startFileServer(client.folder, port);
   await ok(import("./login-command.ts"), ["--mock", "alice@example.com", "--fileserver", server.address]);
 });

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import {
-  freePorts,
   type ServerProcess,
   START_TIMEOUT_MS,
   startFileServer,
@@ -19,7 +19,7 @@ let ports: number[] = [];
 
 before(async () => {
   client = await makeTestClient();
-  const [metaPort = 0, ...nodePorts] = await freePorts(4);
+  const [metaPort = 0, ...nodePorts] = await freeGrpcPorts(4);
   ports = nodePorts;
   const listen = ["--listen", `127.0.0.1:${metaPort}`];
   metaserver = await startServer(["metaserver", "--data", join(client.folder, "meta"), ...listen], metaPort);

@@ -4,23 +4,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findFreePortPairs } from "#os/listen-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 /** How long a server may take to answer, and what waits for it. */
 export const START_TIMEOUT_MS = 30_000;
 /** How long a server may take to stop. */
 const STOP_TIMEOUT_MS = 20_000;
-
-/** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
-const FIRST_PORT = 61_100;
-const LAST_PORT = 65_000;
-
-/** Free gRPC ports, whose metrics ports are free too; at a random place, so that tests that run side by side seldom meet. */
-export async function freePorts(count: number): Promise<number[]> {
-  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-  return (await findFreePortPairs(from, count)).map(({ grpc }) => grpc);
-}
 
 /** One server process. */
 export interface ServerProcess {

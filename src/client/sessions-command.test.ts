@@ -8,8 +8,9 @@ import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { StatusError } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { REASON_TRAILER } from "#proto/status-table.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient } from "./client.fixture.ts";
-import { freePorts, type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
 
 let laptop: TestClient;
 let desktop: TestClient;
@@ -18,7 +19,7 @@ let server: ServerProcess;
 before(async () => {
   laptop = await makeTestClient();
   desktop = await makeTestClient();
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = await freeGrpcPorts(1);
   server = await startFileServer(laptop.folder, port);
   for (const client of [laptop, desktop]) await login(client);
 });

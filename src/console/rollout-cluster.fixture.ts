@@ -1,13 +1,13 @@
 // Three nodes for rollouts in tests: real sshds, each with a clone of one real git repository, a Makefile, and a service that it builds.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { openDirectoryReader, openSshNodes } from "#directory/open-directory.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type SshServer, SshServers } from "#testing/ssh-server.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import type { Answer } from "./app.fixture.ts";
@@ -103,12 +103,13 @@ export async function startRolloutCluster(): Promise<RolloutCluster> {
   commit({});
   const nodes: RolloutTestNode[] = [];
   const ports = new Map<string, number>();
+  const free = await freeGrpcPorts(3);
   for (const id of ["r1", "r2", "r3"]) {
     const ssh = await servers.start();
     const repository = join(ssh.home, "grove");
     git(ssh.home, "clone", "-q", origin, repository);
     nodes.push({ id, ssh, repository, pidFile: join(repository, "service.pid") });
-    ports.set(id, await lowPort());
+    ports.set(id, (free.pop() ?? 0) - METRICS_PORT_OFFSET);
   }
   return {
     nodes,
@@ -237,19 +238,4 @@ function storeOf(dataFolder: string): string {
 function git(cwd: string, ...args: string[]): string {
   const who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
   return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8" }).trim();
-}
-
-/** A port that a metrics listener can have: its gRPC port must be one too. */
-async function lowPort(): Promise<number> {
-  for (;;) {
-    const port = 2_000 + Math.floor(Math.random() * 20_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
 }

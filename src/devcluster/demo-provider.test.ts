@@ -10,7 +10,7 @@ import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
-import { findFreePort } from "#os/listen-ports.ts";
+import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys, type ProviderSettings } from "./provider-settings.ts";
 
@@ -19,7 +19,6 @@ const REDIRECT = "http://localhost:38485/logincallback";
 const CLIENT: oauth.Client = { client_id: "grove" };
 // oxlint-disable-next-line typescript/no-deprecated -- the mark of a provider that is reached without leaving this machine
 const INSECURE = { [oauth.allowInsecureRequests]: true };
-let nextPort = 18_090;
 const keys = await makeProviderKeys();
 
 interface Provider {
@@ -31,7 +30,7 @@ interface Provider {
 async function startProvider(t: TestContext, facts: Partial<ProviderSettings> = {}): Promise<Provider> {
   const settings: ProviderSettings = {
     // A new port each time: fetch keeps connections, also to a provider that has gone.
-    port: await findFreePort((nextPort += 10)),
+    port: await freePort(),
     clientId: "grove",
     redirectUris: [REDIRECT, "http://127.0.0.1:38485/logincallback"],
     ...keys,

@@ -15,6 +15,7 @@ import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
 import { waitForLastRun } from "./last-run.ts";
+import { takePortTurn } from "./port-turn.ts";
 import {
   consoleUrl,
   DEMO_CLIENT_ID,
@@ -109,19 +110,12 @@ export class DevCluster {
     await waitForLastRun(this.#file.path);
     await this.#file.remove();
     screen.line(`Starting a cluster in ${folder}`);
-    const plan = await preparePlan(this.#options);
-    this.#plan = plan;
-    for (const process of processPlans(plan)) {
-      if (this.#isStopping) return;
-      const supervised = new SupervisedProcess(process, {
-        onDied: (name, how) =>
-          screen.line(`  ! ${name} has ended (${how}); it is started again. Log: ${process.logPath}`),
-        onRestarted: (name) => void this.#restarted(name),
-      });
-      this.#processes.push(supervised);
-      await supervised.start();
-      screen.line(readyLine(process.name, addressOf(plan, process.name)));
-    }
+    const endTurn = await takePortTurn({
+      onWait: () => screen.line("  another 'grove up' is starting on this machine; this one follows it"),
+      isStopping: () => this.#isStopping,
+    });
+    const plan = await this.#startProcesses().finally(endTurn);
+    if (plan === undefined) return;
     const document = this.#document(plan);
     await this.#file.write(document);
     this.#isUp = true;
@@ -135,6 +129,26 @@ export class DevCluster {
       cwd: process.cwd(),
     });
     for (const line of lines) screen.line(line);
+  }
+
+  /** Resolves with what runs, or with nothing when it was stopped meanwhile. */
+  async #startProcesses(): Promise<DemoPlan | undefined> {
+    const { screen } = this.#options;
+    if (this.#isStopping) return undefined;
+    const plan = await preparePlan(this.#options);
+    this.#plan = plan;
+    for (const process of processPlans(plan)) {
+      if (this.#isStopping) return undefined;
+      const supervised = new SupervisedProcess(process, {
+        onDied: (name, how) =>
+          screen.line(`  ! ${name} has ended (${how}); it is started again. Log: ${process.logPath}`),
+        onRestarted: (name) => void this.#restarted(name),
+      });
+      this.#processes.push(supervised);
+      await supervised.start();
+      screen.line(readyLine(process.name, addressOf(plan, process.name)));
+    }
+    return plan;
   }
 
   async #restarted(name: string): Promise<void> {

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
-import { findFreePort } from "#os/listen-ports.ts";
+import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys } from "./provider-settings.ts";
 
@@ -27,7 +27,7 @@ test("Chromium signs in and out again without script, and comes back to a loopba
   callback.listen(0, "127.0.0.1");
   await once(callback, "listening");
   const redirect = `http://localhost:${(callback.address() as AddressInfo).port}/logincallback`;
-  const port = await findFreePort(19_090);
+  const port = await freePort();
   const provider = createDemoProvider({
     settings: {
       port,

@@ -43,7 +43,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 }
 
 async function eventually<Value>(what: string, find: () => Promise<Value | undefined>): Promise<Value> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 700; tries++) {
     const found = await find();
     if (found !== undefined) return found;
     await sleep(100);
@@ -234,5 +234,22 @@ test(
     assert.match(up.shown(), /node-1 does not start \(exit code \d+\).*\n/);
     assert.match(up.shown(), /stopping metaserver/);
     assert.equal(await readCluster(folder), undefined);
+  },
+);
+
+test(
+  "two 'grove up' at the same moment choose ports one after the other, so both serve",
+  TIMEOUT,
+  async (t) => {
+    const folders = [await temporaryFolder(t), await temporaryFolder(t)];
+    const ups = folders.map((folder) => startUp(t, folder, "-mock", "-nodes", "1"));
+    const documents = await Promise.all(ups.map((up, index) => clusterOf(up, folders[index] as string)));
+    const [first, second] = documents.map(({ metaserver, console, nodes }) => [
+      metaserver,
+      console,
+      ...nodes.flatMap(({ grpc, metrics }) => [grpc, metrics]),
+    ]);
+    for (const address of first ?? []) assert.ok(second?.includes(address) === false, `both have ${address}`);
+    for (const { shown } of ups) assert.doesNotMatch(shown(), /EADDRINUSE|has ended/);
   },
 );

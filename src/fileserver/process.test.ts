@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { startTestNode } from "./node.fixture.ts";
 
 const ENTRY = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
@@ -52,8 +53,7 @@ const grove = (words: readonly string[], env: Readonly<Record<string, string>> =
 };
 
 const MOCK = { SVC_AUTH_MOCK: "1" };
-let port = 52_100 + (process.pid % 5_000);
-const nextPort = () => String(port++);
+const freeAddress = async () => `127.0.0.1:${(await freeGrpcPorts(1))[0]}`;
 
 for (const [what, words, env, text] of [
   [
@@ -78,7 +78,7 @@ for (const [what, words, env, text] of [
   ["a password hash of neither form", [], { ...MOCK, ADMIN_PASSWORD_HASH: "abc" }, /ADMIN_PASSWORD_HASH/],
 ] as const) {
   test(`a node does not start with ${what}, and says why`, async () => {
-    const listen = words.some((word) => word === "-listen") ? [] : ["-listen", `127.0.0.1:${nextPort()}`];
+    const listen = words.some((word) => word === "-listen") ? [] : ["-listen", await freeAddress()];
     const run = grove(["fileserver", "-data", join(folder, "refused"), ...listen, ...words], env);
     const { code, output, errors } = await run.ended;
     assert.notEqual(code, 0);
@@ -89,7 +89,7 @@ for (const [what, words, env, text] of [
 
 test("a node says where it serves, refuses a second process on its folder, and ends with 0 on SIGTERM (A-19, G-01)", async () => {
   const data = join(folder, "node");
-  const address = `127.0.0.1:${nextPort()}`;
+  const address = await freeAddress();
   const run = grove(["fileserver", "-data", data, "-id", "n1", "-listen", address], MOCK);
   const line = await run.firstLine;
   assert.match(
@@ -104,7 +104,7 @@ test("a node says where it serves, refuses a second process on its folder, and e
     { metadata: { authorization: "Bearer mock-jwt.a@b.cc" } },
   );
 
-  const second = await grove(["fileserver", "-data", data, "-listen", `127.0.0.1:${nextPort()}`], MOCK).ended;
+  const second = await grove(["fileserver", "-data", data, "-listen", await freeAddress()], MOCK).ended;
   assert.notEqual(second.code, 0);
   const check = await grove(["fsck", "-data", data]).ended;
   assert.notEqual(check.code, 0);

@@ -4,12 +4,12 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
+import { freePort } from "#testing/free-ports.ts";
 import { temporaryFolder } from "./meta-server.fixture.ts";
 
 const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
@@ -46,15 +46,6 @@ async function run(program: string, words: readonly string[], input = ""): Promi
 }
 
 const grove = (...words: string[]): Promise<Outcome> => run(process.execPath, [GROVE, "node", ...words]);
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** An sshd with a key of its own; its place, and the key as ssh-keygen tells of it. */
 async function startSshd(

@@ -5,7 +5,8 @@ import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { childrenOf, freePort } from "./server-process.ts";
+import { freePort } from "./free-ports.ts";
+import { childrenOf } from "./server-process.ts";
 
 /** What a server is made with. */
 export interface PostgresServerOptions {

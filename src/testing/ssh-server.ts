@@ -3,7 +3,8 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { childrenOf, freePort } from "./server-process.ts";
+import { freePort } from "./free-ports.ts";
+import { childrenOf } from "./server-process.ts";
 
 const SSHD = "/usr/sbin/sshd";
 

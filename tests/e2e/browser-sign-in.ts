@@ -1,7 +1,7 @@
 // A person with a browser: signs in at the demonstration's identity provider with Chromium, as `grove login` asks for.
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
-import { findFreePort } from "#os/listen-ports.ts";
+import { freePort } from "#testing/free-ports.ts";
 import { type Ended, type Program, startGrove } from "./processes.ts";
 
 /** Chromium on this machine, or undefined. */
@@ -35,7 +35,7 @@ export async function startLogin(
   env: Readonly<Record<string, string>>,
 ): Promise<WaitingLogin> {
   // A port of our own, so that a login of somebody else on this machine does no harm. A native client may have any (RFC 8252).
-  const port = await findFreePort(20_000 + Math.floor(Math.random() * 10_000));
+  const port = await freePort();
   const program = startGrove(["login", "--cluster", clusterFile], {
     env: { ...env, IDP_REDIRECT_URI: `http://localhost:${port}/logincallback` },
   });

@@ -9,11 +9,11 @@ import type { PollOutcome } from "#console/cluster-state.ts";
 import { watchCluster } from "#console/cluster-watch.ts";
 import { registration } from "#directory/store-under-test.fixture.ts";
 import { startTestNode } from "#fileserver/node.fixture.ts";
-import { findFreePortPairs } from "#os/listen-ports.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 test("a FileServer's own document is read without a complaint, and its users are known (spec 4.4, 2.7)", async (t) => {
-  const [ports] = await findFreePortPairs(50_000 + Math.floor(Math.random() * 10_000), 1);
-  const server = await startTestNode({ options: { metricsPort: ports?.metrics ?? 0 } });
+  const [port = 0] = await freeGrpcPorts(1);
+  const server = await startTestNode({ options: { metricsPort: port - METRICS_PORT_OFFSET } });
   t.after(() => server.stop());
   const alice = await server.signIn("alice@example.com");
   await alice.call.createFile({ path: "/note", data: Buffer.from("0123456789") });

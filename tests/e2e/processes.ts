@@ -5,12 +5,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findFreePortPairs } from "#os/listen-ports.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 /** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
-const FIRST_PORT = 61_100;
-const LAST_PORT = 65_000;
 const START_WAIT_MS = 20_000;
 const STOP_WAIT_MS = 20_000;
 /** What of the developer's own settings would change what is tested. */
@@ -124,15 +123,13 @@ export interface Place {
   readonly metricsUrl: string;
 }
 
-/** A free place, at a random port so that tests that run side by side seldom meet. */
+/** A free place. */
 export async function freePlace(): Promise<Place> {
-  const from = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-  const [pair] = await findFreePortPairs(from, 1);
-  if (pair === undefined) throw new Error("no free ports");
+  const [port = 0] = await freeGrpcPorts(1);
   return {
-    address: `127.0.0.1:${pair.grpc}`,
-    port: pair.grpc,
-    metricsUrl: `http://127.0.0.1:${pair.metrics}`,
+    address: `127.0.0.1:${port}`,
+    port,
+    metricsUrl: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
   };
 }
 

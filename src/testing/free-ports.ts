@@ -1,0 +1,42 @@
+// Finds ports for servers that tests start: at random places, so that tests that run side by side seldom meet.
+import { createServer } from "node:net";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+
+// All of them lie outside what Linux gives to outgoing connections (32768 to 60999): those would take a port of ours while its server is down.
+const SINGLE = { first: 24_100, last: 32_700 };
+const GRPC = { first: 61_100, last: 65_000 };
+const TRIES = 1_000;
+
+/** A port of 127.0.0.1 for any server. */
+export async function freePort(): Promise<number> {
+  return find(SINGLE, [0], new Set());
+}
+
+/** Ports of 127.0.0.1 for FileServers, each free together with the metrics port that the specification derives from it (4.4). */
+export async function freeGrpcPorts(count: number): Promise<number[]> {
+  const taken = new Set<number>();
+  while (taken.size < count) taken.add(await find(GRPC, [0, METRICS_PORT_OFFSET], taken));
+  return [...taken];
+}
+
+async function find(
+  range: typeof SINGLE,
+  offsets: readonly number[],
+  taken: ReadonlySet<number>,
+): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = range.first + Math.floor(Math.random() * (range.last - range.first));
+    if (taken.has(port)) continue;
+    const free = await Promise.all(offsets.map((offset) => isFree(port - offset)));
+    if (free.every(Boolean)) return port;
+  }
+  throw new Error("no free port");
+}
+
+function isFree(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.once("error", () => resolve(false));
+  server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  return promise;
+}
