@@ -2,6 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import type { MessageBudget } from "./frames.ts";
+import type { Unfolder } from "./gzip.ts";
 import type { ChannelLimits } from "./limits.ts";
 import type { Metadata } from "./metadata.ts";
 import { Code, StatusError } from "./status.ts";
@@ -35,6 +36,7 @@ export interface ChannelCore {
   readonly limits: ChannelLimits;
   readonly clock: Clock;
   readonly budget: MessageBudget;
+  readonly unfolder: Unfolder;
   readonly interceptors: readonly ClientInterceptor[];
   current(): Transport | undefined;
   wait(waiter: CallWaiter): void;

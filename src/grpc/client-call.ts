@@ -279,7 +279,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
   }
 
   #startSingle(decode?: ReplyDecoder): Promise<unknown> {
-    const single = new SingleMessage(this.#core.limits, this.#core.budget);
+    const single = new SingleMessage(this.#core);
     this.#single = single;
     return new Promise((resolve, reject) => {
       this.#begin((error) => {
@@ -343,6 +343,7 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
       stream: { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() },
       limits: this.#core.limits,
       budget: this.#core.budget,
+      unfolder: this.#core.unfolder,
       encoding,
       onLeave: () => this.cancel(),
     };

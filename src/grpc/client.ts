@@ -15,6 +15,7 @@ import type { CallWaiter, ChannelCore, ClientInterceptor } from "./channel-core.
 import { type CallOptions, ClientCall } from "./client-call.ts";
 import { connectFirst } from "./first-server.ts";
 import { MessageBudget } from "./frames.ts";
+import { Unfolder } from "./gzip.ts";
 import {
   type Backoff,
   type ChannelKeepalive,
@@ -127,6 +128,7 @@ export class GrpcChannel {
       limits,
       clock,
       budget: new MessageBudget(limits.heldMessageBytes),
+      unfolder: new Unfolder(limits),
       interceptors: options.interceptors ?? [],
       current: () => (this.#current?.isUsable === true ? this.#current : undefined),
       wait: (waiter) => this.#wait(waiter),

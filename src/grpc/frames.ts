@@ -1,18 +1,9 @@
-// Messages on the wire: the five bytes before each, taking them apart, and compression.
-import { promisify } from "node:util";
-import { gunzip, gunzipSync, gzip } from "node:zlib";
-import { SMALL_MESSAGE_BYTES, UNFOLDED_AT_ONCE } from "./limits.ts";
+// Messages on the wire: the five bytes before each, and taking them apart.
+import { SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Bytes before each message: one flag and the length. */
 export const FRAME_HEADER_BYTES = 5;
-/** Compressed input above this size is unfolded on a pool thread instead of the event loop. */
-const SYNC_GUNZIP_BYTES = 4_096;
-
-const gunzipAsync = promisify(gunzip);
-/** A head of 10 bytes, an empty block of 2, and 8 of checksum and size. */
-const GZIP_SHORTEST_BYTES = 20;
-const gzipAsync = promisify(gzip);
 
 /** A message with its five bytes before it, in one buffer. */
 export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
@@ -28,55 +19,6 @@ export const frameInPlace = (framed: Buffer): Buffer => {
   framed[0] = 0;
   framed.writeUInt32BE(framed.length - FRAME_HEADER_BYTES, 1);
   return framed;
-};
-
-/** Compresses a message body with gzip. */
-export const compress = (body: Uint8Array): Promise<Buffer> => gzipAsync(body);
-
-const unfoldFailure = (cause: unknown, maxBytes: number): StatusError =>
-  (cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE"
-    ? new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`)
-    : new MalformedMessageError("message is not valid gzip", { cause });
-
-/** At work and waiting; shared by all calls of the process, as the threads are that unfold. */
-const unfolding = { atWork: 0, waiting: [] as (() => void)[] };
-
-/** Unfolds on a pool thread, a few at a time: many bombs at once must not each hold what a message may unfold to. */
-const gunzipInTurn = async (body: Uint8Array, maxBytes: number): Promise<Buffer> => {
-  // Whoever ends hands its place over, so the count stays.
-  if (unfolding.atWork < UNFOLDED_AT_ONCE) unfolding.atWork++;
-  else await new Promise<void>((resolve) => unfolding.waiting.push(resolve));
-  try {
-    return await gunzipAsync(body, { maxOutputLength: maxBytes });
-  } finally {
-    const next = unfolding.waiting.shift();
-    if (next === undefined) unfolding.atWork--;
-    else next();
-  }
-};
-
-/** What a gzip body says of itself that it unfolds to, modulo 2^32: its last four bytes (RFC 1952, 2.3.1). 0 for what cannot be one. */
-const saidBytes = (body: Uint8Array): number => {
-  if (body.length < GZIP_SHORTEST_BYTES || body[0] !== 0x1f || body[1] !== 0x8b) return 0;
-  return new DataView(body.buffer, body.byteOffset + body.length - 4, 4).getUint32(0, true);
-};
-
-/** Unfolds a gzip body. More than maxBytes is RESOURCE_EXHAUSTED, a broken body no message. */
-export const decompress = (body: Uint8Array, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
-  // Who says so himself is not unfolded to find out; who lies is, up to the limit.
-  if (saidBytes(body) > maxBytes) {
-    throw new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`);
-  }
-  if (body.length <= SYNC_GUNZIP_BYTES) {
-    try {
-      return gunzipSync(body, { maxOutputLength: maxBytes });
-    } catch (cause) {
-      throw unfoldFailure(cause, maxBytes);
-    }
-  }
-  return gunzipInTurn(body, maxBytes).catch((cause: unknown) => {
-    throw unfoldFailure(cause, maxBytes);
-  });
 };
 
 /** Takes message bodies part by part. `begin` may throw to refuse a message before its first byte. */

@@ -1,6 +1,7 @@
 // Messages on their way in: a queue between the HTTP/2 stream, which pushes, and the consumer, who pulls.
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
-import { Deframer, decompress, type MessageBudget, WholeBodies } from "./frames.ts";
+import { Deframer, type MessageBudget, WholeBodies } from "./frames.ts";
+import type { Unfolder } from "./gzip.ts";
 import { type MessageLimits, RECEIVE_QUEUE_BYTES, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Code, MalformedMessageError, type StatusError } from "./status.ts";
 
@@ -13,11 +14,16 @@ export interface PausableStream {
   resume(): unknown;
 }
 
-/** What every inbox of a call shares. */
-export interface InboxDeps {
-  readonly stream: PausableStream;
+/** What all calls of a server or channel share. */
+export interface MessageDeps {
   readonly limits: MessageLimits;
   readonly budget: MessageBudget;
+  readonly unfolder: Unfolder;
+}
+
+/** What an inbox needs. */
+export interface InboxDeps extends MessageDeps {
+  readonly stream: PausableStream;
   /** The encoding that the peer declared: a compressed message without one is an error. */
   encoding: string;
   /** Called when a loop over the inbox ends, at its end or before. */
@@ -30,9 +36,9 @@ export const decodeBody = <D extends DescMessage>(
   body: Uint8Array,
   compressed: boolean,
   encoding: string,
-  limits: MessageLimits,
+  unfolder: Unfolder,
 ): MessageShape<D> | Promise<MessageShape<D>> => {
-  const plain = plainBody(body, compressed, encoding, limits);
+  const plain = plainBody(body, compressed, encoding, unfolder);
   return plain instanceof Promise
     ? plain.then((bytes) => decodePlain(desc, bytes))
     : decodePlain(desc, plain);
@@ -43,14 +49,14 @@ export const plainBody = (
   body: Uint8Array,
   compressed: boolean,
   encoding: string,
-  limits: MessageLimits,
+  unfolder: Unfolder,
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
     // The one malformed message for which gRPC itself names the status (its document on compression).
     throw new MalformedMessageError("compressed message without grpc-encoding", {}, Code.INTERNAL);
   }
-  return decompress(body, Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes));
+  return unfolder.unfold(body);
 };
 
 const decodePlain = <D extends DescMessage>(desc: D, body: Uint8Array): MessageShape<D> => {
@@ -219,7 +225,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
     const first = this.#waiting.shift();
     if (first !== undefined) {
       this.letGoBody(first.body);
-      return decodeBody(this.#desc, first.body, first.compressed, this.deps.encoding, this.deps.limits);
+      return decodeBody(this.#desc, first.body, first.compressed, this.deps.encoding, this.deps.unfolder);
     }
     if (this.hasEnded()) return null;
     return this.changed().then(() => this.next());

@@ -125,5 +125,5 @@ export const LINGER_MS = 5_000;
 export const SWEEP_MS = 1_000;
 /** How often a call that no server has looked at is sent again by itself. */
 export const TRANSPARENT_RETRIES = 3;
-/** Large messages that are unfolded at a time; waiting ones are bounded by the calls in progress. */
+/** Large messages that a server or channel unfolds at a time; waiting ones are bounded by the calls in progress. */
 export const UNFOLDED_AT_ONCE = 2;

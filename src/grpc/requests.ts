@@ -7,7 +7,8 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { compress, frame } from "./frames.ts";
+import { frame } from "./frames.ts";
+import { compress } from "./gzip.ts";
 import { SEND_WINDOW_BYTES } from "./limits.ts";
 import type { Outlet } from "./outlet.ts";
 import { Code, StatusError } from "./status.ts";

@@ -2,6 +2,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-context.ts";
+import type { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor } from "./handler.ts";
 import { type Inbox, MessageInbox } from "./inbox.ts";
 import { Metadata } from "./metadata.ts";
@@ -16,6 +17,7 @@ import type { ServerStreamListener } from "./stream-events.ts";
 
 /** What every call of a server shares. */
 export interface ServerCallDeps extends ReplyDeps {
+  readonly unfolder: Unfolder;
   readonly interceptors: readonly ServerInterceptor[];
   /** Turns what a handler threw into a status, and reports what nobody expected. */
   readonly toStatus: (error: unknown, call: ServerCall) => StatusError;
@@ -79,14 +81,14 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#checkedAtMs = deps.sweptAtMs;
     this.#reply = new ServerReply(deps, stream, headers, connection.held);
     if (isStreaming(served.called.kind, "requests")) {
-      const { limits, budget } = deps;
-      const inboxDeps = { stream, limits, budget, encoding: headers.encoding };
+      const { limits, budget, unfolder } = deps;
+      const inboxDeps = { stream, limits, budget, unfolder, encoding: headers.encoding };
       this.#inbox =
         served.slicedRequests === undefined
           ? new MessageInbox(served.input, inboxDeps)
           : new SlicedInbox(served.input, served.slicedRequests, inboxDeps);
     } else {
-      this.#single = new SingleMessage(deps.limits, deps.budget);
+      this.#single = new SingleMessage(deps);
     }
   }
 

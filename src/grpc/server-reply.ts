@@ -3,7 +3,8 @@ import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "nod
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { EncodedReply } from "./encoded-reply.ts";
-import { compress, FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBudget } from "./frames.ts";
+import { FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBudget } from "./frames.ts";
+import { compress } from "./gzip.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
 import { Outlet } from "./outlet.ts";

@@ -16,6 +16,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import type { CalledMethod, Peer } from "./call-context.ts";
 import { Connection, connectionKey } from "./connection.ts";
 import { MessageBudget } from "./frames.ts";
+import { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
 import {
   DEFAULT_SERVER_LIMITS,
@@ -94,6 +95,7 @@ export class GrpcServer {
       limits: this.#limits,
       clock: this.#clock,
       budget: new MessageBudget(this.#limits.heldMessageBytes),
+      unfolder: new Unfolder(this.#limits),
       interceptors: options.interceptors ?? [],
       toStatus: (error, call) => this.#toStatus(error, call),
       onGone: () => {

@@ -1,7 +1,8 @@
 // The one message of a unary request or reply.
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
-import { decodeBody, plainBody } from "./inbox.ts";
+import type { Unfolder } from "./gzip.ts";
+import { decodeBody, type MessageDeps, plainBody } from "./inbox.ts";
 import type { MessageLimits } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
@@ -12,14 +13,16 @@ export type ReplyDecoder = (body: Buffer) => unknown;
 export class SingleMessage {
   readonly #limits: MessageLimits;
   readonly #budget: MessageBudget;
+  readonly #unfolder: Unfolder;
   #body: Buffer | undefined;
   #isCompressed = false;
   #bodies: WholeBodies | undefined;
   #deframer: Deframer | undefined;
 
-  constructor(limits: MessageLimits, budget: MessageBudget) {
+  constructor({ limits, budget, unfolder }: MessageDeps) {
     this.#limits = limits;
     this.#budget = budget;
+    this.#unfolder = unfolder;
   }
 
   /** Takes a slice. Throws StatusError when it breaks the protocol, or begins a second message. */
@@ -47,8 +50,8 @@ export class SingleMessage {
    */
   take(desc: DescMessage, encoding: string, decode?: ReplyDecoder): unknown {
     const body = this.#takeBody();
-    if (decode === undefined) return decodeBody(desc, body, this.#isCompressed, encoding, this.#limits);
-    const plain = plainBody(body, this.#isCompressed, encoding, this.#limits);
+    if (decode === undefined) return decodeBody(desc, body, this.#isCompressed, encoding, this.#unfolder);
+    const plain = plainBody(body, this.#isCompressed, encoding, this.#unfolder);
     return plain instanceof Promise
       ? plain.then((bytes) => decodeOwn(desc, decode, bytes))
       : decodeOwn(desc, decode, plain);

@@ -9,6 +9,7 @@ import { systemClock } from "#base/clock.ts";
 import { createClient, GrpcChannel } from "./client.ts";
 import { frame, MessageBudget } from "./frames.ts";
 import { EchoService, UploadRequestSchema } from "./gen/echo_pb.ts";
+import { Unfolder } from "./gzip.ts";
 import { DEFAULT_SERVER_LIMITS } from "./limits.ts";
 import { GrpcServer } from "./server.ts";
 import {
@@ -37,6 +38,7 @@ const inbox = (): { inbox: SlicedInbox<Upload>; pauses: () => number } => {
     stream,
     limits: DEFAULT_SERVER_LIMITS,
     budget: new MessageBudget(DEFAULT_SERVER_LIMITS.heldMessageBytes),
+    unfolder: new Unfolder(DEFAULT_SERVER_LIMITS),
     encoding: "identity",
   });
   return { inbox: made, pauses: () => pauses };

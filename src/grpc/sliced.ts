@@ -142,7 +142,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       first.body,
       first.compressed,
       this.deps.encoding,
-      this.deps.limits,
+      this.deps.unfolder,
     );
     return decoded instanceof Promise
       ? decoded.then((message) => this.#whole(message))
