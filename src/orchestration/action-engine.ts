@@ -5,6 +5,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
 import { type ActionHistory, isUnfinished } from "./action-history.ts";
@@ -174,10 +175,8 @@ export class ActionEngine {
       job.done.resolve(job.record);
     }
     this.#dropCancelled();
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);
-    await Promise.race([Promise.all(ends.map(({ done }) => done.promise)), late]);
-    cancel();
+    const through = Promise.all(ends.map(({ done }) => done.promise));
+    await waitAtMost(this.#deps.clock, ACTIONS_STOP_MS, through);
     await this.#saver.saveRest();
   }
 

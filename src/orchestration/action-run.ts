@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { HEALTH_GATE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import { pause } from "#base/waiting.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { runBatch } from "./action-batch.ts";
 import {
@@ -238,7 +239,7 @@ class Turn {
       if (signal.aborted) return { ...result, state: "cancelled" };
       if (await runner.isHealthy(nodeId, signal).catch(() => false)) return result;
       if (clock.steadyMs() >= endMs) break;
-      await new Promise<void>((resolve) => clock.after(HEALTH_GATE_INTERVAL_MS, resolve));
+      await pause(clock, HEALTH_GATE_INTERVAL_MS);
     }
     const message = `${nodeId} was not healthy within ${healthGateSeconds} seconds`;
     return { ...result, state: "failed", reason: "NOT_HEALTHY", message };

@@ -8,6 +8,7 @@ import {
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import { pause } from "#base/waiting.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { runBatch } from "./action-batch.ts";
 import type { ActionHistory } from "./action-history.ts";
@@ -151,7 +152,7 @@ async function restartSettled(
 ): Promise<Partial<RecordTarget>> {
   let trace = await traced(node, deps, "look");
   while (trace.state === "running" && deps.clock.steadyMs() < deps.endsMs) {
-    await pause(deps.clock);
+    await pause(deps.clock, HEALTH_GATE_INTERVAL_MS);
     trace = await traced(node, deps, "look");
   }
   if (trace.state !== "ended") return { state: "succeeded" };
@@ -178,7 +179,7 @@ async function rebootSettled(
     const isHealthy = after !== undefined && (await runner.isHealthy(node.id, NEVER).catch(() => false));
     if (after !== undefined && isHealthy) return { state: "succeeded", exit_code: 0, boot_id_after: after };
     if (clock.steadyMs() >= endsMs) break;
-    await pause(clock);
+    await pause(clock, HEALTH_GATE_INTERVAL_MS);
   }
   if (after !== undefined) {
     const message = "the host started again, but its service is not healthy";
@@ -188,7 +189,3 @@ async function rebootSettled(
 }
 
 const NEVER = new AbortController().signal;
-
-function pause(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.after(HEALTH_GATE_INTERVAL_MS, resolve));
-}

@@ -1,6 +1,7 @@
 // Whether a node is well after its restart: its health, its heartbeat, its failed operations; each with a limit and a reason in words (D7).
 import type { Clock } from "#base/clock.ts";
 import { ROLLOUT_LAST_POLL_MS, ROLLOUT_LOOK_INTERVAL_MS } from "#base/limits.ts";
+import { pause } from "#base/waiting.ts";
 import type { RolloutWish } from "./rollout-plan.ts";
 
 /** What the console's polls know of a node. */
@@ -83,7 +84,7 @@ class Gate {
       if (this.#clock.steadyMs() >= endMs) {
         return `${nodeId} was not well within ${gates.health_seconds} seconds of its restart: ${why}`;
       }
-      await this.#pause();
+      await pause(this.#clock, ROLLOUT_LOOK_INTERVAL_MS, signal);
     }
   }
 
@@ -105,7 +106,7 @@ class Gate {
       if (nowMs >= endMs + ROLLOUT_LAST_POLL_MS) {
         return `${nodeId} stopped to answer polls while it was watched`;
       }
-      await this.#pause();
+      await pause(this.#clock, ROLLOUT_LOOK_INTERVAL_MS, signal);
       if (signal.aborted) return undefined;
     }
     const isHealthy = await this.#pulse.isHealthy(nodeId, signal).catch(() => false);
@@ -172,17 +173,5 @@ class Gate {
     const count = Math.max(0, look.errors - from);
     const seconds = Math.max(1, (look.answeredMs - this.#sinceMs()) / 1_000);
     return { count, seconds, perSecond: count / seconds };
-  }
-
-  async #pause(): Promise<void> {
-    const { signal } = this.#wish;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(ROLLOUT_LOOK_INTERVAL_MS, resolve);
-    const onAbort = (): void => resolve();
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    await promise;
-    signal.removeEventListener("abort", onAbort);
-    cancel();
   }
 }

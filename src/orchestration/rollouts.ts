@@ -12,6 +12,7 @@ import {
 import { errorText } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
 import { type ActionOperator, unixSeconds } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
@@ -124,15 +125,13 @@ export class Rollouts {
     return true;
   }
 
-  /** Takes no more and interrupts those that run; resolves when they are through, or after 20 s. */
+  /** Takes no more and interrupts those that run; resolves when they are through, or after 16 s. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const running = [...this.#running.values()];
     for (const { run } of running) run.stop("interrupted");
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.after(ACTIONS_STOP_MS, resolve);
-    await Promise.race([Promise.all(running.map(({ done }) => done.promise)), late]);
-    cancel();
+    const through = Promise.all(running.map(({ done }) => done.promise));
+    await waitAtMost(this.#deps.clock, ACTIONS_STOP_MS, through);
   }
 
   async #start(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {

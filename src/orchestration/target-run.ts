@@ -1,6 +1,7 @@
 // One action on one node: sent, heard, ended when it must be, and what became of it.
 import { constants } from "node:os";
 import { REMOTE_LINGER_MS, REMOTE_LOST_INTERVAL_MS, REMOTE_LOST_PATIENCE_MS } from "#base/limits.ts";
+import { pause } from "#base/waiting.ts";
 import { runScript } from "./remote-script.ts";
 import { newScriptSecret, RemoteSession, type SessionEnd } from "./remote-session.ts";
 import type { RemoteStep } from "./remote-step.ts";
@@ -289,11 +290,8 @@ class TargetRun {
     return this.#unlessStopped(traceOnTarget(this.#deps, this.#target, { actionId, mode: "look", signal }));
   }
 
-  async #pause(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.after(REMOTE_LOST_INTERVAL_MS, resolve);
-    await this.#unlessStopped(promise);
-    cancel();
+  #pause(): Promise<void> {
+    return pause(this.#deps.clock, REMOTE_LOST_INTERVAL_MS, this.#stop.signal);
   }
 }
 

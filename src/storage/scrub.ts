@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
 import { SCRUB_DUE_CHECK_MS, SCRUB_SAVE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import type { DamageReports } from "./damage-reports.ts";
 import type {
   ScrubMessage,
@@ -70,12 +71,7 @@ export class Scrub {
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.postMessage("stop", []);
-    let cancel = (): void => undefined;
-    const waited = new Promise<void>((resolve) => {
-      cancel = this.#deps.clock.after(STOP_WAIT_MS, resolve);
-    });
-    await Promise.race([this.#ended, waited]);
-    cancel();
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#ended);
     worker.unref();
     await this.#save();
   }
