@@ -20,7 +20,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
 import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
-import { openDirectoryReader, storePlace } from "#directory/open-directory.ts";
+import { openDirectoryReader, storePassword, storePlace } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { snippetUrl } from "#orchestration/node-source.ts";
 import { createAuthorityFetch } from "#os/authority-fetch.ts";
@@ -196,6 +196,7 @@ async function start(
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const { failed } = directory;
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
+  const secret = storePassword(url, env);
   const { rateVisitor, rateOperator } = flags;
   const console = await startConsole({
     listen: flags.listen,
@@ -210,7 +211,7 @@ async function start(
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,
     ...(metricsToken === undefined ? {} : { metricsToken }),
-    ...passwordOf(url),
+    ...(secret === undefined ? {} : { storePassword: secret }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
     ssh: await sshOptions(flags),
@@ -240,11 +241,6 @@ async function start(
       await console.stop();
     },
   };
-}
-
-function passwordOf(storeAddress: string): { readonly storePassword?: string } {
-  const password = decodeURIComponent(/^postgres(?:ql)?:\/\/[^/@:]*:([^@/]*)@/.exec(storeAddress)?.[1] ?? "");
-  return password === "" ? {} : { storePassword: password };
 }
 
 async function sshOptions(flags: AdminFlags): Promise<SshOptions> {

@@ -72,6 +72,14 @@ export function storePlace(
   return { kind: "postgres", place: `${hosts.map((host) => formatHostPort(host)).join(",")}/${database}` };
 }
 
+/** The password that stands in a store's URL, so that it can be kept out of what is shown; undefined for none. Throws BAD_ARGUMENT. */
+export function storePassword(
+  url: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  return isPostgresUrl(url) ? parsePostgresUrl(url, env).password : undefined;
+}
+
 function pathOf(url: string): string {
   const path = /^sqlite:(.+)$/s.exec(url)?.[1];
   if (path !== undefined) return resolve(path);

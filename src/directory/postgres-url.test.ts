@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
+import { storePassword } from "./open-directory.ts";
 import { findPassword, hasPassword, parsePostgresUrl } from "./postgres-url.ts";
 
 const parse = (url: string, env: Record<string, string> = {}): ReturnType<typeof parsePostgresUrl> =>
@@ -77,6 +78,7 @@ test("what is not understood is refused, and nothing of the URL is told", () => 
 test("a password in a URL is seen wherever it may stand", () => {
   for (const url of ["postgres://u:p@h/d", "postgres://u@h/d?password=p", "postgres://:p@h/d"]) {
     assert.equal(hasPassword(url), true, url);
+    assert.equal(storePassword(url, { PGUSER: "u" }), "p", url);
   }
   for (const url of [
     "postgres://u@h:5432/d",
@@ -86,6 +88,8 @@ test("a password in a URL is seen wherever it may stand", () => {
   ]) {
     assert.equal(hasPassword(url), false, url);
   }
+  for (const url of ["postgres://u@h:5432/d", "sqlite:a:b@c"])
+    assert.equal(storePassword(url, {}), undefined);
 });
 
 test("any text is a URL or is refused with BAD_ARGUMENT", () => {
