@@ -1,10 +1,10 @@
 // The file of alerts: records as the API gives them, with what else the book must know (spec 2.6, failure A-10).
-import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { parse64, stringify64 } from "#base/json64.ts";
-import { previousGeneration, removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
+import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { readSchemaFile } from "#os/schema-file.ts";
+import { type SetAsideDeps, setAside } from "#os/set-aside.ts";
 import { ALERT_TYPES, alertRecord, SEVERITIES } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import type { BookState } from "./alert-book.ts";
@@ -60,20 +60,15 @@ export class AlertsFile {
   }
 
   /**
-   * Reads the file. A damaged one is set aside as `.corrupt-<unix milliseconds>`, and the generation before is taken if it is whole. Throws
+   * Reads the file. A damaged one is set aside as `.corrupt-<unix seconds>`, and the generation before is taken if it is whole. Throws
    * CORRUPT for one that a newer version wrote, the system's error when it cannot be read.
    */
-  async read(wallMs: number): Promise<AlertsFound> {
+  async read(deps: SetAsideDeps): Promise<AlertsFound> {
     await removeLeftovers(this.#path);
     const current = await readKept(this.#path);
     if (typeof current !== "string") return { ...current, setAsideAs: undefined, isPrevious: false };
     const previous = current === "missing" ? current : await readKept(previousGeneration(this.#path));
-    let setAsideAs: string | undefined;
-    if (current === "broken") {
-      setAsideAs = `${this.#path}.corrupt-${wallMs}`;
-      await rename(this.#path, setAsideAs);
-      await syncDirectory(join(this.#path, ".."));
-    }
+    const setAsideAs = current === "broken" ? await setAside(this.#path, deps) : undefined;
     if (typeof previous !== "string") return { ...previous, setAsideAs, isPrevious: true };
     return { state: { alerts: [], muted: [] }, securityMarks: new Map(), setAsideAs, isPrevious: false };
   }

@@ -52,10 +52,7 @@ export class AlertStore {
   /** Opens the file of a folder, or begins one. Throws CORRUPT for one that a newer version wrote. */
   static async open(options: AlertStoreOptions): Promise<AlertStore> {
     const file = new AlertsFile(options.folder);
-    const found = await file.read(options.clock.wallMs());
-    if (found.setAsideAs !== undefined) {
-      options.log.error("alerts_damaged", { setAsideAs: found.setAsideAs, previousTaken: found.isPrevious });
-    }
+    const found = await file.read(options);
     return new AlertStore(file, found, options);
   }
 

@@ -1,10 +1,11 @@
 // A small JSON file that is replaced as a whole: read once at the start, written when its content has changed (A-10, D18).
-import { readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import type { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { setAside } from "#os/set-aside.ts";
 
 /** The schema that this version writes; a newer one is refused rather than overwritten (D18). */
 const SCHEMA = 1;
@@ -40,7 +41,7 @@ export class KeptFile<T extends object> {
     readonly content: T | undefined;
     readonly setAsideAs: string | undefined;
   }> {
-    const { path, log } = options;
+    const { path } = options;
     await removeLeftovers(path);
     const file = new KeptFile<T>(path);
     const text = await readFile(path, "utf8").catch((error: unknown) => {
@@ -54,10 +55,7 @@ export class KeptFile<T extends object> {
     }
     const checked = parsed?.schema === SCHEMA ? options.shape.safeParse(parsed.content) : undefined;
     if (checked?.success === true) return { file, content: checked.data, setAsideAs: undefined };
-    const aside = `${path}.corrupt-${Math.trunc(options.clock.wallMs() / 1_000)}`;
-    await rename(path, aside);
-    log.error("file_set_aside", { file: path, as: aside });
-    return { file, content: undefined, setAsideAs: aside };
+    return { file, content: undefined, setAsideAs: await setAside(path, options) };
   }
 
   /**

@@ -1,5 +1,5 @@
 // The history of actions: `command_history.json`, on stable storage before an action starts (spec 4.7, 8; decision D7, failures A-10, E-06).
-import { readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -12,6 +12,7 @@ import {
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { setAside } from "#os/set-aside.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
 import { endOf } from "./output-end.ts";
 import type { KnownActions } from "./output-store.ts";
@@ -83,14 +84,8 @@ export class ActionHistory {
     const path = join(deps.folder, HISTORY_FILE);
     await removeLeftovers(path);
     const found = await readGeneration(path);
-    let setAsideAs: string | undefined;
-    let records = found;
-    if (found === "damaged") {
-      setAsideAs = `${path}.corrupt-${Math.trunc(deps.clock.wallMs() / 1_000)}`;
-      await rename(path, setAsideAs);
-      deps.log.error("file_set_aside", { file: path, as: setAsideAs });
-    }
-    if (found === "damaged" || found === "missing") records = await readGeneration(previousGeneration(path));
+    const setAsideAs = found === "damaged" ? await setAside(path, deps) : undefined;
+    const records = typeof found === "string" ? await readGeneration(previousGeneration(path)) : found;
     const kept = typeof records === "string" ? [] : records;
     const finishedAt = Math.trunc(deps.clock.wallMs() / 1_000);
     const entries = kept.map((record) =>

@@ -1,5 +1,5 @@
 // The rollouts of a console: one file each, on stable storage before anything of it runs (decision D7, failures A-10, E-06).
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -8,6 +8,7 @@ import { ROLLOUTS_KEPT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { readSchemaFile } from "#os/schema-file.ts";
+import { setAside } from "#os/set-aside.ts";
 import { type RolloutRecord, rolloutRecord } from "#webapi/rollout.ts";
 
 /** Name of the folder in the console's data folder. */
@@ -48,7 +49,7 @@ export class RolloutHistory {
     const folder = join(deps.folder, FOLDER);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const records: RolloutRecord[] = [];
-    const setAside: string[] = [];
+    const damaged: string[] = [];
     for (const name of (await readdir(folder)).toSorted()) {
       const id = FILE.exec(name)?.[1];
       if (id === undefined) continue;
@@ -57,17 +58,14 @@ export class RolloutHistory {
       const found = await readSchemaFile(path, FILE_SHAPE);
       if (found === "missing") continue;
       if (found === "broken" || found.rollout.id !== id) {
-        const as = `${path}.corrupt-${Math.trunc(deps.clock.wallMs() / 1_000)}`;
-        await rename(path, as);
-        deps.log.error("file_set_aside", { file: path, as });
-        setAside.push(as);
+        damaged.push(await setAside(path, deps));
       } else records.push(found.rollout);
     }
     const history = new RolloutHistory(folder, deps, records);
     for (const record of records) {
       if (record.state === "running") await history.put(interrupted(record, deps.clock));
     }
-    return { history, setAside };
+    return { history, setAside: damaged };
   }
 
   /** All of them, the newest first. */
