@@ -3,13 +3,13 @@ import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
 import { call } from "./api.ts";
-import { ALERTS_KEY, useConnection } from "./cluster.ts";
+import { ALERTS_KEY, usePhase } from "./cluster.ts";
 
 const POLL_MS = 10_000;
 
 /** GET /api/alerts/summary, read again with every alert that comes over the socket. */
 export function useAlertSummary(): z.infer<typeof alertSummary> | undefined {
-  const { phase } = useConnection();
+  const phase = usePhase();
   return useQuery({
     queryKey: [...ALERTS_KEY, "summary"],
     queryFn: ({ signal }) => call<z.infer<typeof alertSummary>>("/api/alerts/summary", { signal }),
@@ -29,7 +29,7 @@ export function useAlertList(filters: URLSearchParams): {
   readonly total: number;
   readonly error: Error | null;
 } {
-  const { phase } = useConnection();
+  const phase = usePhase();
   const search = filters.toString();
   const query = useQuery({
     queryKey: [...ALERTS_KEY, "list", search],

@@ -1,9 +1,9 @@
 // What the pages know of the cluster: read once, then kept fresh by the socket, or by polling while there is none.
-import { useQuery } from "@tanstack/react-query";
+import { replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
 import { call } from "./api.ts";
-import { Connection, type ConnectionState, type LiveNode } from "./connection.ts";
+import { Connection, type ConnectionState, type LiveNode, type Phase } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 import { checkSession, forgetSession, noteExpiry, watchSession } from "./session.ts";
 
@@ -72,17 +72,54 @@ export function useConnection(): ConnectionState {
   return useSyncExternalStore(connection.subscribe, connection.state);
 }
 
+/** What the connection is doing, without how old its last snapshot is: told anew only when it turns. */
+export function usePhase(): Phase {
+  return useSyncExternalStore(connection.subscribe, () => connection.state().phase);
+}
+
+const CLUSTER_QUERY = {
+  queryKey: CLUSTER_KEY,
+  queryFn: ({ signal }: { readonly signal: AbortSignal }) => call<Cluster>("/api/cluster", { signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+  // With every snapshot nearly every node is another: to compare all their figures would take longer than to draw those in sight.
+  structuralSharing: (before: unknown, after: unknown): unknown =>
+    isCluster(after) ? after : replaceEqualDeep(before, after),
+};
+
+function isCluster(data: unknown): boolean {
+  return typeof data === "object" && data !== null && "nodes" in data && "cluster" in data;
+}
+
+/** A node to be chosen: its id and its name, as lists of choices want them. */
+export interface NodeChoice {
+  readonly value: string;
+  readonly label: string;
+  /** An action holds it. */
+  readonly isHeld: boolean;
+}
+
+/** The nodes to choose from; the same array until one comes, goes, is renamed or held. Undefined until they are read. */
+export function useNodeChoices(): readonly NodeChoice[] | undefined {
+  return useQuery({ ...CLUSTER_QUERY, select: choicesOf }).data;
+}
+
+function choicesOf({ nodes }: Cluster): readonly NodeChoice[] {
+  return nodes.map(({ id, name, locked_by: lockedBy }) => ({
+    value: id,
+    label: name,
+    isHeld: lockedBy !== undefined,
+  }));
+}
+
 /** The cluster, with whether its figures are stale, and why there are none. Snapshots do not tell of users: who shows them says so. */
 export function useCluster({ showsUsers = false }: { readonly showsUsers?: boolean } = {}): {
   readonly cluster: Cluster | undefined;
   readonly isStale: boolean;
   readonly error: Error | null;
 } {
-  const { phase } = useConnection();
+  const phase = usePhase();
   const query = useQuery({
-    queryKey: CLUSTER_KEY,
-    queryFn: ({ signal }) => call<Cluster>("/api/cluster", { signal }),
-    staleTime: Number.POSITIVE_INFINITY,
+    ...CLUSTER_QUERY,
     // Without a socket the pages poll.
     // A socket freshens what is known; what was never read has to be asked for again.
     refetchInterval: ({ state }) => (phase !== "live" || state.data === undefined ? POLL_MS : false),

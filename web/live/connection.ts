@@ -1,6 +1,8 @@
 // The connection to /ws/cluster: comes back by itself, knows how old what is shown is, and falls back to polling.
 import type { AlertRecord } from "#webapi/alert.ts";
 import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";
+import type { LiveMessage } from "./message-pieces.ts";
+import { MessageReader } from "./message-reader.ts";
 
 /** A node as the pages have it: an operator's fields may be missing. */
 export type LiveNode = PublicNode & Partial<OperatorNode>;
@@ -42,6 +44,7 @@ export class Connection {
   readonly #listeners = new Set<() => void>();
   #state: ConnectionState = { phase: "connecting", lastSnapshotAtMs: undefined, retryAtMs: undefined };
   #socket: WebSocket | undefined;
+  #reader: MessageReader | undefined;
   #retryMs = FIRST_RETRY_MS;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #silenceTimer: ReturnType<typeof setTimeout> | undefined;
@@ -100,23 +103,25 @@ export class Connection {
 
   #open(): void {
     const socket = new WebSocket(this.#url, "svc.v1");
+    const reader = new MessageReader((message) => this.#take(message));
     this.#socket = socket;
+    this.#reader = reader;
     this.#hush();
     socket.addEventListener("message", (event) => {
-      if (this.#socket === socket && typeof event.data === "string") this.#take(event.data);
+      if (this.#socket !== socket || typeof event.data !== "string") return;
+      this.#hush();
+      reader.read(event.data);
     });
     socket.addEventListener("close", (event) => {
       if (this.#socket !== socket) return;
-      this.#socket = undefined;
+      this.#forget();
       if (event.code === NO_SESSION) this.#handlers.sessionEnded();
       this.restartSoon(this.#retryMs * (0.75 + Math.random() / 2));
       this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
     });
   }
 
-  #take(text: string): void {
-    this.#hush();
-    const message = JSON.parse(text) as { type: string; seq: number; ts: number; data: unknown };
+  #take(message: LiveMessage): void {
     switch (message.type) {
       case "hello":
         this.#retryMs = FIRST_RETRY_MS;
@@ -156,8 +161,15 @@ export class Connection {
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#silenceTimer);
     const socket = this.#socket;
-    this.#socket = undefined;
+    this.#forget();
     socket?.close();
+  }
+
+  /** Nothing that this socket brought is taken any more. */
+  #forget(): void {
+    this.#socket = undefined;
+    this.#reader?.close();
+    this.#reader = undefined;
   }
 
   #set(change: Partial<ConnectionState>): void {

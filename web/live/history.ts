@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
 import { call } from "./api.ts";
-import { onSnapshot, useConnection } from "./cluster.ts";
+import { onSnapshot, usePhase } from "./cluster.ts";
 import type { LiveNode } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 
@@ -16,7 +16,7 @@ export function useHistory(id: string): {
   readonly history: HistoryReply | undefined;
   readonly error: Error | null;
 } {
-  const { phase } = useConnection();
+  const phase = usePhase();
   const isCluster = id === "cluster";
   const query = useQuery({
     queryKey: ["history", id],

@@ -3,7 +3,7 @@ import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { useIsOperator } from "../live/session.ts";
 import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
@@ -76,8 +76,7 @@ function FilterBar({
   readonly search: URLSearchParams;
   readonly set: (name: string, value: string | null) => void;
 }): ReactNode {
-  const { cluster } = useCluster();
-  const nodes = (cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const nodes = useNodeChoices() ?? [];
   return (
     <div className="filter-bar">
       <Select

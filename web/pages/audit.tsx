@@ -1,12 +1,12 @@
 // Who did what on any machine of the cluster, the newest first, and whether each node's chain of lines holds.
 import { Button, Select, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { z } from "zod";
 import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { call } from "../live/api.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { bytesText } from "../words/number.ts";
@@ -100,11 +100,8 @@ function FilterBar({
   readonly search: URLSearchParams;
   readonly set: (name: string, value: string | null) => void;
 }): ReactNode {
-  const { cluster } = useCluster();
-  const nodes = [
-    { value: "console", label: "console" },
-    ...(cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
-  ];
+  const nodes = useNodeChoices();
+  const machines = useMemo(() => [{ value: "console", label: "console" }, ...(nodes ?? [])], [nodes]);
   return (
     <div className="filter-bar">
       {(["act", "actor", "subject"] as const).map((name) => (
@@ -125,7 +122,7 @@ function FilterBar({
         clearable
         searchable
         limit={50}
-        data={nodes}
+        data={machines}
         value={search.get("node")}
         onChange={(value) => set("node", value)}
       />

@@ -2,19 +2,19 @@
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { LogView } from "../parts/log-view.tsx";
 import { Nothing, Reading } from "../parts/page-state.tsx";
 
 /** The page at "/logs". */
 export function Page(): ReactNode {
-  const { cluster } = useCluster();
+  const nodes = useNodeChoices();
   const choice = useAddressSearch();
-  const node = choice.search.get("node") ?? cluster?.nodes[0]?.id;
+  const node = choice.search.get("node") ?? nodes?.[0]?.value;
   return (
     <>
       <h1>Logs</h1>
-      {cluster === undefined ? (
+      {nodes === undefined ? (
         <Reading what="the nodes" />
       ) : node === undefined ? (
         <Nothing>No node has registered yet. The log of one that has can be read here over SSH.</Nothing>
@@ -25,7 +25,7 @@ export function Page(): ReactNode {
             searchable
             allowDeselect={false}
             limit={100}
-            data={cluster.nodes.map(({ id, name }) => ({ value: id, label: name }))}
+            data={nodes}
             value={node}
             onChange={(value) => choice.set("node", value)}
           />

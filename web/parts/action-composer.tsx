@@ -1,10 +1,10 @@
 // Puts an action together: what, where, how; beside it what will run, word for word; asks before what is dangerous.
 import { Button, MultiSelect, Radio, Select, TextInput } from "@mantine/core";
-import { type ReactNode, type SubmitEvent, useState } from "react";
+import { type ReactNode, type SubmitEvent, useMemo, useState } from "react";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { type Composer, type Draft, FIRST_FIELDS, useComposer } from "../live/action-draft.ts";
 import { usePresets } from "../live/actions.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { ACTION_LABELS, mustBeTyped } from "../words/action.ts";
 import { ActionFields } from "./action-fields.tsx";
 import { ActionTargets } from "./action-targets.tsx";
@@ -17,8 +17,8 @@ export function ActionComposer(): ReactNode {
   const composer = useComposer();
   const { draft, change } = composer;
   const [typed, setTyped] = useState("");
-  const { cluster } = useCluster();
-  const names = draft.nodes.map((id) => cluster?.nodes.find((node) => node.id === id)?.name ?? id);
+  const nodes = useNodeChoices() ?? [];
+  const names = draft.nodes.map((id) => nodes.find(({ value }) => value === id)?.label ?? id);
   const password = mustBeTyped(draft.action, names);
   const isReady = draft.nodes.length > 0 && (password === undefined || typed === password);
   const submit = (event: SubmitEvent): void => {
@@ -99,7 +99,15 @@ function What({ draft, change }: PartProps): ReactNode {
 }
 
 function Where({ draft, change }: PartProps): ReactNode {
-  const { cluster } = useCluster();
+  const nodes = useNodeChoices();
+  const choices = useMemo(
+    () =>
+      nodes?.map(({ value, label, isHeld }) => ({
+        value,
+        label: isHeld ? `${label} (another action holds it)` : label,
+      })) ?? [],
+    [nodes],
+  );
   return (
     <>
       <MultiSelect
@@ -109,10 +117,7 @@ function Where({ draft, change }: PartProps): ReactNode {
         clearable
         limit={100}
         maxValues={NODES_MAX}
-        data={(cluster?.nodes ?? []).map((node) => ({
-          value: node.id,
-          label: node.locked_by === undefined ? node.name : `${node.name} (another action holds it)`,
-        }))}
+        data={choices}
         value={[...draft.nodes]}
         onChange={(value) => change({ nodes: value })}
       />
@@ -134,10 +139,10 @@ function Where({ draft, change }: PartProps): ReactNode {
 
 function Presets({ draft, change }: PartProps): ReactNode {
   const { presets } = usePresets();
-  const { cluster } = useCluster();
+  const nodes = useNodeChoices() ?? [];
   const [description, setDescription] = useState<string>();
   if (presets === undefined || presets.length === 0) return null;
-  const all = (cluster?.nodes ?? []).map(({ id }) => id);
+  const all = nodes.map(({ value }) => value);
   return (
     <Select
       label="Preset"
@@ -149,7 +154,7 @@ function Presets({ draft, change }: PartProps): ReactNode {
         const preset = presets.find((each) => each.id === id);
         setDescription(preset?.description);
         if (preset === undefined) return;
-        const { action, nodes } = preset.request;
+        const { action, nodes: where } = preset.request;
         const known = Object.entries(preset.request).filter(
           ([name, value]) =>
             Object.hasOwn(FIRST_FIELDS[action], name) &&
@@ -159,7 +164,7 @@ function Presets({ draft, change }: PartProps): ReactNode {
           action,
           fields: Object.fromEntries(known) as Draft["fields"],
           // "All" means every node, unless some were chosen before.
-          nodes: draft.nodes.length > 0 || nodes !== "all" || all.length > NODES_MAX ? draft.nodes : all,
+          nodes: draft.nodes.length > 0 || where !== "all" || all.length > NODES_MAX ? draft.nodes : all,
         });
       }}
     />

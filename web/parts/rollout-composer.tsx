@@ -4,7 +4,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useLocation } from "wouter";
 import { newKey } from "../live/action-draft.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { planRollout, type RolloutWish, startRollout } from "../live/rollouts.ts";
 import { countText } from "../words/number.ts";
 import { RolloutStrip } from "./rollout-strip.tsx";
@@ -101,8 +101,7 @@ function What({ wish, change }: PartProps): ReactNode {
 }
 
 function Where({ wish, change }: PartProps): ReactNode {
-  const { cluster } = useCluster();
-  const nodes = (cluster?.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const nodes = useNodeChoices() ?? [];
   const chosen = wish.nodes === "all" ? [] : wish.nodes;
   const candidates = chosen.length === 0 ? nodes : nodes.filter(({ value }) => chosen.includes(value));
   return (

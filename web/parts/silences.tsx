@@ -2,7 +2,7 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
-import { useCluster } from "../live/cluster.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { useSilenceEnd, useSilences, useSilencing } from "../live/silencing.ts";
 import { TYPE_LABELS } from "../words/alert.ts";
 import { formatMoment } from "../words/time.ts";
@@ -50,8 +50,8 @@ export function Silences(): ReactNode {
 }
 
 function Sentence({ silence }: { readonly silence: Silence }): ReactNode {
-  const { cluster } = useCluster();
-  const nameOf = (id: string): string => cluster?.nodes.find((node) => node.id === id)?.name ?? id;
+  const nodes = useNodeChoices() ?? [];
+  const nameOf = (id: string): string => nodes.find(({ value }) => value === id)?.label ?? id;
   const about = silence.matchers.map((matcher) => matcherText(matcher, nameOf)).join(" and ");
   return (
     <span>
@@ -131,7 +131,7 @@ function Value({
   readonly value: string;
   readonly onChange: (value: string) => void;
 }): ReactNode {
-  const { cluster } = useCluster();
+  const nodes = useNodeChoices() ?? [];
   if (name === "username") {
     return <TextInput label="is" value={value} onChange={(event) => onChange(event.currentTarget.value)} />;
   }
@@ -140,7 +140,7 @@ function Value({
       ? Object.entries(TYPE_LABELS).map(([key, label]) => ({ value: key, label }))
       : name === "severity"
         ? ["critical", "warning", "info"]
-        : (cluster?.nodes ?? []).map((node) => ({ value: node.id, label: node.name }));
+        : nodes;
   return (
     <Select
       label="is"
