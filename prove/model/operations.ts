@@ -83,13 +83,15 @@ const CHANGES = [
   ["setQuota", 1],
 ] as const;
 const CHANGE_KINDS = CHANGES.flatMap(([kind, weight]) => Array.from({ length: weight }, () => kind));
-/** What several clients of one root do at once. A copy of a tree is no single step, and a move takes along what others have found before. */
+/** What several clients of one root do at once. A copy of a tree is no single step. */
 const TOGETHER = [
   "createDirectory",
   "createFile",
   "upload",
   "write",
   "truncate",
+  "rename",
+  "rename",
   "delete",
   "trash",
   "getAttr",

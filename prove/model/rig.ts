@@ -8,7 +8,7 @@
 // calls; what is reported is the shortest case that still fails.
 //
 // It cannot see: what a crash or a power cut leaves (the data lies in memory), contents beyond 4.1 MB, names that are hostile (another
-// rig's), moves, copies and restores that meet other calls on the same root, and what no answer tells.
+// rig's), copies and restores that meet other calls on the same root, and what no answer tells.
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";

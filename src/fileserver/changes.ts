@@ -1,4 +1,5 @@
 // Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
+import { joinPath } from "#base/names.ts";
 import type { Claim, QuotaLedger } from "#quota/ledger.ts";
 import type { ChangeContext, Usage } from "#storage/inode.ts";
 import type { RootRecord } from "#storage/storage.ts";
@@ -48,12 +49,13 @@ export class Changes {
   }
 }
 
-/** What storage checks a change against: the access version that the decision was made on. */
+/** What storage checks a change against: the access version that the decision was made on, and the path that was followed. */
 export function contextOf(caller: Caller, reached: Reached): ChangeContext {
   const { root } = reached.resolution;
   return {
     owner: root.owner,
     accessVersion: reached.isOwner ? undefined : root.accessVersion,
     by: caller.identity.username,
+    at: joinPath(reached.names),
   };
 }

@@ -182,6 +182,7 @@ export class NamespaceOperations {
             inodeId: inode.id,
             parentId: slot.parent.id,
             name: slot.name,
+            targetAt: joinPath(target.names),
             onConflict,
           }),
         );

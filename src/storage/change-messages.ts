@@ -6,6 +6,8 @@ export interface ChangeFields {
   readonly owner: string;
   readonly accessVersion: number | undefined;
   readonly by: string;
+  /** See ChangeContext. */
+  readonly at?: string | undefined;
   readonly nowMs: number;
 }
 

@@ -4,6 +4,7 @@ import { ContentCommands } from "./content-commands.ts";
 import { ContentRows } from "./content-rows.ts";
 import { CopyCommands } from "./copy-commands.ts";
 import { DamageRows } from "./damage-rows.ts";
+import { orOvertaken } from "./followed-path.ts";
 import { InodeRows } from "./inode-rows.ts";
 import type { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
@@ -70,6 +71,14 @@ export class CommandTable {
 
   /** Does a command and answers as ReplyOf says. Throws its refusal. */
   apply(command: Command): Reply[1] {
+    try {
+      return this.#apply(command);
+    } catch (error) {
+      throw "at" in command ? orOvertaken(error, command.at) : error;
+    }
+  }
+
+  #apply(command: Command): Reply[1] {
     switch (command.op) {
       case "createFile":
         return this.#namespace.createFile(command);

@@ -7,6 +7,7 @@ import { crc32 } from "#os/crc32.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type DamageRows, damagedText } from "./damage-rows.ts";
+import { holdToPath } from "./followed-path.ts";
 import { etagOf, type InodeId } from "./inode.ts";
 import { fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type Ledger, noLongerThere, type Place, ROOT_STRIDE } from "./ledger.ts";
@@ -259,7 +260,9 @@ export class ContentCommands {
     if (row === undefined) throw noLongerThere();
     if (isDirectory(row)) throw new GroveError("IS_DIRECTORY", "a directory has no content to write");
     if (row.parentId === null) throw noLongerThere();
-    return { place: { root, chain: this.#ledger.chain(root, row.parentId) }, row };
+    const chain = this.#ledger.chain(root, row.parentId);
+    holdToPath(change.at, chain, row.name);
+    return { place: { root, chain }, row };
   }
 
   /** The list of the file's chunks, and how many of its bytes were counted as staged until now. */

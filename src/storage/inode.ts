@@ -41,7 +41,8 @@ export interface Usage {
 }
 
 /**
- * Thrown by a change when the root's accessVersion is no longer the one that the caller's permission check saw: check again and repeat.
+ * Thrown by a change when the root's accessVersion is no longer the one that the caller's permission check saw, or when the path that was
+ * followed leads elsewhere by now: check again and repeat.
  */
 export class StaleAccessError extends Error {
   override readonly name = "StaleAccessError";
@@ -54,6 +55,8 @@ export interface ChangeContext {
   readonly accessVersion: number | undefined;
   /** Username of the caller. */
   readonly by: string;
+  /** The path that was followed to what is changed or made, absolute in its root; undefined when the change is of an inode, wherever it is. */
+  readonly at?: string | undefined;
 }
 
 /** What a change did. */

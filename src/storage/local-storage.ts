@@ -306,11 +306,13 @@ export class LocalStorage implements Storage {
       inodeId: InodeId;
       parentId: InodeId;
       name: string;
+      targetAt?: string;
       onConflict: "fail" | "rename" | "replace";
     },
   ): Promise<Change> {
-    const { inodeId, parentId, name, onConflict } = change;
-    const command = { op: "rename", ...this.#fields(change), inodeId, parentId, name, onConflict } as const;
+    const { inodeId, parentId, name, targetAt, onConflict } = change;
+    const target = { parentId, name, targetAt, onConflict };
+    const command = { op: "rename", ...this.#fields(change), inodeId, ...target } as const;
     return toChange(change, await this.#queue.submit(command));
   }
 
@@ -330,7 +332,13 @@ export class LocalStorage implements Storage {
 
   async restore(change: Parameters<Storage["restore"]>[0]): Promise<Restored> {
     const { trashId, names, onConflict } = change;
-    const command = { op: "restore", ...this.#fields(change), trashId, names, onConflict } as const;
+    const command = {
+      op: "restore",
+      ...this.#fields({ ...change, at: undefined }),
+      trashId,
+      names,
+      onConflict,
+    } as const;
     const reply = await this.#queue.submit(command);
     return { ...toChange(change, reply), names: reply.names, formerShares: reply.formerShares };
   }
@@ -380,8 +388,8 @@ export class LocalStorage implements Storage {
   }
 
   #fields(change: ChangeContext): ChangeContext & { nowMs: number } {
-    const { owner, accessVersion, by } = change;
-    return { owner, accessVersion, by, nowMs: this.#nowMs() };
+    const { owner, accessVersion, by, at } = change;
+    return { owner, accessVersion, by, at, nowMs: this.#nowMs() };
   }
 
   #nowMs(): number {

@@ -7,6 +7,7 @@ import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import { holdToPath } from "./followed-path.ts";
 import { freeName } from "./free-name.ts";
 import type { InodeId } from "./inode.ts";
 import {
@@ -173,6 +174,7 @@ export class NamespaceCommands {
     const root = this.#ledger.root(command.owner, command.accessVersion);
     const row = this.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
+    holdToPath(command.at, chain, row.name);
     const removed = this.#removeEntry({ root, chain }, row, command.recursive);
     this.enter(chain[0], -1, command.nowMs);
     return {
@@ -188,7 +190,8 @@ export class NamespaceCommands {
     const row = this.entry(root, command.inodeId);
     const moved = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const from = this.#ledger.chain(root, row.parentId);
-    const { chain: to } = this.place(command, command.parentId);
+    holdToPath(command.at, from, row.name);
+    const { chain: to } = this.place({ ...command, at: command.targetAt }, command.parentId);
     if (to.some((state) => state.id === row.id)) {
       throw new GroveError("BAD_ARGUMENT", "a directory cannot be moved into itself");
     }
@@ -234,6 +237,7 @@ export class NamespaceCommands {
         metadata: { limit: String(DIRECTORY_DEPTH_MAX) },
       });
     }
+    holdToPath(change.at, chain, change.name);
     return { root, chain };
   }
 

@@ -13,6 +13,7 @@ import type { ChangeReply, NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
+import { orOvertaken } from "./followed-path.ts";
 import { type ChangeContext, etagOf, type Inode, type InodeId } from "./inode.ts";
 import { crcWithZeros } from "./list-checksum.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
@@ -88,7 +89,7 @@ export class RangeWriter {
   ): Promise<ChangeReply> {
     const { sizeBytes, ifMatch, fileId } = change;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
-      const record = this.#deps.content.reader.file(fileId);
+      const record = this.#record(change);
       const etag = etagOf(record.inode);
       if (ifMatch !== undefined && ifMatch !== etag) throw changed(record);
       if (sizeBytes < record.inode.sizeBytes) {
@@ -97,9 +98,9 @@ export class RangeWriter {
         continue;
       }
       // Nothing written behind the end: the file grows by a hole.
-      const { owner, accessVersion, by } = change;
+      const { owner, accessVersion, by, at } = change;
       const data = new Uint8Array(0);
-      const grow = { owner, accessVersion, by, fileId, offset: sizeBytes, data, ifMatch: etag };
+      const grow = { owner, accessVersion, by, at, fileId, offset: sizeBytes, data, ifMatch: etag };
       try {
         return await this.#writeInTurn(grow);
       } catch (error) {
@@ -113,7 +114,7 @@ export class RangeWriter {
     change: ChangeContext & { fileId: InodeId; sizeBytes: number },
     record: ContentRecord,
   ): Promise<ChangeReply | undefined> {
-    const { owner, accessVersion, by, fileId, sizeBytes } = change;
+    const { owner, accessVersion, by, at, fileId, sizeBytes } = change;
     const { store, queue, content: deps } = this.#deps;
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];
@@ -122,7 +123,7 @@ export class RangeWriter {
       const left = await cutContent(content, sizeBytes, { store, writers }).catch((error: unknown) => {
         throw error instanceof GroveError ? error : this.#fileError(error);
       });
-      const fields = { owner, accessVersion, by, fileId, sizeBytes, nowMs: this.#deps.nowMs() };
+      const fields = { owner, accessVersion, by, at, fileId, sizeBytes, nowMs: this.#deps.nowMs() };
       const expectedVersion = record.inode.version;
       const reply = await queue.submit({ op: "truncate", ...fields, expectedVersion, ...left });
       isCommitted = reply !== undefined;
@@ -130,6 +131,14 @@ export class RangeWriter {
     } finally {
       content.close();
       await this.#settle(writers, isCommitted, store);
+    }
+  }
+
+  #record({ fileId, at }: ChangeContext & { readonly fileId: InodeId }): ContentRecord {
+    try {
+      return this.#deps.content.reader.file(fileId);
+    } catch (error) {
+      throw orOvertaken(error, at);
     }
   }
 
@@ -152,12 +161,11 @@ export class RangeWriter {
   }
 
   async #writeInTurn(write: RangeWrite): Promise<ChangeReply> {
-    const { fileId, offset, data, ifMatch, owner, accessVersion, by } = write;
-    const { content } = this.#deps;
+    const { fileId, offset, data, ifMatch, owner, accessVersion, by, at } = write;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
-      const change = { owner, accessVersion, by, nowMs, fileId };
-      const record = content.reader.file(fileId);
+      const change = { owner, accessVersion, by, at, nowMs, fileId };
+      const record = this.#record(write);
       const endsSmall = Math.max(record.inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
       const reply = endsSmall
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
@@ -184,7 +192,7 @@ export class RangeWriter {
     record: ContentRecord,
     nowMs: number,
   ): Promise<ChangeReply | undefined> {
-    const { owner, accessVersion, by, fileId, ifMatch } = write;
+    const { owner, accessVersion, by, at, fileId, ifMatch } = write;
     const { store, queue, content: deps } = this.#deps;
     if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
       throw changed(record);
@@ -195,7 +203,7 @@ export class RangeWriter {
     try {
       const made = await this.#makeChunks(write, content, writers);
       const expectedVersion = record.inode.version;
-      const change = { owner, accessVersion, by, nowMs, fileId, expectedVersion };
+      const change = { owner, accessVersion, by, at, nowMs, fileId, expectedVersion };
       const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
       isCommitted = reply !== undefined;
       return reply;

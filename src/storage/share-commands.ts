@@ -1,6 +1,7 @@
 // Share and Unshare as the writer runs them: one grant at one inode, whatever lies below it (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
+import { holdToPath } from "./followed-path.ts";
 import type { InodeId } from "./inode.ts";
 import type { InodeRows } from "./inode-rows.ts";
 import {
@@ -37,7 +38,7 @@ export class ShareCommands {
   /** Grants read and write on an inode and everything below it. Throws SHARE_LIMIT, and BAD_ARGUMENT for the owner's own name. */
   share(command: ShareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
-    const { path, inodeCount } = this.#target(root, command.inodeId);
+    const { path, inodeCount } = this.#target(root, command);
     const { inodeId, username, by, nowMs } = command;
     if (username === root.owner) {
       throw new GroveError("BAD_ARGUMENT", "this belongs to that user already");
@@ -55,7 +56,7 @@ export class ShareCommands {
    */
   unshare(command: UnshareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
-    const { path, above, inodeCount } = this.#target(root, command.inodeId);
+    const { path, above, inodeCount } = this.#target(root, command);
     const { inodeId, username } = command;
     if (username === root.owner) throw new GroveError("BAD_ARGUMENT", "the owner cannot be shut out");
     const holding = above.findIndex((state) => this.#shares.has(state.id, username));
@@ -73,13 +74,14 @@ export class ShareCommands {
     return replyOf(root, affected);
   }
 
-  #target(root: RootState, inodeId: InodeId): Target {
+  #target(root: RootState, { inodeId, at }: ShareCommand | UnshareCommand): Target {
     if (Math.floor(inodeId / ROOT_STRIDE) !== root.number) throw noLongerThere();
     const inodeCount = this.#inodesAt(inodeId);
     if (inodeId === root.directoryId) return { path: "/", above: [], inodeCount };
     const row = this.#inodes.byId(inodeId);
     if (row === undefined || row.parentId === null) throw noLongerThere();
     const above = this.#ledger.chain(root, row.parentId);
+    holdToPath(at, above, row.name);
     return { path: pathBelow(above, row.name), above, inodeCount };
   }
 

@@ -78,8 +78,9 @@ export class LocalShares implements ShareStorage {
     for (const callback of this.#callbacks) callback(owners);
   }
 
-  #command({ owner, accessVersion, by, inodeId, username }: GrantChange): GrantChange & { nowMs: number } {
-    return { owner, accessVersion, by, inodeId, username, nowMs: this.#nowMs() };
+  #command(change: GrantChange): GrantChange & { nowMs: number } {
+    const { owner, accessVersion, by, at, inodeId, username } = change;
+    return { owner, accessVersion, by, at, inodeId, username, nowMs: this.#nowMs() };
   }
 
   #forgetAll(): void {

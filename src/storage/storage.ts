@@ -214,6 +214,8 @@ export interface Storage extends TrashStorage {
       inodeId: InodeId;
       parentId: InodeId;
       name: string;
+      /** See ChangeContext.at: the path that was followed to the new place. */
+      targetAt?: string;
       onConflict: "fail" | "rename" | "replace";
     },
   ): Promise<Change>;

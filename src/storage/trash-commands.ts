@@ -4,6 +4,7 @@ import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
+import { holdToPath } from "./followed-path.ts";
 import { freeName } from "./free-name.ts";
 import type { InodeId } from "./inode.ts";
 import {
@@ -47,6 +48,7 @@ export class TrashCommands {
     const root = this.#ledger.root(command.owner, command.accessVersion);
     const row = this.#namespace.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
+    holdToPath(command.at, chain, row.name);
     const item = this.#bin.put({ root, chain }, row, command);
     this.#namespace.enter(chain[0], -1, command.nowMs);
     return { item, usage: usageOf(root), usedDeltaBytes: 0 };

@@ -92,6 +92,8 @@ export interface RenameCommand extends ChangeFields {
   readonly inodeId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
+  /** The path that was followed to the new place, as `at` is that to the old one. */
+  readonly targetAt?: string | undefined;
   readonly onConflict: "fail" | "rename" | "replace";
 }
 
