@@ -297,6 +297,20 @@ test("a folder that takes nothing for a while loses nothing: the lines go out wh
   assert.ok(existsSync(only(data)));
 });
 
+test("an act that must be written before something is done is on the disk then, or refused (E-03)", async (t) => {
+  const data = folder(t);
+  const log = await open(data);
+  await log.write(act(1));
+  assert.equal(linesIn(only(data)).length, 1);
+  renameSync(join(data, "audit"), join(data, "away"));
+  await assert.rejects(log.write(act(2)), { code: "STORAGE_FAILED" });
+  renameSync(join(data, "away"), join(data, "audit"));
+  await log.write(act(3));
+  assert.equal(linesIn(only(data)).length, 3, "the one that was refused had waited");
+  await log.close();
+  await assert.rejects(log.write(act(4)), { code: "STORAGE_FAILED" });
+});
+
 test("acts that come while others are being written to the disk are in the log too, once each (D24)", async (t) => {
   const data = folder(t);
   const log = await open(data);

@@ -3,6 +3,7 @@ import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditAct } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import {
   AUDIT_FILE_MAX_BYTES,
   AUDIT_FILES_KEPT,
@@ -118,6 +119,16 @@ export class AuditLog {
       this.#add({ act: "audit.dropped", actor: "node", subject: "audit", detail: { lines: dropped } });
     }
     this.#add(act);
+  }
+
+  /** Takes an act and flushes it. Rejects with STORAGE_FAILED when that fails or there is no room to wait; a failure that passes may let the line in later. */
+  async write(act: AuditAct): Promise<void> {
+    const { seq: before } = this.#head;
+    this.append(act);
+    const { seq } = this.#head;
+    await this.flush();
+    if (seq > before && this.#flushed.seq >= seq) return;
+    throw new GroveError("STORAGE_FAILED", this.#failure ?? "the audit log cannot be written");
   }
 
   /** Resolves when everything taken so far is on stable storage, or cannot be written. */

@@ -200,7 +200,7 @@ async function auditAction(
   { operator, record }: AuditedAction,
 ): Promise<void> {
   const { id, action, targets, state, exit_code: exitCode } = record;
-  audit.append({
+  await audit.write({
     act,
     actor: operator.session,
     subject: id,
@@ -212,8 +212,6 @@ async function auditAction(
       ...(act === "action.end" ? { state, exit_code: exitCode ?? undefined } : {}),
     },
   });
-  await audit.flush();
-  if (audit.failure !== undefined) throw new Error(audit.failure);
 }
 
 function raiseAlerts(record: ActionRecord, alerts: Pick<AlertDesk, "happened">): void {

@@ -71,7 +71,7 @@ async function auditRollout(
   { operator, record }: { readonly operator: ActionOperator; readonly record: RolloutRecord },
 ): Promise<void> {
   const { id, direction, back_of: backOf, request, nodes, state, reason } = record;
-  audit.append({
+  await audit.write({
     act,
     actor: operator.session,
     subject: id,
@@ -85,8 +85,6 @@ async function auditRollout(
       ...(act === "rollout.end" ? { state, reason } : {}),
     },
   });
-  await audit.flush();
-  if (audit.failure !== undefined) throw new Error(audit.failure);
 }
 
 /** Steps that failed have raised theirs as actions. */
