@@ -14,6 +14,7 @@ import type { Logger } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
+import { unixSeconds } from "./action-job.ts";
 import { endOf } from "./output-end.ts";
 import type { KnownActions } from "./output-store.ts";
 
@@ -87,7 +88,7 @@ export class ActionHistory {
     const setAsideAs = found === "damaged" ? await setAside(path, deps) : undefined;
     const records = typeof found === "string" ? await readGeneration(previousGeneration(path)) : found;
     const kept = typeof records === "string" ? [] : records;
-    const finishedAt = Math.trunc(deps.clock.wallMs() / 1_000);
+    const finishedAt = unixSeconds(deps.clock);
     const entries = kept.map((record) =>
       entryOf(isUnfinished(record) ? orphaned(record, finishedAt) : record),
     );

@@ -10,6 +10,8 @@ import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { readSchemaFile } from "#os/schema-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { type RolloutRecord, rolloutRecord } from "#webapi/rollout.ts";
+import { unixSeconds } from "./action-job.ts";
+import { goesBack } from "./rollout-plan.ts";
 
 /** Name of the folder in the console's data folder. */
 const FOLDER = "rollouts";
@@ -124,8 +126,8 @@ export class RolloutHistory {
 }
 
 /** Nodes that were in their turn are unknown: what ran there was ended, and how far it came is in the record of that action. */
-export function interrupted(record: RolloutRecord, clock: Pick<Clock, "wallMs">): RolloutRecord {
-  const finishedAt = Math.trunc(clock.wallMs()) / 1_000;
+function interrupted(record: RolloutRecord, clock: Pick<Clock, "wallMs">): RolloutRecord {
+  const finishedAt = unixSeconds(clock);
   const nodes = record.nodes.map((node) => {
     if (node.state === "pending") return { ...node, state: "skipped" as const };
     if (node.state !== "running") return node;
@@ -138,7 +140,7 @@ export function interrupted(record: RolloutRecord, clock: Pick<Clock, "wallMs">)
     reason: "the console ended in the middle of it; nothing of it goes on",
     seq: record.seq + 1,
     finished_at: finishedAt,
-    can_go_back: nodes.some((node) => node.changed && node.commit_before !== undefined),
+    can_go_back: nodes.some(goesBack),
     nodes,
   };
 }

@@ -13,6 +13,9 @@ export type RolloutStep = "pull" | "back" | "build" | "restart";
 /** What a rollout asks for, whichever way it goes. */
 export type RolloutWish = RolloutRecord["request"];
 
+/** What the record says of one node. */
+export type RolloutEntry = RolloutRecord["nodes"][number];
+
 /** One node of a rollout with all that is run there. */
 export interface RolloutNode {
   readonly node: SshNode;
@@ -65,17 +68,22 @@ export function planForward(request: RolloutRequest, enrolled: readonly SshNode[
   );
 }
 
+/** Whether a node is one of those that go back: its working copy may have changed, and the commit before is known. */
+export function goesBack(node: RolloutEntry): node is RolloutEntry & { readonly commit_before: string } {
+  return node.changed && isCommit(node.commit_before);
+}
+
 /** The same nodes in the same order, those that the rollout has changed, each to the commit before. */
 export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): RolloutNode[] {
   return record.nodes.flatMap((node) => {
-    if (!node.changed || !isCommit(node.commit_before)) return [];
+    if (!goesBack(node)) return [];
     const way = { wave: node.wave, commit: node.commit_before };
     return [planNode(record.request, enrolledNode(enrolled, node.node_id), way)];
   });
 }
 
 /** What is shown of a node before anything has run. */
-export function plannedSteps({ check, plans }: RolloutNode): RolloutRecord["nodes"][number]["steps"] {
+export function plannedSteps({ check, plans }: RolloutNode): RolloutEntry["steps"] {
   const words = check.flatMap(({ argv }, at) => (at === 0 ? [...argv] : ["&&", ...argv]));
   return [
     { step: "check", argv: words },

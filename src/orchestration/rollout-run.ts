@@ -18,7 +18,15 @@ import type { TakenAction } from "./action-engine.ts";
 import { type ActionOperator, type JobNode, type RecordTarget, unixSeconds } from "./action-job.ts";
 import type { TargetRunner } from "./action-run.ts";
 import { type NodePulse, passGate } from "./rollout-gate.ts";
-import { GIT_CHANGES, isCommit, type RolloutNode, type RolloutStep, stepRequest } from "./rollout-plan.ts";
+import {
+  GIT_CHANGES,
+  goesBack,
+  isCommit,
+  type RolloutEntry,
+  type RolloutNode,
+  type RolloutStep,
+  stepRequest,
+} from "./rollout-plan.ts";
 
 /** What a running rollout needs. */
 export interface RolloutRunDeps {
@@ -44,8 +52,6 @@ export interface RolloutRunDeps {
 
 /** Why a rollout was ended from outside. */
 export type RolloutEnd = "cancelled" | "interrupted";
-
-type Entry = RolloutRecord["nodes"][number];
 
 /** One rollout on its way. */
 export class RolloutRun {
@@ -98,7 +104,7 @@ export class RolloutRun {
     return !this.#abort.signal.aborted && !(this.#isForward && this.record.reason !== undefined);
   }
 
-  #entry(id: string): Entry | undefined {
+  #entry(id: string): RolloutEntry | undefined {
     return this.record.nodes.find((node) => node.node_id === id);
   }
 
@@ -331,7 +337,7 @@ export class RolloutRun {
     this.#deps.release();
     const end = this.#end;
     const finishedAt = unixSeconds(this.#deps.clock);
-    const nodes = this.record.nodes.map((node): Entry => {
+    const nodes = this.record.nodes.map((node): RolloutEntry => {
       if (node.state === "pending") return { ...node, state: "skipped" };
       if (node.state !== "running") return node;
       return { ...node, state: end === "cancelled" ? "cancelled" : "unfinished", finished_at: finishedAt };
@@ -345,13 +351,13 @@ export class RolloutRun {
       state,
       ...(reason === undefined ? {} : { reason }),
       finished_at: finishedAt,
-      can_go_back: nodes.some((node) => node.changed && node.commit_before !== undefined),
+      can_go_back: nodes.some(goesBack),
       nodes,
     };
     await this.#save();
   }
 
-  #set(id: string, change: Partial<Entry>): void {
+  #set(id: string, change: Partial<RolloutEntry>): void {
     const nodes = this.record.nodes.map((node) => (node.node_id === id ? { ...node, ...change } : node));
     this.record = { ...this.record, nodes };
   }
