@@ -4,48 +4,36 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
 import { ActionConsole, type Answer, enrol, type LiveMessage, until } from "./action-console.ts";
-import { freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings } from "./processes.ts";
 
 const skip = withoutSshServer();
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 /** 20,000 in the long form. */
 const PAYLOADS = Number(process.env["GROVE_HOSTILE_PAYLOADS"] ?? "500");
 const AT_ONCE = 20;
 
-let servers: SshServers;
 let n1: SshServer;
 let desk: ActionConsole;
 let folder: string;
 
 before(async () => {
   if (skip !== false) return;
-  folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const place = await freePlace();
-  const words = ["metaserver", "-mock", "-data", join(folder, "meta"), "-listen", place.address];
-  const coordinator = startGrove(words);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
-  n1 = await servers.start();
+  const site = await openActionSite(endings);
+  ({ folder } = site);
+  n1 = await site.servers.start();
   // Whatever gets to run as root would be seen.
   n1.addProgram("sudo", `touch '${join(folder, "marker")}'`);
-  await enrol(store, "n1", n1);
-  desk = await ActionConsole.start(owner, {
-    data: join(folder, "admin"),
-    store,
-    keyFile: servers.keyFile,
+  await enrol(site.wish.store, "n1", n1);
+  desk = await ActionConsole.start(endings, {
+    ...site.wish,
     flags: ["-rate_operator", "100000", "-rate_visitor", "100000"],
   });
 });
 
-after(async () => {
-  for (const end of endings.toReversed()) await end();
-});
+after(() => endings.end());
 
 /** Texts that would make a file if a shell, git, make or journalctl took them for more than a name. */
 function payloads(count: number): string[] {

@@ -4,50 +4,33 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
 import { ActionConsole, custom, enrol, isRunning, type LiveMessage, until } from "./action-console.ts";
-import { freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings } from "./processes.ts";
 
 const skip = withoutSshServer();
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 /** 8 MB as a rule; 100,000,000 in the long form. */
 const OUTPUT_BYTES = Number(process.env["GROVE_ACTION_OUTPUT_BYTES"] ?? "8000000");
 const DROP_MS = 200;
 const TOKEN = "metrics-token-of-this-test";
 
-let servers: SshServers;
 let n1: SshServer;
 let desk: ActionConsole;
 let data: string;
 
 before(async () => {
   if (skip !== false) return;
-  const folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const place = await freePlace();
-  const coordinator = startGrove([
-    "metaserver",
-    "-mock",
-    "-data",
-    join(folder, "meta"),
-    "-listen",
-    place.address,
-  ]);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  const { servers, wish } = await openActionSite(endings);
   n1 = await servers.start();
-  await enrol(store, "n1", n1);
-  data = join(folder, "admin");
+  await enrol(wish.store, "n1", n1);
+  ({ data } = wish);
   const env = { SVC_METRICS_TOKEN: TOKEN };
-  desk = await ActionConsole.start(owner, { data, store, keyFile: servers.keyFile, env });
+  desk = await ActionConsole.start(endings, { ...wish, env });
 });
 
-after(async () => {
-  for (const end of endings.toReversed()) await end();
-});
+after(() => endings.end());
 
 /** Takes the numbers 1, 2, 3, … a line each, in pieces that end anywhere. */
 class Counter {

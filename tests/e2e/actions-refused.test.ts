@@ -3,54 +3,38 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { type SshServer, type SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { ActionConsole, custom, enrol, until } from "./action-console.ts";
-import { freePlace, grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings, grove } from "./processes.ts";
 
 const skip = withoutOwnBootId();
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 const DISK_BYTES = 16_777_216;
 
 let servers: SshServers;
 let n1: SshServer;
 let n2: SshServer;
 let store: string;
-let folder: string;
 let desk: ActionConsole;
 
 before(async () => {
   if (skip !== false) return;
-  folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const coordinator = startGrove([
-    "metaserver",
-    "-mock",
-    "-data",
-    join(folder, "meta"),
-    "-listen",
-    (await freePlace()).address,
-  ]);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  const site = await openActionSite(endings);
+  ({ servers } = site);
+  ({ store } = site.wish);
   n1 = await servers.start();
   n2 = await servers.start();
   await enrol(store, "n1", n1);
   await enrol(store, "n2", n2);
-  desk = await ActionConsole.start(owner, {
-    data: join(folder, "admin"),
-    store,
-    keyFile: servers.keyFile,
+  desk = await ActionConsole.start(endings, {
+    ...site.wish,
     diskBytes: DISK_BYTES,
   });
 });
 
-after(async () => {
-  for (const end of endings.toReversed()) await end();
-});
+after(() => endings.end());
 
 const touch = (name: string): object => custom(["n1"], `touch ${name}`);
 const fingerprint = (text: string): string[] => text.match(/SHA256:[A-Za-z0-9+/]{43}/g) ?? [];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import {
   ActionConsole,
@@ -15,15 +15,14 @@ import {
   isRunning,
   until,
 } from "./action-console.ts";
-import { freePlace, grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings, freePlace, grove } from "./processes.ts";
 
 const skip = withoutOwnBootId();
 const MARK = `1000.${process.pid}`;
 const SLEEP = `sleep ${MARK}`;
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 
-let servers: SshServers;
 let n1: SshServer;
 let n2: SshServer;
 let n3: SshServer;
@@ -31,41 +30,27 @@ let wish: ConsoleWish;
 
 before(async () => {
   if (skip !== false) return;
-  const folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const coordinator = startGrove([
-    "metaserver",
-    "-mock",
-    "-data",
-    join(folder, "meta"),
-    "-listen",
-    (await freePlace()).address,
-  ]);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  const { servers, wish: site } = await openActionSite(endings);
+  const { store, keyFile } = site;
   n1 = await servers.start();
   n2 = await servers.start();
   n3 = await servers.start({ bootId: "own-first" });
   const { address } = await freePlace();
-  wish = { data: join(folder, "admin"), store, keyFile: servers.keyFile, address };
+  wish = { ...site, address };
   await enrol(store, "n1", n1);
   await enrol(store, "n2", n2);
   // The console's own host: it is restarted by the words that started it.
   const words = [GROVE, "admin", "-data", wish.data, "-listen", address, "-meta", store];
-  const argv = [...words, "-ssh_key", servers.keyFile, "-allow_nodes", "127.0.0.0/8"];
+  const argv = [...words, "-ssh_key", keyFile, "-allow_nodes", "127.0.0.0/8"];
   const fileserver = { argv: ["sleep", `2000.${process.pid}`], pid_file: "fileserver.pid" };
   const admin = { argv, pid_file: "admin.pid", log_file: "admin.log" };
   await enrol(store, "n3", n3, { services: { fileserver, admin } });
-  owner.after(async () => {
+  endings.after(async () => {
     if (isRunning(fileserver.argv.join(" "))) process.kill(fileserverPid(), "SIGKILL");
   });
 });
 
-after(async () => {
-  for (const end of endings.toReversed()) await end();
-});
+after(() => endings.end());
 
 function fileserverPid(): number {
   return Number(readFileSync(join(n3.home, "fileserver.pid"), "utf8").split("\n")[0]);
@@ -243,7 +228,7 @@ test("the console restarts itself: the record is handed over, and the next conso
   );
   await outside.stop();
   const pid = (): number => Number(readFileSync(join(n3.home, "admin.pid"), "utf8").split("\n")[0]);
-  owner.after(async () => {
+  endings.after(async () => {
     if (isRunning(pid())) process.kill(-pid(), "SIGKILL");
   });
   const before = pid();

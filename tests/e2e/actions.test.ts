@@ -5,18 +5,17 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type SshServer, SshServers, withoutOwnBootId } from "#testing/ssh-server.ts";
+import { type SshServer, withoutOwnBootId } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { ActionConsole, custom, enrol, GROVE, isRunning, until } from "./action-console.ts";
-import { freePlace, type Place, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings, freePlace, type Place, startGrove, stopProgram } from "./processes.ts";
 
 const skip = withoutOwnBootId();
 const IDS = ["n1", "n2", "n3"] as const;
 type Id = (typeof IDS)[number];
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 
-let servers: SshServers;
 let nodes: Record<Id, SshServer>;
 let places: Record<Id, Place>;
 let origin: string;
@@ -24,21 +23,7 @@ let console: ActionConsole;
 
 before(async () => {
   if (skip !== false) return;
-  const folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const meta = await freePlace();
-  const coordinator = startGrove([
-    "metaserver",
-    "-mock",
-    "-data",
-    join(folder, "meta"),
-    "-listen",
-    meta.address,
-  ]);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  const { folder, metaserver, servers, wish } = await openActionSite(endings);
   origin = makeOrigin(folder);
   const each = async <T>(make: (id: Id) => Promise<T>): Promise<Record<Id, T>> => {
     const made: [Id, T][] = [];
@@ -51,7 +36,7 @@ before(async () => {
     const { home } = nodes[id];
     git(home, "clone", "-q", origin, "sources");
     const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", id, "-mock", "-reserve", "1MiB"];
-    const argv = [...words, "-listen", places[id].address, "-metaserver", meta.address];
+    const argv = [...words, "-listen", places[id].address, "-metaserver", metaserver];
     const fileserver = {
       argv,
       cwd: home,
@@ -59,19 +44,13 @@ before(async () => {
       pid_file: "fs.pid",
       log_file: "fs.log",
     };
-    await enrol(store, id, nodes[id], { repository: "sources", services: { fileserver } });
-    owner.after(async () => kill(home));
+    await enrol(wish.store, id, nodes[id], { repository: "sources", services: { fileserver } });
+    endings.after(async () => kill(home));
   }
-  console = await ActionConsole.start(owner, {
-    data: join(folder, "admin"),
-    store,
-    keyFile: servers.keyFile,
-  });
+  console = await ActionConsole.start(endings, wish);
 });
 
-after(async () => {
-  for (const end of endings.toReversed()) await end();
-});
+after(() => endings.end());
 
 function git(cwd: string, ...words: string[]): string {
   const identity = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"];
@@ -256,7 +235,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   assert.equal((await console.record(id)).state, "running");
   const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", "n3", "-mock", "-reserve", "1MiB"];
   const back = startGrove([...words.slice(1), "-listen", places.n3.address]);
-  owner.after(() => stopProgram(back, "SIGKILL"));
+  endings.after(() => stopProgram(back, "SIGKILL"));
   const record = await console.ended(id);
   const [target] = record.targets;
   assert.deepEqual(

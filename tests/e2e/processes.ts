@@ -109,6 +109,19 @@ export async function stopProgram(program: Program, signal: NodeJS.Signals = "SI
   }
 }
 
+/** What ends with a test file, for whoever sets up once for all its tests: the newest first. */
+export class Endings {
+  readonly #hooks: (() => Promise<unknown>)[] = [];
+
+  after(hook: () => Promise<unknown>): void {
+    this.#hooks.push(hook);
+  }
+
+  async end(): Promise<void> {
+    for (const hook of this.#hooks.splice(0).toReversed()) await hook();
+  }
+}
+
 /** A folder that goes when the test does. */
 export async function scratchFolder(t: { after(hook: () => Promise<void>): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "grove-e2e-"));

@@ -4,32 +4,24 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { type SshServer, withoutSshServer } from "#testing/ssh-server.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import { ActionConsole, type ConsoleWish, countRunning, enrol, until } from "./action-console.ts";
-import { freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { openActionSite } from "./action-site.ts";
+import { Endings, freePlace } from "./processes.ts";
 
 const skip = withoutSshServer();
 const SLOW = `sleep 1000.${process.pid}`;
 const SERVICE = `sleep 2000.${process.pid}`;
-const endings: (() => Promise<unknown>)[] = [];
-const owner = { after: (hook: () => Promise<unknown>) => void endings.push(hook) };
+const endings = new Endings();
 
-let servers: SshServers;
 let nodes: readonly SshServer[];
 let origin: string;
 let wish: ConsoleWish;
 
 before(async () => {
   if (skip !== false) return;
-  const folder = await scratchFolder(owner);
-  servers = new SshServers();
-  owner.after(() => servers.stop());
-  const listen = (await freePlace()).address;
-  const coordinator = startGrove(["metaserver", "-mock", "-data", join(folder, "meta"), "-listen", listen]);
-  owner.after(() => stopProgram(coordinator, "SIGKILL"));
-  await coordinator.says(/"event":"serving"/);
-  const store = `sqlite:${join(folder, "meta", "metadata.db")}`;
+  const { folder, servers, wish: site } = await openActionSite(endings);
   origin = join(folder, "origin");
   mkdirSync(origin);
   git(origin, "init", "-q", "-b", "main");
@@ -39,14 +31,9 @@ before(async () => {
     git(node.home, "clone", "-q", origin, "grove");
     const service = { argv: SERVICE.split(" "), pid_file: "service.pid", log_file: "service.log" };
     const services = { metaserver: service };
-    await enrol(store, `n${at + 1}`, node, { repository: "grove", services });
+    await enrol(site.store, `n${at + 1}`, node, { repository: "grove", services });
   }
-  wish = {
-    data: join(folder, "admin"),
-    store,
-    keyFile: servers.keyFile,
-    address: (await freePlace()).address,
-  };
+  wish = { ...site, address: (await freePlace()).address };
 });
 
 after(async () => {
@@ -57,7 +44,7 @@ after(async () => {
       // It does not run.
     }
   }
-  for (const end of endings.toReversed()) await end();
+  await endings.end();
 });
 
 function git(cwd: string, ...args: string[]): string {

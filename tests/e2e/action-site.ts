@@ -1,0 +1,30 @@
+// What tests of actions stand on: a metadata store, sshds, and a folder for the console.
+import { join } from "node:path";
+import { SshServers } from "#testing/ssh-server.ts";
+import type { ConsoleWish } from "./action-console.ts";
+import { type Endings, freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+
+/** The site. */
+export interface ActionSite {
+  readonly folder: string;
+  /** Where its MetaServer listens. */
+  readonly metaserver: string;
+  readonly servers: SshServers;
+  /** How a console is started there. */
+  readonly wish: ConsoleWish;
+}
+
+/** Starts a MetaServer, whose store is the nodes', and prepares for sshds; all that ends with `endings`. */
+export async function openActionSite(endings: Endings): Promise<ActionSite> {
+  const folder = await scratchFolder(endings);
+  const servers = new SshServers();
+  endings.after(() => servers.stop());
+  const { address } = await freePlace();
+  const meta = join(folder, "meta");
+  const coordinator = startGrove(["metaserver", "-mock", "-data", meta, "-listen", address]);
+  endings.after(() => stopProgram(coordinator, "SIGKILL"));
+  await coordinator.says(/"event":"serving"/);
+  const store = `sqlite:${join(meta, "metadata.db")}`;
+  const wish = { data: join(folder, "admin"), store, keyFile: servers.keyFile };
+  return { folder, metaserver: address, servers, wish };
+}
