@@ -9,11 +9,11 @@
 // No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that differ in their bytes.
 // What it cannot see: operations that overlap (the rig that cuts the power has six at a time), a crash of the recovery itself (the same),
 // and what lies below the calls: it believes that a flush that ended well has flushed. States are opened without the writer's thread.
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
+import { runLinePart } from "#prove/line-process.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";
 
@@ -22,7 +22,6 @@ const MEMORY = "/dev/shm";
 /** One for each processor. */
 const EXPLORERS = 2;
 const WHOLE_RUN = 50_000;
-const END_WAIT_MS = 15_000;
 
 /** F4. */
 export const crashStates: Rig = {
@@ -45,51 +44,21 @@ async function run(campaign: Campaign): Promise<void> {
 }
 
 function explore(campaign: Campaign, part: number, folder: string): Promise<void> {
-  const words = [EXPLORER, folder, part, EXPLORERS, campaign.seed].map(String);
-  const child = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "pipe"], detached: true });
-  const killAll = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // It has ended.
-    }
-  };
-  process.on("exit", killAll);
-  campaign.atEnd(() => process.off("exit", killAll));
-  let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    errors = (errors + text).slice(-2_000);
-  });
-  child.stdin.on("error", () => undefined);
-  let late: NodeJS.Timeout | undefined;
-  const stop = (): void => {
-    if (late !== undefined) return;
-    late = setTimeout(killAll, END_WAIT_MS);
-    child.stdin.end();
-  };
-  const clock = setInterval(() => campaign.isOver() && stop(), 200);
   let distinct = 0;
-  createInterface({ input: child.stdout }).on("line", (text) => {
-    const line = JSON.parse(text) as ExplorerLine;
-    if ("violation" in line) campaign.violation(line.violation);
-    else {
-      campaign.count("workloads", line.workloads);
-      campaign.count("acknowledged changes", line.acknowledged);
-      campaign.count("distinct images", line.distinct - distinct);
-      distinct = line.distinct;
-      campaign.step(line.states);
-    }
-    // A whole run goes on to the last workload.
-    if (campaign.isOver() || (!campaign.shouldGoOn() && campaign.goal < WHOLE_RUN)) stop();
-  });
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => {
-      clearInterval(clock);
-      clearTimeout(late);
-      killAll();
-      if (code === 0 || late !== undefined) resolve();
-      else reject(new Error(`an explorer ended with ${code ?? "a signal"}: ${errors}`));
-    });
+  return runLinePart<ExplorerLine>(campaign, {
+    name: "an explorer",
+    command: [process.execPath, EXPLORER, folder, `${part}`, `${EXPLORERS}`, `${campaign.seed}`],
+    take(line) {
+      if ("violation" in line) campaign.violation(line.violation);
+      else {
+        campaign.count("workloads", line.workloads);
+        campaign.count("acknowledged changes", line.acknowledged);
+        campaign.count("distinct images", line.distinct - distinct);
+        distinct = line.distinct;
+        campaign.step(line.states);
+      }
+      // A whole run goes on to the last workload.
+      return !campaign.isOver() && (campaign.goal >= WHOLE_RUN || campaign.shouldGoOn());
+    },
   });
 }

@@ -10,11 +10,11 @@
 // machine without power would not tell anybody (without it one cut in eight "lost" its very last acknowledgement).
 // What it cannot see: disks that lie about flushes or reorder behind them (the loop device's file keeps what it was given), torn sectors,
 // and what these two filesystems happen to do unasked: both flush a new file's name along with the file.
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
+import { runLinePart } from "#prove/line-process.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { LaneLine } from "./lane-lines.ts";
 
@@ -22,8 +22,6 @@ const LANE = fileURLToPath(new URL("./power-lane.fixture.ts", import.meta.url));
 const MEMORY = "/dev/shm";
 const FILESYSTEMS = ["ext4", "xfs"] as const;
 const TOOLS = ["mount", "umount", "unshare", "mkfs.ext4", "mkfs.xfs", "perl"] as const;
-/** A lane that is asked to end finishes the cut that it is at. */
-const END_WAIT_MS = 15_000;
 
 /** F3. */
 export const power: Rig = {
@@ -51,49 +49,23 @@ function lacks(): string | undefined {
 
 async function run(campaign: Campaign): Promise<void> {
   const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : undefined);
-  const lanes = FILESYSTEMS.map((filesystem) => startLane(campaign, filesystem, `${folder}/${filesystem}`));
-  const results = await Promise.allSettled(lanes.map(({ ended }) => ended));
+  const lanes = FILESYSTEMS.map((filesystem) => runLane(campaign, filesystem, `${folder}/${filesystem}`));
+  const results = await Promise.allSettled(lanes);
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-function startLane(campaign: Campaign, filesystem: string, folder: string): { ended: Promise<void> } {
-  const lane = [process.execPath, LANE, filesystem, String(campaign.seed), folder];
-  const child = spawn("unshare", ["-m", "--propagation", "private", ...lane], {
-    stdio: ["pipe", "pipe", "pipe"],
-    detached: true,
-    env: { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin` },
-  });
+function runLane(campaign: Campaign, filesystem: string, folder: string): Promise<void> {
   // Its mounts go with the last process of its namespace, and with them the loop devices.
-  const killAll = (): void => killGroup(child);
-  process.on("exit", killAll);
-  campaign.atEnd(() => process.off("exit", killAll));
-  let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    errors = (errors + text).slice(-2_000);
+  const lane = [process.execPath, LANE, filesystem, String(campaign.seed), folder];
+  return runLinePart<LaneLine>(campaign, {
+    name: `the ${filesystem} lane`,
+    command: ["unshare", "-m", "--propagation", "private", ...lane],
+    env: { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin` },
+    take(line) {
+      take(campaign, filesystem, line);
+      return campaign.shouldGoOn();
+    },
   });
-  child.stdin.on("error", () => undefined);
-  let late: NodeJS.Timeout | undefined;
-  const stop = (): void => {
-    if (late !== undefined) return;
-    late = setTimeout(killAll, END_WAIT_MS);
-    child.stdin.end();
-  };
-  const clock = setInterval(() => campaign.isOver() && stop(), 200);
-  createInterface({ input: child.stdout }).on("line", (text) => {
-    take(campaign, filesystem, JSON.parse(text) as LaneLine);
-    if (!campaign.shouldGoOn()) stop();
-  });
-  const ended = new Promise<void>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => {
-      clearInterval(clock);
-      clearTimeout(late);
-      killAll();
-      if (code === 0 || late !== undefined) resolve();
-      else reject(new Error(`the ${filesystem} lane ended with ${code ?? "a signal"}: ${errors}`));
-    });
-  });
-  return { ended };
 }
 
 function take(campaign: Campaign, filesystem: string, line: LaneLine): void {
@@ -103,13 +75,5 @@ function take(campaign: Campaign, filesystem: string, line: LaneLine): void {
     campaign.count(`${filesystem} cuts`, line.cuts);
     campaign.count("cuts during recovery", line.inRecovery);
     campaign.step(line.cuts);
-  }
-}
-
-function killGroup(child: ChildProcess): void {
-  try {
-    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // It has ended.
   }
 }

@@ -1,0 +1,61 @@
+// A process that does a part of a rig's run: it says lines of JSON, and ends when its input does.
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Campaign } from "./campaign.ts";
+
+/** One that is asked to end finishes what it is at, within this time. */
+const END_WAIT_MS = 15_000;
+const LOOK_INTERVAL_MS = 200;
+const ERRORS_KEPT_CHARACTERS = 2_000;
+
+/** What is started. */
+export interface LinePart<Line> {
+  /** As an error names it. */
+  readonly name: string;
+  readonly command: readonly [program: string, ...words: string[]];
+  readonly env?: NodeJS.ProcessEnv;
+  /** Takes what it says; false when it is to end. */
+  readonly take: (line: Line) => boolean;
+}
+
+/** Runs it to its end, which comes at the latest when the campaign is over; all that it has started goes with it. Rejects with what it said when it fails. */
+export function runLinePart<Line>(
+  campaign: Campaign,
+  { name, command: [program, ...words], env = process.env, take }: LinePart<Line>,
+): Promise<void> {
+  const child = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"], detached: true, env });
+  const killAll = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  };
+  process.on("exit", killAll);
+  campaign.atEnd(() => process.off("exit", killAll));
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors = (errors + text).slice(-ERRORS_KEPT_CHARACTERS);
+  });
+  child.stdin.on("error", () => undefined);
+  let late: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    if (late !== undefined) return;
+    late = setTimeout(killAll, END_WAIT_MS);
+    child.stdin.end();
+  };
+  const clock = setInterval(() => campaign.isOver() && stop(), LOOK_INTERVAL_MS);
+  createInterface({ input: child.stdout }).on("line", (text) => {
+    if (!take(JSON.parse(text) as Line)) stop();
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      clearInterval(clock);
+      clearTimeout(late);
+      killAll();
+      if (code === 0 || late !== undefined) resolve();
+      else reject(new Error(`${name} ended with ${code ?? "a signal"}: ${errors}`));
+    });
+  });
+}
