@@ -1,8 +1,14 @@
 // ID tokens that must sign nobody in (spec 5.2, C-09): at the FileServer that makes sessions of them, and at the MetaServer's users' calls.
 import { ManualClock } from "#base/clock.ts";
 import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { CLAIM_VARIANTS, CLIENT_ID, NOW_S } from "#identity/claims.fixture.ts";
-import { json, makeKey, signToken, startProvider, type TestProvider } from "#identity/provider.fixture.ts";
+import { CLAIM_VARIANTS, CLIENT_ID, issuedClaims, NOW_S } from "#identity/claims.fixture.ts";
+import {
+  answerAsIssuer,
+  makeKey,
+  signToken,
+  startProvider,
+  type TestProvider,
+} from "#identity/provider.fixture.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { nodeMessage, startForTest } from "#metaserver/meta-server.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
@@ -46,16 +52,7 @@ export async function tryIdTokens(campaign: Campaign): Promise<void> {
       getRoots: () => outcomeOf(client.getRoots({}, options)),
     };
   };
-  const claims = (change: object = {}): object => ({
-    iss: provider.origin,
-    aud: CLIENT_ID,
-    sub: "1",
-    email: "alice@example.com",
-    email_verified: true,
-    iat: NOW_S - 10,
-    exp: NOW_S + 3_600,
-    ...change,
-  });
+  const claims = (change?: object): object => issuedClaims(provider.origin, change);
   const good = signToken(key, claims());
   await mustBeAccepted(campaign, "ID token", doorsOf(good));
   for (const variant of BAD_CLAIMS)
@@ -90,11 +87,6 @@ function signIn(node: TestNode, token: string): Promise<string | undefined> {
 async function startIssuer(campaign: Campaign): Promise<TestProvider> {
   const provider = await startProvider();
   campaign.atEnd(() => provider.stop());
-  const { origin } = provider;
-  provider.answers.set(
-    "/.well-known/openid-configuration",
-    json({ issuer: origin, jwks_uri: `${origin}/jwks`, id_token_signing_alg_values_supported: ["ES256"] }),
-  );
-  provider.answers.set("/jwks", json({ keys: [key.jwk] }));
+  answerAsIssuer(provider, key);
   return provider;
 }

@@ -9,12 +9,12 @@
 // count as promised, and memory or time that the table takes.
 
 import { ManualClock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
 import { makeVerifiedIdentity } from "#base/verified-identity.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { answerOf } from "#sessions/session-answer.fixture.ts";
 import { type Session, SessionTable } from "#sessions/session-table.ts";
 import { type Listed, SessionList } from "./session-list.ts";
 
@@ -238,14 +238,4 @@ class Lab {
 
 function userOf(number: number): string {
   return `user${number}@example.com`;
-}
-
-function answerOf(act: () => unknown): string {
-  try {
-    act();
-    return "ok";
-  } catch (error) {
-    if (isGroveError(error)) return error.code;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Inode, InodeId } from "#storage/inode.ts";
 import type { SharedPath, Storage } from "#storage/storage.ts";
-import { OWNER } from "#storage/store.fixture.ts";
+import { OWNER, readAll } from "#storage/store.fixture.ts";
 
 const PAGE = 1_000;
 
@@ -65,7 +65,7 @@ export const asListed: ReadNode = (_, { sizeBytes, crc32 }) => ({ length: sizeBy
 /** The folders in the root. Rejects what is not as it must be: a size that is not the sum of what is below. */
 export async function foldersOf(
   view: StoreView,
-  readNode: ReadNode = readFile,
+  readNode: ReadNode = (from, { id }) => readAll(from, id),
 ): Promise<Map<string, FolderContents>> {
   const root = view.root(OWNER);
   const folders = new Map<string, FolderContents>();
@@ -120,19 +120,6 @@ async function readFolder(
     }
     nodes.set(path, null);
     await readFolder(view, readNode, { id: entry.id, prefix: `${path}/` }, nodes);
-  }
-}
-
-async function readFile(view: StoreView, { id }: Inode): Promise<Buffer> {
-  const content = view.openFile(id);
-  try {
-    const blocks: Buffer[] = [];
-    for (let at = 0; at < content.inode.sizeBytes; at += blocks.at(-1)?.length ?? 0) {
-      blocks.push(await content.readBlock(at));
-    }
-    return Buffer.concat(blocks);
-  } finally {
-    content.close();
   }
 }
 

@@ -5,6 +5,20 @@ export const CLIENT_ID = "client-1";
 /** Unix seconds at which they are looked at. */
 export const NOW_S = 1_790_000_000;
 
+/** Claims of an issuer that are accepted, but for what is changed in them. */
+export function issuedClaims(issuer: string, change: object = {}): object {
+  return {
+    iss: issuer,
+    aud: CLIENT_ID,
+    sub: "1",
+    email: "alice@example.com",
+    email_verified: true,
+    iat: NOW_S - 10,
+    exp: NOW_S + 3_600,
+    ...change,
+  };
+}
+
 /** A variant: what is changed, and the claim that the refusal names, or undefined when it is accepted. */
 export interface ClaimVariant {
   readonly what: string;

@@ -3,35 +3,28 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { CLAIM_VARIANTS, CLIENT_ID, type ClaimVariant, NOW_S } from "./claims.fixture.ts";
+import { CLAIM_VARIANTS, CLIENT_ID, type ClaimVariant, issuedClaims, NOW_S } from "./claims.fixture.ts";
 import { checkClaims } from "./claims.ts";
-import { json, makeKey, signToken, startProvider, type TestProvider } from "./provider.fixture.ts";
+import {
+  answerAsIssuer,
+  json,
+  makeKey,
+  signToken,
+  startProvider,
+  type TestProvider,
+} from "./provider.fixture.ts";
 import { createTokenVerifier } from "./token-verifier.ts";
 
 const key = makeKey("ES256", "k1");
 let provider: TestProvider;
 before(async () => {
   provider = await startProvider();
-  const { origin } = provider;
-  provider.answers.set(
-    "/.well-known/openid-configuration",
-    json({ issuer: origin, jwks_uri: `${origin}/jwks`, id_token_signing_alg_values_supported: ["ES256"] }),
-  );
-  provider.answers.set("/jwks", json({ keys: [key.jwk] }));
+  answerAsIssuer(provider, key);
 });
 after(() => provider.stop());
 
 async function outcome(mode: "tokeninfo" | "issuer", variant: ClaimVariant): Promise<string | undefined> {
-  const claims = {
-    iss: provider.origin,
-    aud: CLIENT_ID,
-    sub: "1",
-    email: "alice@example.com",
-    email_verified: true,
-    iat: NOW_S - 10,
-    exp: NOW_S + 3_600,
-    ...variant.change,
-  };
+  const claims = issuedClaims(provider.origin, variant.change);
   provider.answers.set("/tokeninfo", json(claims));
   const verifier = createTokenVerifier({
     clientId: CLIENT_ID,

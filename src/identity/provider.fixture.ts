@@ -49,6 +49,17 @@ export async function startProvider(): Promise<TestProvider> {
   };
 }
 
+/** Has a provider say that it is an issuer, and that this is its key. */
+export function answerAsIssuer({ origin, answers }: TestProvider, key: SigningKey): void {
+  const found = {
+    issuer: origin,
+    jwks_uri: `${origin}/jwks`,
+    id_token_signing_alg_values_supported: [key.alg],
+  };
+  answers.set("/.well-known/openid-configuration", json(found));
+  answers.set("/jwks", json({ keys: [key.jwk] }));
+}
+
 /** Answers with JSON. */
 export function json(value: unknown, status = 200): Answer {
   return (_request, response) => {

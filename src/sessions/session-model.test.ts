@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
 import { makeVerifiedIdentity } from "#base/verified-identity.ts";
+import { answerOf } from "./session-answer.fixture.ts";
 import { type Session, SessionTable } from "./session-table.ts";
 
 const LIMITS = { perUser: 3, global: 8, idleTimeoutMs: 15_000, lifetimeMs: 60_000 };
@@ -72,16 +72,6 @@ class Model {
   }
 }
 
-function outcome(act: () => unknown): string {
-  try {
-    act();
-    return "ok";
-  } catch (error) {
-    if (isGroveError(error)) return error.code;
-    throw error;
-  }
-}
-
 function play(steps: readonly Step[]): void {
   const clock = new ManualClock();
   const table = new SessionTable({ clock, random: systemRandom, limits: LIMITS });
@@ -128,7 +118,7 @@ function playCreate(one: { user: number; address: number }, table: SessionTable,
       deviceName: "",
     });
   if (isFull) {
-    assert.equal(outcome(create), "SESSION_TABLE_FULL");
+    assert.equal(answerOf(create), "SESSION_TABLE_FULL");
     return;
   }
   const { token, session, evictedOldest, openSessions } = create();
@@ -151,7 +141,7 @@ function playOnSession(
     const isSame = ADDRESSES[one.address] === session.address;
     const expected = session.state !== "live" ? session.state : isSame ? "ok" : "IP_MISMATCH";
     assert.equal(
-      outcome(() => table.check(session.token, ADDRESSES[one.address]!)),
+      answerOf(() => table.check(session.token, ADDRESSES[one.address]!)),
       expected,
     );
     if (expected === "ok") session.usedMs = model.nowMs;

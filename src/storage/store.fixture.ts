@@ -92,7 +92,7 @@ export async function upload(
 }
 
 /** Reads a whole file block by block. */
-export async function readAll(storage: Storage, fileId: InodeId): Promise<Buffer> {
+export async function readAll(storage: Pick<Storage, "openFile">, fileId: InodeId): Promise<Buffer> {
   const content = storage.openFile(fileId);
   try {
     const blocks: Buffer[] = [];
