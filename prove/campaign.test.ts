@@ -65,3 +65,14 @@ test("what a run made goes when it ends, also by an error", async () => {
   await assert.rejects(Campaign.run(sample, OPTIONS), /the rig is broken/);
   assert.ok(!existsSync(folder));
 });
+
+test("an end that fails keeps no other from being made, and is told", async () => {
+  const made: string[] = [];
+  const sample = rig(async (campaign) => {
+    campaign.atEnd(() => made.push("first"));
+    campaign.atEnd(() => Promise.reject(new Error("it will not go")));
+    campaign.atEnd(() => made.push("last"));
+  });
+  await assert.rejects(Campaign.run(sample, OPTIONS), /could not clean up/);
+  assert.deepEqual(made, ["last", "first"]);
+});

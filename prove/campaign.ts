@@ -139,9 +139,22 @@ export class Campaign {
     try {
       await rig.run(campaign);
     } finally {
-      for (const end of campaign.#ends.toReversed()) await end();
+      await campaign.#end();
     }
     return campaign.#result();
+  }
+
+  /** One end that fails must not keep the others from being made: a timer that goes on would hold the process for ever. */
+  async #end(): Promise<void> {
+    const errors: unknown[] = [];
+    for (const end of this.#ends.toReversed()) {
+      try {
+        await end();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw new AggregateError(errors, `${this.#rig.name} could not clean up`);
   }
 
   #result(): CampaignResult {

@@ -29,7 +29,11 @@ export class Latencies {
     const client = createClient(FileServer, channel);
     const metadata = { authorization: "Bearer mock-jwt.steady@example.com" };
     const { sessionToken } = await client.registerClient({}, { metadata });
-    return new Latencies(campaign, client, `Bearer ${sessionToken}`);
+    const latencies = new Latencies(campaign, client, `Bearer ${sessionToken}`);
+    campaign.atEnd(() => {
+      latencies.#isOver = true;
+    });
+    return latencies;
   }
 
   /** What goes on from now; a call counts for the phase that it was begun in. */
