@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CampaignResult } from "./campaign.ts";
-import { NARROW, type PlantedBug } from "./rig.ts";
+import { NARROW, type PlantedBug, type Rig } from "./rig.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What a rig and the program need to run; installed packages and built pages are linked, since no bug is planted there. */
@@ -43,7 +43,7 @@ export function withEdit(text: string, edit: PlantedBug["edits"][number]): strin
 }
 
 /** Runs one rig's short form on a copy that has the bug. A rig that cannot run, or does not end, has not caught it. */
-export async function tryBug(bug: PlantedBug, rig: string, seed: number): Promise<Catch> {
+export async function tryBug(bug: PlantedBug, rig: Rig, seed: number): Promise<Catch> {
   const tree = await mkdtemp(join(tmpdir(), "grove-planted-"));
   try {
     for (const name of COPIED) await cp(join(ROOT, name), join(tree, name), { recursive: true });
@@ -52,7 +52,7 @@ export async function tryBug(bug: PlantedBug, rig: string, seed: number): Promis
       const file = join(tree, edit.file);
       await writeFile(file, withEdit(await readFile(file, "utf8"), edit));
     }
-    return { bug: bug.name, rig, ...(await askRig(tree, bug, rig, seed)) };
+    return { bug: bug.name, rig: rig.name, ...(await askRig(tree, bug, rig, seed)) };
   } finally {
     await rm(tree, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -61,19 +61,20 @@ export async function tryBug(bug: PlantedBug, rig: string, seed: number): Promis
 async function askRig(
   tree: string,
   bug: PlantedBug,
-  rig: string,
+  rig: Rig,
   seed: number,
 ): Promise<Omit<Catch, "bug" | "rig">> {
   const words = [
     join(tree, "prove/run.ts"),
-    rig,
+    rig.name,
     "--short",
     "--json",
     "--no-planted",
     "--seed",
     String(seed),
   ];
-  if (bug.goal !== undefined) words.push("--goal", String(bug.goal));
+  const goal = bug.goal ?? rig.plantedGoal;
+  if (goal !== undefined) words.push("--goal", String(goal));
   const child = spawn(process.execPath, words, {
     cwd: tree,
     env: { ...process.env, ...(bug.narrow === undefined ? {} : { [NARROW]: bug.narrow }) },

@@ -91,8 +91,9 @@ async function tryPlanted(only: readonly Rig[], seed: number, firstRigOnly: bool
   const catches: Catch[] = [];
   for (const bug of plantedBugs) {
     for (const name of firstRigOnly ? bug.rigs.slice(0, 1) : bug.rigs) {
-      if (!only.some((rig) => rig.name === name)) continue;
-      const outcome = await tryBug(bug, name, seed);
+      const rig = only.find((each) => each.name === name);
+      if (rig === undefined) continue;
+      const outcome = await tryBug(bug, rig, seed);
       process.stderr.write(
         `${outcome.isCaught ? "caught" : "MISSED"} ${bug.name} by ${name}: ${outcome.why}\n`,
       );

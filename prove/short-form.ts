@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { Campaign } from "./campaign.ts";
 import type { Rig } from "./rig.ts";
 
-const SHORT_FORM_MS = 60_000;
+/** Below the two minutes that `npm test` gives a file. */
+const SHORT_FORM_MS = 80_000;
 const SEEDS = 2 ** 31;
 
 /** A test of this rig's short form. GROVE_PROVE_SEED repeats an attack. */

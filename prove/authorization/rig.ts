@@ -175,6 +175,7 @@ export const authorization: Rig = {
     "Nobody reaches, changes or learns of what is not theirs or shared with them, whatever a request claims",
   unit: "answers",
   goal: 1_000_000,
-  shortGoal: 8_000,
+  shortGoal: 5_000,
+  plantedGoal: 8_000,
   run,
 };

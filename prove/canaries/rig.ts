@@ -29,7 +29,8 @@ export const canaries: Rig = {
   proves:
     "no secret that is put through a server is found in logs, files, answers, metrics or process lists, and no core is left",
   goal: 500,
-  shortGoal: NAMES.length * 2,
+  shortGoal: NAMES.length,
+  plantedGoal: NAMES.length * 2,
   async run(campaign) {
     const folder = await campaign.folder("/dev/shm");
     const { doors, servers, own } = await startServers(campaign, folder);

@@ -31,7 +31,8 @@ export const crashStates: Rig = {
   proves:
     "whatever a power cut may leave of what was not flushed, a start finds everything acknowledged and nothing half",
   goal: WHOLE_RUN,
-  shortGoal: 300,
+  shortGoal: 150,
+  plantedGoal: 300,
   lacks: () => (spawnSync("strace", ["-V"]).status === 0 ? undefined : "strace is not installed"),
   run,
 };

@@ -22,6 +22,8 @@ import { scrubbed } from "./scrub-pass.ts";
 
 const MEMORY = "/dev/shm";
 const SIZE = { small: 200, large: 160, huge: 6 };
+/** Damages for which a smaller store will do. */
+const SHORT_UP_TO = 100;
 const SHORT_SIZE = { small: 80, large: 80, huge: 3 };
 const DAMAGED_SHARE = 0.4;
 const PAGES_PER_ROUND = 3;
@@ -33,14 +35,15 @@ export const damage: Rig = {
   unit: "damages found",
   proves: "damaged bytes are found by the scrub and refused by reads, and nobody is served wrong ones",
   goal: 10_000,
-  shortGoal: 100,
+  shortGoal: 40,
+  plantedGoal: 100,
   run,
 };
 
 async function run(campaign: Campaign): Promise<void> {
   const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : undefined);
   keepCompiled(campaign, `${folder}/cache`);
-  const size = campaign.goal <= damage.shortGoal ? SHORT_SIZE : SIZE;
+  const size = campaign.goal <= SHORT_UP_TO ? SHORT_SIZE : SIZE;
   const store = await DamageStore.make(`${folder}/store`, size, campaign.random);
   const sight = await lookAt(store);
   while (campaign.shouldGoOn()) {

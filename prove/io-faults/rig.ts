@@ -33,7 +33,8 @@ export const ioFaults: Rig = {
   figure: "F6",
   unit: "faults",
   goal: 1_000,
-  shortGoal: 12,
+  shortGoal: 4,
+  plantedGoal: 12,
   proves:
     "a storage call that fails, falls short or hangs loses nothing without a word, and no failed flush is tried again",
   lacks: lacksTracing,

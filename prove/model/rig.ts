@@ -129,6 +129,7 @@ export const model: Rig = {
     "Every answer of a FileServer to many clients at once is the one that a model in plain memory gives",
   unit: "calls",
   goal: 1_000_000,
-  shortGoal: 6_000,
+  shortGoal: 5_000,
+  plantedGoal: 6_000,
   run,
 };

@@ -40,7 +40,8 @@ export const mutations: Rig = {
   unit: "inputs",
   proves: "no mutated request crashes a server, hangs, grows it, or is answered INTERNAL or 500",
   goal: 2_000_000,
-  shortGoal: 2_500,
+  shortGoal: 1_500,
+  plantedGoal: 2_500,
   async run(campaign) {
     const cluster = await startSmallCluster(await campaign.folder("/dev/shm"), {
       env: await startProviderOf(campaign),

@@ -33,7 +33,8 @@ export const syscalls: Rig = {
   figure: "F2",
   unit: "points",
   goal: ALL_POINTS,
-  shortGoal: 16,
+  shortGoal: 8,
+  plantedGoal: 16,
   proves:
     "a kill at any system call of any change, or of the recovery after it, leaves the old state or the new one",
   lacks: lacksTracing,
