@@ -1,5 +1,4 @@
 // The first screen: whether anything is wrong and what to do, in words; then the cluster in figures.
-import { Button } from "@mantine/core";
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
@@ -7,10 +6,12 @@ import { useUnresolved } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
+import { type Fact, FactList } from "../parts/fact-list.tsx";
 import { NodeTable } from "../parts/node-table.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { StepButtons } from "../parts/step-buttons.tsx";
 import { nextSteps } from "../words/next-step.ts";
 import { byNeed, firstFull } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
@@ -91,18 +92,7 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
         {alert.acked_by === undefined ? "" : ", acknowledged"}
       </span>
       <span className="end button-row">
-        {nextSteps(alert, isOperator).map(({ label, path }) => (
-          <Button
-            key={path}
-            component={Link}
-            href={path}
-            variant="default"
-            size="compact-sm"
-            aria-label={`${label} ${alert.title}`}
-          >
-            {label}
-          </Button>
-        ))}
+        <StepButtons alert={alert} steps={nextSteps(alert, isOperator)} />
       </span>
     </li>
   );
@@ -119,7 +109,7 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const share = percentText(used + free === 0 ? 0 : (used / (used + free)) * 100);
   const first = firstFull(nodes);
   const isUneven = sums.nodes_online !== sums.nodes_total;
-  const facts: readonly (readonly [string, ReactNode])[] = [
+  const facts: readonly Fact[] = [
     ["Nodes", isUneven ? `${sums.nodes_online} of ${sums.nodes_total} online` : `${sums.nodes_total} online`],
     ["Capacity", `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share})`],
     [
@@ -145,14 +135,5 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
     ],
     ...(cluster.redacted ? [] : ([["Users", cluster.total_users.toLocaleString()]] as const)),
   ];
-  return (
-    <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div className="fact" key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <FactList facts={facts} />;
 }

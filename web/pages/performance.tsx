@@ -8,6 +8,7 @@ import { call } from "../live/api.ts";
 import { columnOf, useHistory } from "../live/history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
+import { FactList } from "../parts/fact-list.tsx";
 import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
@@ -56,13 +57,15 @@ export function Page(): ReactNode {
       <p className="quiet">
         Rates of the last polls; MB are 10⁶ bytes. Percentiles are of each node's last 1024 operations.
       </p>
-      <dl className="facts">
-        <Fact name="Write" value={`${plainNumber(data.cluster_write_mbps)} MB/s`} />
-        <Fact name="Read" value={`${plainNumber(data.cluster_read_mbps)} MB/s`} />
-        <Fact name="Writes" value={`${plainNumber(data.cluster_write_iops)}/s`} />
-        <Fact name="Reads" value={`${plainNumber(data.cluster_read_iops)}/s`} />
-        <Fact name="Errors" value={`${plainNumber(data.cluster_error_rate_pct)} %`} />
-      </dl>
+      <FactList
+        facts={[
+          ["Write", `${plainNumber(data.cluster_write_mbps)} MB/s`],
+          ["Read", `${plainNumber(data.cluster_read_mbps)} MB/s`],
+          ["Writes", `${plainNumber(data.cluster_write_iops)}/s`],
+          ["Reads", `${plainNumber(data.cluster_read_iops)}/s`],
+          ["Errors", `${plainNumber(data.cluster_error_rate_pct)} %`],
+        ]}
+      />
       <ClusterCharts />
       <h2>Nodes</h2>
       <Button component="a" href="/api/performance/export" download variant="default" size="xs" mb="sm">
@@ -74,15 +77,6 @@ export function Page(): ReactNode {
         <NodeRows rows={data.nodes} />
       )}
     </>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }): ReactNode {
-  return (
-    <div className="fact">
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

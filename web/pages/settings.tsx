@@ -9,6 +9,7 @@ import type { SettingsReply } from "#webapi/settings.ts";
 import { call } from "../live/api.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import { signOutEverywhere, useSession } from "../live/session.ts";
+import { FactList } from "../parts/fact-list.tsx";
 import { Failed, Reading } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
@@ -27,19 +28,23 @@ export function Page(): ReactNode {
   return (
     <>
       <h1>Settings</h1>
-      <dl className="facts">
-        <Fact name="Console">
-          {version === undefined
-            ? "…"
-            : `${version.version}${version.git_commit === null ? "" : ` (${version.git_commit.slice(0, 12)})`}`}
-        </Fact>
-        <Fact name="Interface">version {version?.api ?? "…"}</Fact>
-        <Fact name="Operator password">
-          {session?.default_password === true
-            ? "the built-in one: set your own with grove admin hash-password"
-            : "your own"}
-        </Fact>
-      </dl>
+      <FactList
+        facts={[
+          [
+            "Console",
+            version === undefined
+              ? "…"
+              : `${version.version}${version.git_commit === null ? "" : ` (${version.git_commit.slice(0, 12)})`}`,
+          ],
+          ["Interface", `version ${version?.api ?? "…"}`],
+          [
+            "Operator password",
+            session?.default_password === true
+              ? "the built-in one: set your own with grove admin hash-password"
+              : "your own",
+          ],
+        ]}
+      />
       <Store />
       <Sessions />
       <Notices />
@@ -208,12 +213,3 @@ function Notices(): ReactNode {
 }
 
 const RECEIVER_STATES = { ok: "online", untried: "info", failing: "critical" } as const;
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
-  return (
-    <div className="fact">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}

@@ -3,10 +3,9 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import { useActionHistory } from "../live/actions.ts";
-import { useHeldRows } from "../live/held-rows.ts";
 import { ACTION_LABELS, isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
-import { NewRows } from "./new-rows.tsx";
+import { HeldTable } from "./held-box.tsx";
 import { Failed, Nothing, Reading } from "./page-state.tsx";
 import { StateMark } from "./state-mark.tsx";
 
@@ -34,55 +33,52 @@ export function ActionRecords({ nodeId }: { readonly nodeId?: string }): ReactNo
 }
 
 function Records({ records }: { readonly records: readonly ActionRecord[] }): ReactNode {
-  const { rows, waiting, showNew, holder } = useHeldRows(records, idOf);
   return (
-    <div className="table-scroll held" {...holder}>
-      <NewRows waiting={waiting} onShow={showNew} />
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">State</th>
-            <th scope="col">Where</th>
-            <th scope="col">When</th>
-            <th scope="col" className="number">
-              Took
-            </th>
-            <th scope="col">Who</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((record) => (
-            <tr key={record.id}>
-              <th scope="row">
-                <Link className="row-link" href={`/actions/${encodeURIComponent(record.id)}`}>
-                  {ACTION_LABELS[record.action]}
-                </Link>
-              </th>
-              <td data-head="State">
-                {isDryRun(record) ? (
-                  <StateMark state="info" label="only shown, not run" />
-                ) : (
-                  <StateMark state={shownState(record.state)} label={stateText(record.state)} />
-                )}
-              </td>
-              <td data-head="Where">{namesText(record)}</td>
-              <td data-head="When" className="no-wrap">
-                {formatMoment(record.created_at)}
-              </td>
-              <td data-head="Took" className="number">
-                {record.finished_at === undefined || isDryRun(record)
-                  ? "–"
-                  : formatSpan(record.finished_at - record.created_at)}
-              </td>
-              <td data-head="Who" className="quiet">
-                {record.operator.session} from {record.operator.ip}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <HeldTable
+      rows={records}
+      idOf={idOf}
+      head={
+        <>
+          <th scope="col">What</th>
+          <th scope="col">State</th>
+          <th scope="col">Where</th>
+          <th scope="col">When</th>
+          <th scope="col" className="number">
+            Took
+          </th>
+          <th scope="col">Who</th>
+        </>
+      }
+    >
+      {(record) => (
+        <>
+          <th scope="row">
+            <Link className="row-link" href={`/actions/${encodeURIComponent(record.id)}`}>
+              {ACTION_LABELS[record.action]}
+            </Link>
+          </th>
+          <td data-head="State">
+            {isDryRun(record) ? (
+              <StateMark state="info" label="only shown, not run" />
+            ) : (
+              <StateMark state={shownState(record.state)} label={stateText(record.state)} />
+            )}
+          </td>
+          <td data-head="Where">{namesText(record)}</td>
+          <td data-head="When" className="no-wrap">
+            {formatMoment(record.created_at)}
+          </td>
+          <td data-head="Took" className="number">
+            {record.finished_at === undefined || isDryRun(record)
+              ? "–"
+              : formatSpan(record.finished_at - record.created_at)}
+          </td>
+          <td data-head="Who" className="quiet">
+            {record.operator.session} from {record.operator.ip}
+          </td>
+        </>
+      )}
+    </HeldTable>
   );
 }
 

@@ -13,9 +13,11 @@ import { measureText } from "../words/alert.ts";
 import { nextSteps } from "../words/next-step.ts";
 import { countText } from "../words/number.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
-import { NewRows } from "./new-rows.tsx";
+import { type Fact, FactList } from "./fact-list.tsx";
+import { HeldBox } from "./held-box.tsx";
 import { SilenceMenu } from "./silence-menu.tsx";
 import { StateMark } from "./state-mark.tsx";
+import { StepButtons } from "./step-buttons.tsx";
 
 const idOf = ({ id }: AlertRecord): string => id;
 
@@ -27,7 +29,8 @@ export function AlertCards({
   readonly alerts: readonly AlertRecord[];
   readonly isOperator: boolean;
 }): ReactNode {
-  const { rows, waiting, showNew, holder } = useHeldRows(alerts, idOf);
+  const held = useHeldRows(alerts, idOf);
+  const { rows } = held;
   const act = useMutation({
     mutationFn: ({ path, body }: { path: string; body: unknown }) => call(path, { method: "POST", body }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: ALERTS_KEY }),
@@ -35,8 +38,7 @@ export function AlertCards({
   const silencing = useSilencing();
   const error = act.error ?? silencing.error;
   return (
-    <div className="held" {...holder}>
-      <NewRows waiting={waiting} onShow={showNew} />
+    <HeldBox held={held}>
       {error === null ? null : <p role="alert">{error.message}</p>}
       <ul className="cards">
         {rows.map((alert) => (
@@ -84,7 +86,7 @@ export function AlertCards({
           What is resolved by hand is not raised again until its cause has been away once, or gets worse.
         </p>
       ) : null}
-    </div>
+    </HeldBox>
   );
 }
 
@@ -115,18 +117,7 @@ function Card({
       <p className="card-text">{alert.message}</p>
       <Cause alert={alert} />
       <div className="card-foot">
-        {steps.map(({ label, path }) => (
-          <Button
-            key={path}
-            component={Link}
-            href={path}
-            variant="default"
-            size="compact-sm"
-            aria-label={`${label} ${alert.title}`}
-          >
-            {label}
-          </Button>
-        ))}
+        <StepButtons alert={alert} steps={steps} />
         {children}
       </div>
     </li>
@@ -137,7 +128,7 @@ function Card({
 function Cause({ alert }: { readonly alert: AlertRecord }): ReactNode {
   const value = measureText(alert.type, alert.value);
   const limit = measureText(alert.type, alert.threshold);
-  const facts: readonly (readonly [string, ReactNode])[] = [
+  const facts: readonly Fact[] = [
     ...(value === undefined ? [] : ([["Value", value]] as const)),
     ...(limit === undefined ? [] : ([["Limit", limit]] as const)),
     ["Since", formatMoment(alert.timestamp)],
@@ -163,14 +154,5 @@ function Cause({ alert }: { readonly alert: AlertRecord }): ReactNode {
           ],
         ] as const)),
   ];
-  return (
-    <dl className="card-facts">
-      {facts.map(([name, fact]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{fact}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <FactList className="pairs" facts={facts} />;
 }

@@ -2,50 +2,46 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { useHeldRows } from "../live/held-rows.ts";
 import { measureText } from "../words/alert.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
-import { NewRows } from "./new-rows.tsx";
+import { HeldTable } from "./held-box.tsx";
 import { StateMark } from "./state-mark.tsx";
 
 const idOf = ({ id }: AlertRecord): string => id;
 
 /** A row for each alert. */
 export function AlertTable({ alerts }: { readonly alerts: readonly AlertRecord[] }): ReactNode {
-  const { rows, waiting, showNew, holder } = useHeldRows(alerts, idOf);
   return (
-    <div className="table-scroll held" {...holder}>
-      <NewRows waiting={waiting} onShow={showNew} />
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Severity</th>
-            <th scope="col">What</th>
-            <th scope="col">Raised</th>
-            <th scope="col">Ended</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((alert) => (
-            <tr key={alert.id}>
-              <td data-head="Severity">
-                <StateMark state={alert.severity} />
-              </td>
-              <td className="cell-text">
-                {alert.message}
-                <Where alert={alert} />
-              </td>
-              <td data-head="Raised" className="no-wrap">
-                {formatMoment(alert.timestamp)}
-              </td>
-              <td data-head="Ended" className="no-wrap">
-                {endOf(alert)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <HeldTable
+      rows={alerts}
+      idOf={idOf}
+      head={
+        <>
+          <th scope="col">Severity</th>
+          <th scope="col">What</th>
+          <th scope="col">Raised</th>
+          <th scope="col">Ended</th>
+        </>
+      }
+    >
+      {(alert) => (
+        <>
+          <td data-head="Severity">
+            <StateMark state={alert.severity} />
+          </td>
+          <td className="cell-text">
+            {alert.message}
+            <Where alert={alert} />
+          </td>
+          <td data-head="Raised" className="no-wrap">
+            {formatMoment(alert.timestamp)}
+          </td>
+          <td data-head="Ended" className="no-wrap">
+            {endOf(alert)}
+          </td>
+        </>
+      )}
+    </HeldTable>
   );
 }
 

@@ -1,18 +1,17 @@
 // The log of a service on a node: its end, followed as it grows, filtered, copied, downloaded; drawn as far as it is in sight.
 import { Button, Select, Switch, TextInput } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { LogLine } from "#webapi/log-tail.ts";
 import { type ShownLog, useLogTail } from "../live/log-tail.ts";
 import { readable } from "../words/log-line.ts";
 import { countText } from "../words/number.ts";
 import { clockText, formatMoment } from "../words/time.ts";
 import { CopyButton } from "./copy-button.tsx";
+import { LineBox } from "./line-box.tsx";
 import { Failed, Reading } from "./page-state.tsx";
 
 const SERVICES = ["fileserver", "metaserver", "admin"];
 const LENGTHS = ["50", "200", "500", "1000"];
-const LINE_PX = 20;
 
 /** What is chosen, as it stands in the address. */
 export interface LogChoice {
@@ -118,54 +117,11 @@ function Body({
           {lines.length === 0 ? "The log is empty." : `No line has “${text}” in it.`}
         </p>
       ) : (
-        <Lines lines={shown} />
+        <LineBox lines={shown} label="Log" className="output log" lineClass="log-line">
+          {(line) => <Line line={line} />}
+        </LineBox>
       )}
     </>
-  );
-}
-
-function Lines({ lines }: { readonly lines: readonly LogLine[] }): ReactNode {
-  const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  const rows = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => LINE_PX,
-    overscan: 20,
-  });
-  useEffect(() => {
-    if (isAtEnd.current) rows.scrollToIndex(lines.length - 1, { align: "end" });
-  }, [lines, rows]);
-  return (
-    <div
-      ref={box}
-      className="output log"
-      role="log"
-      aria-label="Log"
-      // A region that scrolls must be reachable by keyboard.
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-      tabIndex={0}
-      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-        isAtEnd.current = scrollTop + clientHeight >= scrollHeight - 2 * LINE_PX;
-      }}
-    >
-      <div style={{ height: rows.getTotalSize(), position: "relative" }}>
-        {rows.getVirtualItems().map(({ index, start }) => {
-          const line = lines[index];
-          return line === undefined ? null : (
-            <div
-              key={index}
-              ref={rows.measureElement}
-              data-index={index}
-              className="log-line"
-              style={{ transform: `translateY(${start}px)` }}
-            >
-              <Line line={line} />
-            </div>
-          );
-        })}
-      </div>
-    </div>
   );
 }
 

@@ -6,7 +6,7 @@ import { useHeldRows } from "../live/held-rows.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
 import { bytesText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { formatDaysUntil, formatSpan } from "../words/time.ts";
-import { NewRows } from "./new-rows.tsx";
+import { HeldBox } from "./held-box.tsx";
 import { Sparkline } from "./sparkline.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Spacer, useTableWindow } from "./table-window.tsx";
@@ -16,13 +16,13 @@ const idOf = ({ id }: LiveNode): string => id;
 
 /** A row for each node, in the order given; what somebody points at stays where it is, until they have gone on. */
 export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
-  const { rows, waiting, showNew, holder } = useHeldRows(nodes, idOf);
+  const held = useHeldRows(nodes, idOf);
+  const { rows } = held;
   const { body, first, end, before, after, measure } = useTableWindow(rows.length);
   const isOperator = nodes.some((node) => node.users_assigned_count !== undefined);
   const columns = isOperator ? 9 : 8;
   return (
-    <div className="table-scroll held" {...holder}>
-      <NewRows waiting={waiting} onShow={showNew} />
+    <HeldBox held={held} className="table-scroll">
       <table className="table" aria-rowcount={nodes.length + 1}>
         <thead>
           <tr>
@@ -59,7 +59,7 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
           <Spacer px={after} columns={columns} />
         </tbody>
       </table>
-    </div>
+    </HeldBox>
   );
 }
 

@@ -1,13 +1,12 @@
 // The output of an action: drawn as far as it is in sight, searched, told apart by node and stream, kept at its end while it grows.
 import { Select, TextInput } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useOutput } from "../live/action-output.ts";
 import { LINES_KEPT, type OutputLine } from "../live/output-lines.ts";
 import { countText } from "../words/number.ts";
 import { CopyButton } from "./copy-button.tsx";
+import { LineBox } from "./line-box.tsx";
 
-const LINE_PX = 20;
 /** As much of one line as is drawn; copying takes all of it. */
 const LINE_SHOWN = 4_000;
 
@@ -74,59 +73,25 @@ export function OutputView({
               : "Nothing was written yet. What is written appears here as it comes."}
         </p>
       ) : (
-        <Lines lines={shown} nameOf={nodes.length > 1 ? nameOf : undefined} />
+        <LineBox lines={shown} label="Output" className="output" lineClass="output-line">
+          {(line) => <Line line={line} name={nodes.length > 1 ? nameOf(line.node) : undefined} />}
+        </LineBox>
       )}
     </section>
   );
 }
 
-function Lines({
-  lines,
-  nameOf,
+function Line({
+  line: { stream, text },
+  name,
 }: {
-  readonly lines: readonly OutputLine[];
-  readonly nameOf: ((nodeId: string) => string) | undefined;
+  readonly line: OutputLine;
+  readonly name: string | undefined;
 }): ReactNode {
-  const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  const rows = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => LINE_PX,
-    overscan: 20,
-  });
-  useEffect(() => {
-    if (isAtEnd.current) rows.scrollToIndex(lines.length - 1);
-  }, [lines.length, rows]);
   return (
-    <div
-      ref={box}
-      className="output"
-      role="log"
-      aria-label="Output"
-      // A region that scrolls must be reachable by keyboard.
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-      tabIndex={0}
-      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-        isAtEnd.current = scrollTop + clientHeight >= scrollHeight - LINE_PX;
-      }}
-    >
-      <div style={{ height: rows.getTotalSize(), position: "relative" }}>
-        {rows.getVirtualItems().map(({ index, start }) => {
-          const line = lines[index];
-          return line === undefined ? null : (
-            <div
-              key={index}
-              className="output-line"
-              data-stream={line.stream}
-              style={{ transform: `translateY(${start}px)` }}
-            >
-              {nameOf === undefined ? null : <span className="quiet">{nameOf(line.node)} </span>}
-              {line.text.length > LINE_SHOWN ? `${line.text.slice(0, LINE_SHOWN)} …` : line.text}
-            </div>
-          );
-        })}
-      </div>
-    </div>
+    <span data-stream={stream}>
+      {name === undefined ? null : <span className="quiet">{name} </span>}
+      {text.length > LINE_SHOWN ? `${text.slice(0, LINE_SHOWN)} …` : text}
+    </span>
   );
 }

@@ -11,6 +11,7 @@ import { useCluster, useNowMs } from "../live/cluster.ts";
 import { type QuotaChanged, useUser } from "../live/users.ts";
 import { bytesText, countText, percentText } from "../words/number.ts";
 import { formatAgo, formatDaysUntil, formatMoment } from "../words/time.ts";
+import { type Fact, FactList } from "./fact-list.tsx";
 import { Failed, Nothing, Reading } from "./page-state.tsx";
 import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
@@ -56,7 +57,7 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
   const now = useNowMs() / 1_000;
   const { cluster } = useCluster();
   const home = cluster?.nodes.find(({ id }) => id === user.home_node_id);
-  const facts: readonly (readonly [string, ReactNode])[] = [
+  const facts: readonly Fact[] = [
     [
       "Used",
       `${bytesText(user.used_bytes)} of ${quotaText(user)}, ${percentText(user.usage_percent)}${
@@ -75,14 +76,7 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
   return (
     <>
       <UsageLegend user={user} />
-      <dl className="pairs">
-        {facts.map(([name, fact]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{fact}</dd>
-          </div>
-        ))}
-      </dl>
+      <FactList className="pairs" facts={facts} />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import { bytesText, percentText } from "../words/number.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
-import { NewRows } from "./new-rows.tsx";
+import { HeldBox } from "./held-box.tsx";
 import { SplitBar } from "./split-bar.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Spacer, useTableWindow } from "./table-window.tsx";
@@ -33,7 +33,8 @@ export function UserTable({
   readonly search: URLSearchParams;
   readonly onEnd: () => void;
 }): ReactNode {
-  const { rows: users, waiting, showNew, holder } = useHeldRows(current, idOf);
+  const held = useHeldRows(current, idOf);
+  const users = held.rows;
   const { body, first, end, before, after, measure } = useTableWindow(users.length);
   const chosen = search.get("user");
   const others = new URLSearchParams([...search].filter(([name]) => name !== "user")).toString();
@@ -43,8 +44,7 @@ export function UserTable({
     if (isAtEnd && users.length > 0) onEnd();
   }, [isAtEnd, users.length, onEnd]);
   return (
-    <div className="table-scroll held" {...holder}>
-      <NewRows waiting={waiting} onShow={showNew} />
+    <HeldBox held={held} className="table-scroll">
       <table className="table" aria-rowcount={total + 1}>
         <thead>
           <tr>
@@ -77,7 +77,7 @@ export function UserTable({
           <Spacer px={after} columns={COLUMNS} />
         </tbody>
       </table>
-    </div>
+    </HeldBox>
   );
 }
 
