@@ -14,7 +14,7 @@ import {
 } from "./supervised-process.ts";
 
 const TIMEOUT = { timeout: 20_000 };
-const TIMES = { ...SUPERVISION_TIMES, restartFirstMs: 10, restartMaxMs: 40, startMs: 2_000, stopMs: 300 };
+const TIMES = { ...SUPERVISION_TIMES, restartFirstMs: 10, restartMaxMs: 40, startMs: 10_000, stopMs: 300 };
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "supervised-"));
@@ -27,6 +27,11 @@ interface Kept {
   readonly events: string[];
   readonly folder: string;
 }
+
+/** Ends it as it ends itself, with the given code. */
+const endsWhenTold = (code: number): string =>
+  `globalThis.process.on("SIGUSR2", () => globalThis.process.exit(${code})); ready()`;
+const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.kill(pid ?? 0, "SIGUSR2");
 
 /** A process that runs the script with `ready()` to say that it serves, and `starts` the number of its start. */
 async function keep(t: TestContext, script: string): Promise<Kept> {
@@ -68,13 +73,13 @@ test(
   "a process that dies is started again and again, and each time it is told how it died",
   TIMEOUT,
   async (t) => {
-    const { process, events } = await keep(
-      t,
-      "ready(); if (starts < 3) setTimeout(() => globalThis.process.exit(7), 300)",
-    );
+    const { process, events } = await keep(t, endsWhenTold(7));
     await process.start();
     const first = process.pid;
-    await until(() => events.length === 4);
+    for (const seen of [2, 4]) {
+      tellToEnd(process);
+      await until(() => events.length === seen);
+    }
     assert.deepEqual(events, ["exit code 7", "serves", "exit code 7", "serves"]);
     assert.notEqual(process.pid, first);
     globalThis.process.kill(process.pid ?? 0, "SIGKILL");
@@ -108,9 +113,9 @@ test(
       isServing: () => Promise.reject(new Error("certificate has expired")),
     };
     const events: ProcessEvents = { onDied: () => undefined, onRestarted: () => undefined };
-    const deaf = new SupervisedProcess(refused, events, { ...TIMES, startMs: 300 });
+    const deaf = new SupervisedProcess(refused, events, { ...TIMES, startMs: 1_500 });
     t.after(() => deaf.stop());
-    await assert.rejects(deaf.start(), /did not serve within 0\.3 s; asked last: certificate has expired\)/);
+    await assert.rejects(deaf.start(), /did not serve within 1\.5 s; asked last: certificate has expired\)/);
     assert.equal(deaf.pid, null);
     assert.equal((await stat(join(folder, "starts"))).size, 1);
   },
@@ -128,8 +133,9 @@ test("a process that ignores SIGTERM is ended, and is not started again", TIMEOU
 });
 
 test("a stop between death and restart leaves nothing running", TIMEOUT, async (t) => {
-  const { process, events } = await keep(t, "ready(); setTimeout(() => globalThis.process.exit(0), 200)");
+  const { process, events } = await keep(t, endsWhenTold(0));
   await process.start();
+  tellToEnd(process);
   await until(() => events.includes("exit code 0"));
   await process.stop();
   assert.equal(process.pid, null);

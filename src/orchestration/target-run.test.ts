@@ -71,7 +71,7 @@ async function assertForgotten(): Promise<void> {
   const folder = join(server.home, ".grove-actions");
   const unheard = (): string[] =>
     readdirSync(folder).filter((name) => readFileSync(join(folder, name), "utf8") !== "heard\n");
-  for (let tries = 0; tries < 100 && unheard().length > 0; tries++) {
+  for (let tries = 0; tries < 600 && unheard().length > 0; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.deepEqual(unheard(), []);
