@@ -7,7 +7,7 @@ import { cancel, isRunning, useAction } from "../live/actions.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { ActionTargets } from "../parts/action-targets.tsx";
 import { OutputView } from "../parts/output-view.tsx";
-import { Failed, Reading } from "../parts/page-state.tsx";
+import { Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { ACTION_LABELS, isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
@@ -19,12 +19,10 @@ export function Page(): ReactNode {
   const now = useNowMs() / 1_000;
   const stop = useMutation({ mutationFn: () => cancel(id) });
   if (record === undefined) {
-    return error === null ? (
-      <Reading what="the action" />
-    ) : (
+    return (
       <>
         <h1>Action</h1>
-        <Failed what="The action" error={error} />
+        <Unread what="the action" error={error} />
       </>
     );
   }

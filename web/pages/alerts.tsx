@@ -7,7 +7,7 @@ import { useNodeChoices } from "../live/cluster.ts";
 import { useIsOperator } from "../live/session.ts";
 import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Reading, Unread } from "../parts/page-state.tsx";
 import { Silences } from "../parts/silences.tsx";
 import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
 import { countText } from "../words/number.ts";
@@ -39,11 +39,7 @@ export function Page(): ReactNode {
       </h1>
       <FilterBar search={search} set={set} />
       {open.alerts === undefined ? (
-        open.error === null ? (
-          <Reading what="the alerts" />
-        ) : (
-          <Failed what="The alerts" error={open.error} />
-        )
+        <Unread what="the alerts" error={open.error} />
       ) : open.alerts.length === 0 ? (
         <Nothing>
           {isFiltered

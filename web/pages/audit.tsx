@@ -7,7 +7,7 @@ import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { call } from "../live/api.ts";
 import { useNodeChoices } from "../live/cluster.ts";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { bytesText } from "../words/number.ts";
 import { formatMoment } from "../words/time.ts";
@@ -40,11 +40,7 @@ export function Page(): ReactNode {
       <Chains />
       <FilterBar search={search} set={set} />
       {entries === undefined ? (
-        query.error === null ? (
-          <Reading what="the audit log" />
-        ) : (
-          <Failed what="The audit log" error={query.error} />
-        )
+        <Unread what="the audit log" error={query.error} />
       ) : entries.length === 0 ? (
         <Nothing>
           {query.hasNextPage

@@ -17,7 +17,7 @@ import type { ChartLimit } from "../parts/chart-limits.ts";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { LogView } from "../parts/log-view.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { reasonOf } from "../words/node-state.ts";
@@ -30,7 +30,7 @@ export function Page(): ReactNode {
   const { id } = useParams<{ id: string }>();
   const { cluster, isStale, error } = useCluster();
   if (cluster === undefined) {
-    return error === null ? <Reading what="the node" /> : <Failed what="The node" error={error} />;
+    return <Unread what="the node" error={error} />;
   }
   const node = cluster.nodes.find((candidate) => candidate.id === id);
   if (node === undefined) {
@@ -181,7 +181,7 @@ const PLANS: readonly Plan[] = [
 function Charts({ node }: { readonly node: LiveNode }): ReactNode {
   const { history, error } = useHistory(node.id);
   if (history === undefined) {
-    return error === null ? <Reading what="the last hour" /> : <Failed what="The last hour" error={error} />;
+    return <Unread what="the last hour" error={error} />;
   }
   if (history.points.length < 2) {
     return (
@@ -282,7 +282,7 @@ function Details({ node }: { readonly node: LiveNode }): ReactNode {
 function NodeAlerts({ id }: { readonly id: string }): ReactNode {
   const { alerts, error } = useAlertList(new URLSearchParams({ node_id: id, limit: "100" }));
   if (alerts === undefined) {
-    return error === null ? <Reading what="its alerts" /> : <Failed what="Its alerts" error={error} />;
+    return <Unread what="its alerts" error={error} />;
   }
   if (alerts.length === 0) return <Nothing>No alert was raised for this node in the last 30 days.</Nothing>;
   return <AlertTable alerts={alerts} />;

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useCluster } from "../live/cluster.ts";
 import { NodeTable } from "../parts/node-table.tsx";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { byNeed } from "../words/node-state.ts";
 import { countText } from "../words/number.ts";
 
@@ -17,7 +17,7 @@ export function Page(): ReactNode {
   const text = search.get("q") ?? "";
   const state = search.get("state");
   if (cluster === undefined) {
-    return error === null ? <Reading what="the nodes" /> : <Failed what="The nodes" error={error} />;
+    return <Unread what="the nodes" error={error} />;
   }
   const shown = cluster.nodes
     .filter(

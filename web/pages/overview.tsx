@@ -8,7 +8,7 @@ import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
 import { type Fact, FactList } from "../parts/fact-list.tsx";
 import { NodeTable } from "../parts/node-table.tsx";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { StepButtons } from "../parts/step-buttons.tsx";
@@ -24,7 +24,7 @@ export function Page(): ReactNode {
   const { cluster, isStale, error } = useCluster();
   const nodes = useMemo(() => [...(cluster?.nodes ?? [])].sort(byNeed), [cluster?.nodes]);
   if (cluster === undefined) {
-    return error === null ? <Reading what="the cluster" /> : <Failed what="The cluster" error={error} />;
+    return <Unread what="the cluster" error={error} />;
   }
   return (
     <div className={isStale ? "is-stale" : undefined}>
@@ -46,8 +46,7 @@ export function Page(): ReactNode {
 function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const { alerts, total: open, error } = useUnresolved(NEEDS_SHOWN);
   const now = useNowMs() / 1_000;
-  if (error !== null && alerts === undefined) return <Failed what="What needs you" error={error} />;
-  if (alerts === undefined) return <Reading what="what needs you" />;
+  if (alerts === undefined) return <Unread what="what needs you" error={error} />;
   const { nodes_total: total, nodes_online: online } = cluster.cluster;
   if (alerts.length === 0) {
     return (

@@ -9,7 +9,7 @@ import { columnOf, useHistory } from "../live/history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { FactList } from "../parts/fact-list.tsx";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
 import { plainNumber } from "../words/number.ts";
@@ -45,11 +45,7 @@ export function Page(): ReactNode {
   });
   const { data } = query;
   if (data === undefined) {
-    return query.error === null ? (
-      <Reading what="the figures" />
-    ) : (
-      <Failed what="The figures" error={query.error} />
-    );
+    return <Unread what="the figures" error={query.error} />;
   }
   return (
     <>
@@ -82,8 +78,7 @@ export function Page(): ReactNode {
 
 function ClusterCharts(): ReactNode {
   const { history, error } = useHistory("cluster");
-  if (history === undefined)
-    return error === null ? <Reading what="the last hour" /> : <Failed what="The last hour" error={error} />;
+  if (history === undefined) return <Unread what="the last hour" error={error} />;
   if (history.points.length < 2) return <Nothing>The first figures are here in ten seconds.</Nothing>;
   const times = columnOf(history, "ts").map((time) => time ?? 0);
   const write = columnOf(history, "write_mbps");

@@ -7,7 +7,7 @@ import { Link, useLocation, useParams } from "wouter";
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { cancelRollout, goBack, planBack, useRollout } from "../live/rollouts.ts";
-import { Failed, Reading } from "../parts/page-state.tsx";
+import { Unread } from "../parts/page-state.tsx";
 import { RolloutStrip } from "../parts/rollout-strip.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
@@ -19,12 +19,10 @@ export function Page(): ReactNode {
   const { id } = useParams<{ id: string }>();
   const { rollout, error } = useRollout(id);
   if (rollout === undefined) {
-    return error === null ? (
-      <Reading what="the rollout" />
-    ) : (
+    return (
       <>
         <h1>Rollout</h1>
-        <Failed what="The rollout" error={error} />
+        <Unread what="the rollout" error={error} />
       </>
     );
   }
@@ -112,7 +110,7 @@ function Back({ id }: { readonly id: string }): ReactNode {
     onSuccess: (record) => navigate(`/actions/rollouts/${encodeURIComponent(record.id)}`),
   });
   if (plan.data === undefined) {
-    return plan.error === null ? <Reading what="the plan" /> : <Failed what="The plan" error={plan.error} />;
+    return <Unread what="the plan" error={plan.error} />;
   }
   return (
     <>

@@ -10,7 +10,7 @@ import { call } from "../live/api.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import { signOutEverywhere, useSession } from "../live/session.ts";
 import { FactList } from "../parts/fact-list.tsx";
-import { Failed, Reading } from "../parts/page-state.tsx";
+import { Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
 import { formatAgo, formatMoment } from "../words/time.ts";
@@ -92,11 +92,7 @@ function Store(): ReactNode {
     <>
       <h2>Metadata store</h2>
       {store === undefined ? (
-        error === null ? (
-          <Reading what="the store" />
-        ) : (
-          <Failed what="The store" error={error} />
-        )
+        <Unread what="the store" error={error} />
       ) : (
         <p>
           <StateMark {...STORE_STATES[store.state]} /> {store.kind === "postgres" ? "PostgreSQL" : "SQLite"}
@@ -129,11 +125,7 @@ function Sessions(): ReactNode {
     <>
       <h2 id="sessions">Sessions</h2>
       {data === undefined ? (
-        error === null ? (
-          <Reading what="the sessions" />
-        ) : (
-          <Failed what="The sessions" error={error} />
-        )
+        <Unread what="the sessions" error={error} />
       ) : (
         <>
           <div className="table-scroll narrow-table">
@@ -184,11 +176,7 @@ function Notices(): ReactNode {
     <>
       <h2>Notices</h2>
       {data === undefined ? (
-        error === null ? (
-          <Reading what="the receivers" />
-        ) : (
-          <Failed what="The receivers" error={error} />
-        )
+        <Unread what="the receivers" error={error} />
       ) : data.enabled ? (
         <ul>
           {data.receivers.map((receiver) => (

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from "react";
 import type { UserRow } from "#webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
-import { Failed, Nothing, Reading } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { BarKey } from "../parts/usage-legend.tsx";
 import { UserPanel } from "../parts/user-panel.tsx";
 import { quotaText, UserTable } from "../parts/user-table.tsx";
@@ -44,11 +44,7 @@ export function Page(): ReactNode {
       </div>
       {chosen === null ? notice : null}
       {list.users === undefined ? (
-        list.error === null ? (
-          <Reading what="the users" />
-        ) : (
-          <Failed what="The users" error={list.error} />
-        )
+        <Unread what="the users" error={list.error} />
       ) : list.users.length === 0 ? (
         <Nothing>
           {q === ""

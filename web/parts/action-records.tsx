@@ -6,7 +6,7 @@ import { useActionHistory } from "../live/actions.ts";
 import { ACTION_LABELS, isDryRun, shownState, stateText } from "../words/action.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
 import { HeldTable } from "./held-box.tsx";
-import { Failed, Nothing, Reading } from "./page-state.tsx";
+import { Nothing, Unread } from "./page-state.tsx";
 import { StateMark } from "./state-mark.tsx";
 
 const idOf = ({ id }: ActionRecord): string => id;
@@ -16,7 +16,7 @@ const NAMES_SHOWN = 4;
 export function ActionRecords({ nodeId }: { readonly nodeId?: string }): ReactNode {
   const { records, error } = useActionHistory();
   if (records === undefined) {
-    return error === null ? <Reading what="what was run" /> : <Failed what="What was run" error={error} />;
+    return <Unread what="what was run" error={error} />;
   }
   const shown =
     nodeId === undefined

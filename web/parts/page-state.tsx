@@ -17,9 +17,17 @@ export function Nothing({ children }: { readonly children: ReactNode }): ReactNo
   return <p className="panel quiet">{children}</p>;
 }
 
+/** What is not there yet: it is being read, or could not be; `what` begins with a small letter. */
+export function Unread({ what, error }: { readonly what: string; readonly error: Error | null }): ReactNode {
+  return error === null ? <Reading what={what} /> : <Failed what={capital(what)} error={error} />;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function sentence(text: string): string {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
+  return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`;
 }
 
 /** Something could not be read. */

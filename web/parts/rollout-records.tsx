@@ -6,7 +6,7 @@ import { useRollouts } from "../live/rollouts.ts";
 import { progressText, rolloutState, rolloutTitle } from "../words/rollout.ts";
 import { formatMoment } from "../words/time.ts";
 import { HeldTable } from "./held-box.tsx";
-import { Failed, Nothing, Reading } from "./page-state.tsx";
+import { Nothing, Unread } from "./page-state.tsx";
 import { StateMark } from "./state-mark.tsx";
 
 const idOf = ({ id }: RolloutRecord): string => id;
@@ -15,7 +15,7 @@ const idOf = ({ id }: RolloutRecord): string => id;
 export function RolloutRecords(): ReactNode {
   const { rollouts, error } = useRollouts();
   if (rollouts === undefined) {
-    return error === null ? <Reading what="the rollouts" /> : <Failed what="The rollouts" error={error} />;
+    return <Unread what="the rollouts" error={error} />;
   }
   if (rollouts.length === 0) {
     return <Nothing>Nothing was rolled out yet. Every rollout is kept here with what came of it.</Nothing>;

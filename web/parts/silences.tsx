@@ -6,7 +6,7 @@ import { useNodeChoices } from "../live/cluster.ts";
 import { useSilenceEnd, useSilences, useSilencing } from "../live/silencing.ts";
 import { TYPE_LABELS } from "../words/alert.ts";
 import { formatMoment } from "../words/time.ts";
-import { Failed, Reading } from "./page-state.tsx";
+import { Unread } from "./page-state.tsx";
 import { SilenceMenu } from "./silence-menu.tsx";
 
 /** The list, and the form. */
@@ -17,11 +17,7 @@ export function Silences(): ReactNode {
     <section aria-labelledby="silences">
       <h2 id="silences">Silences</h2>
       {silences === undefined ? (
-        error === null ? (
-          <Reading what="the silences" />
-        ) : (
-          <Failed what="The silences" error={error} />
-        )
+        <Unread what="the silences" error={error} />
       ) : silences.length === 0 ? (
         <p className="quiet">
           None. A silence keeps notices of matching alerts from being sent; the alerts themselves stay listed.
