@@ -5,7 +5,7 @@ import type { ActionOutput, OutputEntry } from "#orchestration/action-output.ts"
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { Hub } from "./hub.ts";
 import type { Subscription, TopicSource } from "./live-requests.ts";
-import { liveMessage } from "./live-stream.ts";
+import type { TopicMessage } from "./live-stream.ts";
 import { ProblemError } from "./route.ts";
 
 /** What topics are made from. */
@@ -48,20 +48,18 @@ export class ActionTopics implements TopicSource {
     this.#deps.hub.publish(topicOf(record.id), { type: "action.done", seq, data: withoutOutput(record) });
   }
 
-  #backlog(id: string, afterSeq: number): Buffer[] {
+  #backlog(id: string, afterSeq: number): TopicMessage[] {
     const record = this.#deps.find(id);
     if (record === undefined) return [];
     const output = this.#deps.outputOf(id);
     const { entries, from } = output?.recent(afterSeq) ?? { entries: [], from: undefined };
-    const message = (type: string, seq: number, data: object): Buffer =>
-      liveMessage(type, { seq, wallMs: Date.now() }, data);
     const seq = output?.newest ?? afterSeq;
     const state = { ...stateOf(record), ...(from === undefined ? {} : { resume_from_seq: from }) };
     return [
-      message("action.state", Math.min(afterSeq, seq), state),
-      ...entries.map((entry) => message("action.output", entry.seq, outputOf(id, entry))),
+      { type: "action.state", seq: Math.min(afterSeq, seq), data: state },
+      ...entries.map((entry) => ({ type: "action.output", seq: entry.seq, data: outputOf(id, entry) })),
       ...(output === undefined && !isUnfinished(record)
-        ? [message("action.done", seq, withoutOutput(record))]
+        ? [{ type: "action.done", seq, data: withoutOutput(record) }]
         : []),
     ];
   }

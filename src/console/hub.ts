@@ -17,7 +17,7 @@ import type { AlertRecord } from "#webapi/alert.ts";
 import { CLOSE_CODES } from "#webapi/live.ts";
 import { LiveClient, type LiveVisit } from "./live-client.ts";
 import { answerRequest, type TopicSource } from "./live-requests.ts";
-import { LiveStream, liveMessage } from "./live-stream.ts";
+import { LiveStream, type TopicMessage } from "./live-stream.ts";
 import type { Audience } from "./node-pieces.ts";
 import type { OperatorSession } from "./route.ts";
 
@@ -179,18 +179,11 @@ export class Hub {
     this.#sources.push(source);
   }
 
-  /** Sends a message to all who follow a topic; the number is the topic's own. */
-  publish(
-    topic: string,
-    message: { readonly type: string; readonly seq: number; readonly data: object },
-  ): void {
+  /** Sends a message to all who follow a topic. */
+  publish(topic: string, message: TopicMessage): void {
     const followers = this.#followers.get(topic);
     if (followers === undefined) return;
-    const framed = liveMessage(
-      message.type,
-      { seq: message.seq, wallMs: this.#deps.clock.wallMs() },
-      message.data,
-    );
+    const framed = this.#streams.actions.ofTopic(message);
     for (const client of followers) client.sendEvent(framed);
   }
 

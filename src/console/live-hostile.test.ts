@@ -8,7 +8,6 @@ import { problem } from "#webapi/problem.ts";
 import type { HubDeps } from "./hub.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
 import { LiveOutbox } from "./live-outbox.ts";
-import { liveMessage } from "./live-stream.ts";
 import { ProblemError } from "./route.ts";
 
 async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {
@@ -205,8 +204,8 @@ test("operators follow topics: what is kept, then what comes, until they stop; o
     open: (request) => {
       if (!("action_id" in request)) return undefined;
       if (request.action_id === "gone") throw new ProblemError("NO_SUCH_ACTION", "that one is gone");
-      const place = { seq: 7, wallMs: live.clock.wallMs() };
-      const kept = liveMessage("action.output", place, { id: request.action_id, after: request.after_seq });
+      const data = { id: request.action_id, after: request.after_seq };
+      const kept = { type: "action.output", seq: 7, data };
       return { topic: `action:${request.action_id}`, backlog: () => [kept] };
     },
     idle: (topic) => idle.push(topic),

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { LIVE_TOPICS_PER_SOCKET } from "#base/limits.ts";
 import { liveRequest } from "#webapi/live.ts";
 import type { LiveClient } from "./live-client.ts";
+import type { TopicMessage } from "./live-stream.ts";
 import { problemDocument } from "./problem-reply.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
 
@@ -13,12 +14,12 @@ export type Subscription = Extract<z.infer<typeof liveRequest>, { type: "subscri
 export interface TopicSource {
   /**
    * The topic that a request names; undefined when it is none of this source's. `backlog` gives what is kept of it behind the request's
-   * `after_seq`, as messages (`liveMessage`) in their order. Throws ProblemError when there is no such thing.
+   * `after_seq`, in its order. Throws ProblemError when there is no such thing.
    */
   open(
     request: Subscription,
     session: OperatorSession,
-  ): { readonly topic: string; readonly backlog: () => Iterable<Buffer> } | undefined;
+  ): { readonly topic: string; readonly backlog: () => Iterable<TopicMessage> } | undefined;
   /** Nobody follows the topic any more. */
   idle?(topic: string): void;
 }
@@ -89,7 +90,7 @@ function subscribe(client: LiveClient, request: Subscription, deps: RequestDeps)
     );
   }
   deps.follow(topic);
-  for (const message of backlog()) client.sendEvent(message);
+  for (const message of backlog()) client.sendEvent(client.visit.stream.ofTopic(message));
 }
 
 function open(

@@ -6,8 +6,15 @@ import { LIVE_REPLAY_BYTES, LIVE_REPLAY_EVENTS } from "#base/limits.ts";
 /** The end of an envelope. */
 const CLOSING_BRACE = Buffer.from("}");
 
+/** What a topic tells; the number is its own. */
+export interface TopicMessage {
+  readonly type: string;
+  readonly seq: number;
+  readonly data: object;
+}
+
 /** A message as it goes over the wire, made once for everybody who gets it. `data` is an object, or its JSON. */
-export function liveMessage(
+function liveMessage(
   type: string,
   place: { readonly seq: number; readonly wallMs: number },
   data: object | Buffer,
@@ -72,6 +79,11 @@ export class LiveStream {
   /** A message to one socket alone, beside the stream: it carries the newest number and takes none. */
   beside(type: string, data: object | Buffer): Buffer {
     return liveMessage(type, { seq: this.#newest, wallMs: this.#clock.wallMs() }, data);
+  }
+
+  /** A message of a topic that is followed here. */
+  ofTopic({ type, seq, data }: TopicMessage): Buffer {
+    return liveMessage(type, { seq, wallMs: this.#clock.wallMs() }, data);
   }
 
   /** The kept events behind one number, up to another. */

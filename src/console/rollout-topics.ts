@@ -2,7 +2,7 @@
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import type { Hub } from "./hub.ts";
 import type { Subscription, TopicSource } from "./live-requests.ts";
-import { liveMessage } from "./live-stream.ts";
+import type { TopicMessage } from "./live-stream.ts";
 import { ProblemError } from "./route.ts";
 
 /** What topics are made from. */
@@ -28,18 +28,21 @@ export class RolloutTopics implements TopicSource {
       topic: topicOf(id),
       backlog: () => {
         const record = find(id);
-        if (record === undefined) return [];
-        return [liveMessage("rollout.state", { seq: record.seq, wallMs: Date.now() }, record)];
+        return record === undefined ? [] : [stateOf(record)];
       },
     };
   }
 
   /** Something about a rollout is otherwise. */
   state(record: RolloutRecord): void {
-    this.#deps.hub.publish(topicOf(record.id), { type: "rollout.state", seq: record.seq, data: record });
+    this.#deps.hub.publish(topicOf(record.id), stateOf(record));
   }
 }
 
 function topicOf(id: string): string {
   return `rollout:${id}`;
+}
+
+function stateOf(record: RolloutRecord): TopicMessage {
+  return { type: "rollout.state", seq: record.seq, data: record };
 }
