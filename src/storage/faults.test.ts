@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
 import {
   assertSound,
@@ -183,6 +184,49 @@ async function fillAndEmpty(directory: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await storage.close();
+  assertSound(directory);
+}
+
+test("a stream of a resumable upload that a full disk ends says so, and what was staged before it stays (A-07, D15)", async (context) => {
+  const directory = join(temporaryDirectory(context), "small");
+  mkdirSync(directory);
+  const reason = mountSmall(directory, 24);
+  if (reason !== undefined) {
+    context.skip(reason);
+    return;
+  }
+  try {
+    await fillByUpload(directory);
+  } finally {
+    spawnSync("umount", [directory]);
+  }
+});
+
+async function fillByUpload(directory: string): Promise<void> {
+  const storage = await openTestStorage(directory, { slackBytes: 2_097_152 });
+  await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const wanted = { path: "/f", onExists: "fail", ifMatch: undefined, mtimeMs: 0 } as const;
+  await storage.uploads.create({ ...BY_OWNER, uploadId: "u1", sizeBytes: 64_000_000, ...wanted });
+  const sink = storage.uploads.open("u1", () => undefined);
+  const send = async (bytes: Buffer): Promise<void> => {
+    sink.beginMessage();
+    await sink.write(bytes);
+    sink.endMessage();
+    sink.acceptMessage();
+  };
+  const stagedBytes = (): number => storage.uploads.find("u1")?.stagedBytes ?? 0;
+  try {
+    await send(patterned(CHUNK_BYTES));
+    await until(() => stagedBytes() === CHUNK_BYTES);
+    const fill = async (): Promise<void> => {
+      for (;;) await send(patterned(1_000_000));
+    };
+    await assert.rejects(fill(), refusal("DISK_RESERVE"));
+    await assert.rejects(sink.suspend(), refusal("DISK_RESERVE"));
+    assert.ok(stagedBytes() >= CHUNK_BYTES && stagedBytes() % CHUNK_BYTES === 0, String(stagedBytes()));
+  } finally {
+    await storage.close();
+  }
   assertSound(directory);
 }
 

@@ -143,6 +143,7 @@ export class StagedUpload implements ResumableSink {
       await this.#staging;
     }
     await this.#discardChunks();
+    if (this.#error !== undefined) throw this.#error;
   }
 
   async commit(target: UploadTarget): Promise<Change> {

@@ -33,7 +33,10 @@ export interface StagingChange {
 export interface ResumableSink extends UploadSink {
   /** The bytes of the last message are what its sender meant: they may be kept. */
   acceptMessage(): void;
-  /** Ends the stream: whole chunks that were accepted are staged, the rest is dropped. Resolves when nothing of it moves any more. */
+  /**
+   * Ends the stream: whole chunks that were accepted are staged, the rest is dropped. Settles when nothing of it moves any more; rejects
+   * when not all of them could be staged.
+   */
   suspend(): Promise<void>;
   commit(target: UploadTarget): Promise<Change>;
 }
