@@ -1,6 +1,13 @@
 // What each kind of action asks for beside where it runs.
 import { NumberInput, Select, Textarea, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
+import {
+  CUSTOM_LIMIT_MAX_SECONDS,
+  CUSTOM_LIMIT_SECONDS,
+  LOG_LINES_DEFAULT,
+  LOG_LINES_MAX,
+  LOG_LINES_MIN,
+} from "#base/limits.ts";
 import type { Draft } from "../live/action-draft.ts";
 
 type Fields = Draft["fields"];
@@ -95,9 +102,9 @@ function Log({ fields, set }: FieldsProps): ReactNode {
       <Service name="service" choices={SERVICES} fields={fields} set={set} />
       <NumberInput
         label="Lines"
-        min={10}
-        max={1000}
-        value={Number(fields["lines"] ?? 200)}
+        min={LOG_LINES_MIN}
+        max={LOG_LINES_MAX}
+        value={Number(fields["lines"] ?? LOG_LINES_DEFAULT)}
         onChange={(value) => set("lines", Number(value))}
       />
     </>
@@ -119,8 +126,8 @@ function Command({ fields, set }: FieldsProps): ReactNode {
       <NumberInput
         label="Ended after seconds"
         min={1}
-        max={3600}
-        value={Number(fields["timeout_seconds"] ?? 60)}
+        max={CUSTOM_LIMIT_MAX_SECONDS}
+        value={Number(fields["timeout_seconds"] ?? CUSTOM_LIMIT_SECONDS)}
         onChange={(value) => set("timeout_seconds", Number(value))}
       />
     </>

@@ -3,6 +3,13 @@ import { Button, MultiSelect, NumberInput, Select, TextInput } from "@mantine/co
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useLocation } from "wouter";
+import {
+  ACTION_NODES_MAX,
+  ROLLOUT_ERRORS_PER_SECOND_ABOVE,
+  ROLLOUT_HEALTH_SECONDS,
+  ROLLOUT_OBSERVE_SECONDS,
+  ROLLOUT_WAIT_MAX_SECONDS,
+} from "#base/limits.ts";
 import { newKey } from "../live/action-draft.ts";
 import { useNodeChoices } from "../live/cluster.ts";
 import { planRollout, type RolloutWish, startRollout } from "../live/rollouts.ts";
@@ -129,7 +136,7 @@ function Where({ wish, change }: PartProps): ReactNode {
       <NumberInput
         label="Then so many together"
         min={1}
-        max={50}
+        max={ACTION_NODES_MAX}
         value={wish.step_size ?? 1}
         onChange={(value) => change({ step_size: typeof value === "number" ? value : 1 })}
       />
@@ -148,15 +155,15 @@ function Gates({ wish, change }: PartProps): ReactNode {
         <NumberInput
           label="It answers within seconds"
           min={1}
-          max={600}
-          value={gates.health_seconds ?? 60}
+          max={ROLLOUT_WAIT_MAX_SECONDS}
+          value={gates.health_seconds ?? ROLLOUT_HEALTH_SECONDS}
           onChange={(value) => set("health_seconds", value)}
         />
         <NumberInput
           label="Then it is watched for seconds"
           min={0}
-          max={600}
-          value={gates.observe_seconds ?? 30}
+          max={ROLLOUT_WAIT_MAX_SECONDS}
+          value={gates.observe_seconds ?? ROLLOUT_OBSERVE_SECONDS}
           onChange={(value) => set("observe_seconds", value)}
         />
         <NumberInput
@@ -164,7 +171,7 @@ function Gates({ wish, change }: PartProps): ReactNode {
           min={0}
           max={1_000}
           step={0.1}
-          value={gates.errors_per_second_above ?? 0.1}
+          value={gates.errors_per_second_above ?? ROLLOUT_ERRORS_PER_SECOND_ABOVE}
           onChange={(value) => set("errors_per_second_above", value)}
         />
       </div>
