@@ -24,8 +24,10 @@ export function openPulse({
   return {
     look(nodeId): NodeLook | undefined {
       const answer = answers.get(nodeId);
-      if (cluster.node(nodeId) === undefined) answers.delete(nodeId);
-      if (answer === undefined || !answers.has(nodeId)) return undefined;
+      if (answer === undefined || cluster.node(nodeId) === undefined) {
+        answers.delete(nodeId);
+        return undefined;
+      }
       const { answeredMs, reading } = answer;
       return {
         answeredMs,

@@ -116,7 +116,7 @@ export class RolloutRun {
     });
   }
 
-  // What is read here changes nothing, so that a node that cannot be reached or brought back stops it before anything has happened.
+  /** Changes nothing, so that a node that cannot be reached or brought back stops the rollout before anything has happened. */
   async #check(): Promise<void> {
     const { signal } = this.#abort;
     const order = { maxParallel: ACTION_PARALLEL_DEFAULT, stopsOnFailure: false };
@@ -158,14 +158,17 @@ export class RolloutRun {
 
   async #wave(wave: number): Promise<void> {
     const begun = this.#going(wave);
+    const source = this.#isForward ? "pull" : "back";
     for (const { node } of begun) {
       const rate = this.#deps.pulse.look(node.id)?.errorsPerSecond ?? null;
-      const before = rate === null ? null : Math.round(rate * 1_000) / 1_000;
-      const startedAt = unixSeconds(this.#deps.clock);
-      this.#set(node.id, { state: "running", started_at: startedAt, errors_per_second_before: before });
+      this.#set(node.id, {
+        state: "running",
+        started_at: unixSeconds(this.#deps.clock),
+        errors_per_second_before: rate === null ? null : Math.round(rate * 1_000) / 1_000,
+        changed: true,
+        step: source,
+      });
     }
-    const source = this.#isForward ? "pull" : "back";
-    for (const { node } of begun) this.#set(node.id, { changed: true, step: source });
     if (begun.length === 0 || !(await this.#isWritten())) return;
     await this.#act(wave, source, (node, target) => this.#sourceProblem(node, target));
     if (!this.#mayGoOn()) return;
