@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
-/** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
 const SPEAKS_WITHIN_MS = 30_000;
 const TAIL_CHARACTERS = 4_000;
 /** What of the developer's own settings would change what is attacked. */

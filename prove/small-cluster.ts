@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
-/** Above the ports that the system gives to outgoing connections. */
+/** A limit that nobody reaches. */
 const BOUNDLESS = "1000000000";
 
 /** The password that operators and administrators of it have. */

@@ -9,7 +9,7 @@ import { systemRandom } from "#base/random.ts";
 import { listedNode } from "#console/cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "#console/cluster-state.ts";
 import { type BuiltConsole, buildConsole } from "#console/console.ts";
-import { endAll } from "#console/ending.ts";
+import { type End, endAll } from "#console/ending.ts";
 import { OperatorPassword } from "#console/operator-password.ts";
 import type { DirectoryReader } from "#directory/directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
@@ -29,13 +29,13 @@ export interface Question {
 /** A console, and what a visitor and an operator are told by it. */
 export class Twin {
   readonly #console: BuiltConsole;
-  readonly #ends: (() => unknown)[];
+  readonly #ends: End[];
   readonly #homes: Map<string, string>;
   readonly #frames: string[] = [];
   #socket: WebSocket | undefined;
   #token = "";
 
-  private constructor(console: BuiltConsole, ends: (() => unknown)[], homes: Map<string, string>) {
+  private constructor(console: BuiltConsole, ends: End[], homes: Map<string, string>) {
     this.#console = console;
     this.#ends = ends;
     this.#homes = homes;
@@ -44,7 +44,7 @@ export class Twin {
   /** Builds one with these nodes. */
   static async open(folder: string, clock: Clock, nodeIds: readonly string[]): Promise<Twin> {
     await mkdir(folder, { recursive: true });
-    const ends: (() => unknown)[] = [];
+    const ends: End[] = [];
     const homes = new Map<string, string>();
     const password = await OperatorPassword.open({
       env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
@@ -62,7 +62,7 @@ export class Twin {
         random: systemRandom,
         log: silentLogger,
       },
-      ends as never,
+      ends,
     );
     const twin = new Twin(console, ends, homes);
     console.parts.watch.book.list(nodeIds.map((id) => listedNode(id, { name: `Node ${id}` })));
@@ -153,7 +153,7 @@ export class Twin {
 
   async close(): Promise<void> {
     this.#socket?.terminate();
-    await endAll(this.#ends as never);
+    await endAll(this.#ends);
   }
 
   async #openSocket(): Promise<void> {

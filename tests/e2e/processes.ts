@@ -9,7 +9,6 @@ import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
-/** Above the ports that the system gives to outgoing connections, so that none of those takes ours between two starts. */
 const START_WAIT_MS = 20_000;
 const STOP_WAIT_MS = 20_000;
 /** What of the developer's own settings would change what is tested. */
