@@ -7,6 +7,7 @@ import { console } from "./rows/console.ts";
 import { files } from "./rows/files.ts";
 import { grpc } from "./rows/grpc.ts";
 import { memory } from "./rows/memory.ts";
+import { pages } from "./rows/pages.ts";
 import { scale } from "./rows/scale.ts";
 import { sessions } from "./rows/sessions.ts";
 import { share } from "./rows/share.ts";
@@ -27,5 +28,6 @@ export const groups: readonly Group[] = [
   memory,
   console,
   actions,
+  pages,
   cli,
 ];

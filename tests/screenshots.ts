@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./e2e/browser-sign-in.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite } from "./e2e/demo-site.ts";
 
 const IMAGES = fileURLToPath(new URL("../docs/images/", import.meta.url));

@@ -133,7 +133,7 @@ async function figuresOf(port: number): Promise<Readonly<Record<string, number>>
 }
 
 /** Starts `grove admin` on a metadata store that lists fake nodes, one for each address of 127.1.0.0/16. */
-async function startConsole(
+export async function startConsole(
   lab: Lab,
   { nodes, users }: { readonly nodes: number; readonly users: number },
 ): Promise<{ port: number; service: Service }> {

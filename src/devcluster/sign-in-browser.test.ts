@@ -2,20 +2,17 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { CHROMIUM } from "#testing/chromium.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys } from "./provider-settings.ts";
 
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
 /** Folder for pictures of the pages, for whoever wants to look at them. */
 const PICTURES = process.env["GROVE_TEST_PICTURES"];
 

@@ -1,26 +1,8 @@
 // A person with a browser: signs in at the demonstration's identity provider with Chromium, as `grove login` asks for.
-import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { type Ended, type Program, startGrove } from "./processes.ts";
-
-/** Chromium on this machine, or undefined. */
-export const CHROMIUM: string | undefined = [
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-].find((path) => existsSync(path));
-
-/** What Chromium needs where it runs as root, and without a desktop. */
-export const CHROMIUM_FLAGS: string[] = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 /** A `grove login` that waits for its browser. */
 export interface WaitingLogin {

@@ -4,16 +4,9 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
-import {
-  BUILT,
-  FAKE_URL,
-  type FakeCluster,
-  type FakeConsole,
-  fakeConsole,
-  fakeNode,
-  fakeUser,
-} from "./fake-console.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
+import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
 const NODES = 1_000;
@@ -66,6 +59,33 @@ test("of a thousand nodes and ten thousand users only what is in sight is drawn,
   }
   assert.ok(fake.asked.filter((path) => path === "/api/users").length >= 2);
   assert.deepEqual(errors, []);
+});
+
+test("minutes of updates leave nothing behind: once the small lines are full, the page holds no more than before", {
+  skip,
+}, async (t) => {
+  const nodes = Array.from({ length: 200 }, (_, index) => fakeNode(index));
+  const { page, fake } = await open(t, { nodes });
+  const tools = await page.context().newCDPSession(page);
+  await page.goto(FAKE_URL);
+  await page.getByText(/live \d+ s ago/).waitFor();
+  let update = 0;
+  const held = async (updates: number): Promise<number> => {
+    for (const until = update + updates; update < until; ) {
+      update++;
+      for (const node of nodes)
+        Object.assign(node, { read_mbps: update, uptime_seconds: 3_600 + update * 5 });
+      fake.snapshot();
+      if (update % 10 === 0) await page.getByText(`0 / ${update} MB/s`, { exact: true }).waitFor();
+    }
+    await tools.send("HeapProfiler.collectGarbage");
+    return (await tools.send("Runtime.getHeapUsage")).usedSize;
+  };
+  const before = await held(80);
+  const grown = (await held(80)) - before;
+  t.diagnostic(`${before} bytes, then ${grown} more`);
+  // Each update brings some 250 KB.
+  assert.ok(grown < 1_000_000, `${grown} bytes more`);
 });
 
 test("the first view takes less than 180 KB of compressed script", { skip }, async (t) => {

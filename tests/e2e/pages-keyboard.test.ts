@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
-import { FAKE_URL, type FakeConsole, fakeAlert, fakeConsole, fakeNode, fakeUser } from "./fake-console.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { fakeAlert, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
+import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
 const BOB = "user7@people.example";

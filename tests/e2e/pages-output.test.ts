@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
-import { FAKE_URL, type FakeConsole, fakeAlert, fakeConsole, fakeNode } from "./fake-console.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { fakeAlert, fakeNode } from "#testing/fake-cluster.ts";
+import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
 const EVIL = `<img src=x onerror="document.body.dataset.hit='1'"><b>bold</b>`;

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { chromium, type Locator, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite, withoutMachines } from "./demo-site.ts";
 
 const noChromium = CHROMIUM === undefined && "Chromium is not installed";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
-import { CHROMIUM, CHROMIUM_FLAGS } from "./browser-sign-in.ts";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
 
 interface Site {

@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { CHROMIUM, signInWithChromium, startLogin } from "./browser-sign-in.ts";
+import { CHROMIUM } from "#testing/chromium.ts";
+import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { Dice } from "./busy-folder.ts";
 import { type Ended, grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
 

@@ -1,0 +1,20 @@
+// The browser that tests and benchmarks look at pages with, where this machine has one.
+import { existsSync } from "node:fs";
+
+/** Chromium on this machine, or undefined. */
+export const CHROMIUM: string | undefined = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+].find((path) => existsSync(path));
+
+/** What Chromium needs where it runs as root, and without a desktop. */
+export const CHROMIUM_FLAGS: string[] = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];

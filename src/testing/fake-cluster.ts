@@ -1,0 +1,188 @@
+// What a console answers that is nothing but answers: as many nodes, users and alerts as a test or a benchmark wants.
+
+/** What such a console tells. */
+export interface FakeCluster {
+  isOperator: boolean;
+  nodes: Record<string, unknown>[];
+  users: Record<string, unknown>[];
+  alerts: Record<string, unknown>[];
+}
+
+/** The sums over all nodes. */
+export function totalsOf({ nodes }: FakeCluster): object {
+  return {
+    nodes_total: nodes.length,
+    nodes_online: nodes.filter((node) => node["status"] !== "offline").length,
+    disk_total_bytes: nodes.length * 1e12,
+    disk_used_bytes: nodes.length * 4e11,
+  };
+}
+
+/** What a console answers to a GET; undefined for what it does not have. */
+export function replyTo(cluster: FakeCluster, path: string, search: URLSearchParams): object | undefined {
+  const { isOperator, nodes, users, alerts } = cluster;
+  switch (path) {
+    case "/api/auth/status":
+      return {
+        authenticated: isOperator,
+        mode: isOperator ? "operator" : "public",
+        expires_at: isOperator ? Math.floor(Date.now() / 1_000) + 43_200 : null,
+        default_password: false,
+        version: "0",
+      };
+    case "/api/cluster":
+      return {
+        generated_at: Math.floor(Date.now() / 1_000),
+        poll_interval_seconds: 5,
+        cluster: totalsOf(cluster),
+        redacted: !isOperator,
+        nodes,
+        users: {},
+        total_users: isOperator ? users.length : 0,
+      };
+    case "/api/alerts":
+      return { alerts, total: alerts.length };
+    case "/api/alerts/summary":
+      return { critical: 0, warning: alerts.length, info: 0, total: alerts.length };
+    case "/api/silences":
+      return { silences: [] };
+    case "/api/performance":
+      return {
+        nodes: nodes.map((node) => ({ ...node, node_id: node["id"], node_name: node["name"] })),
+        cluster_write_mbps: 1,
+        cluster_read_mbps: 1,
+        cluster_write_iops: 1,
+        cluster_read_iops: 1,
+        cluster_error_rate_pct: 0,
+      };
+    case "/api/auth/sessions":
+      return { sessions: [] };
+    case "/api/actions/history":
+      return { records: [], total: 0 };
+    case "/api/rollouts":
+      return { rollouts: [], total: 0 };
+    case "/api/actions/presets":
+      return [];
+    case "/api/audit":
+      return { entries: [], next_cursor: null };
+    case "/api/users":
+      return pageOf(users, search);
+    default:
+      if (!path.startsWith("/api/history/")) return undefined;
+      return { node_id: "x", interval_seconds: 5, from: 0, to: 0, columns: ["ts"], points: [] };
+  }
+}
+
+function pageOf(users: readonly Record<string, unknown>[], search: URLSearchParams): object {
+  const wanted = search.get("q") ?? "";
+  const fitting = users.filter((user) => String(user["username"]).includes(wanted));
+  const from = Number(search.get("cursor") ?? 0);
+  const to = from + Number(search.get("limit") ?? 200);
+  return {
+    users: fitting.slice(from, to),
+    total_users: fitting.length,
+    next_cursor: to < fitting.length ? String(to) : null,
+  };
+}
+
+/** What a node counts beside what the pages show first. */
+const COUNTS = {
+  address: "127.0.0.1:50051",
+  boot_id: "0123456789abcdef",
+  mem_used_bytes: 2e9,
+  mem_total_bytes: 8e9,
+  chunk_count: 12_345,
+  inode_free: 1e8,
+  bytes_written_total: 9e11,
+  bytes_read_total: 8e11,
+  write_ops_total: 7e6,
+  read_ops_total: 6e6,
+  errors_total: 12,
+  failed_writes_total: 7,
+  failed_reads_total: 5,
+  op_latency_write_ms_p50: 1.5,
+  op_latency_write_ms_p95: 4.25,
+  op_latency_write_ms_p99: 12.5,
+  op_latency_read_ms_p50: 1.25,
+  op_latency_read_ms_p95: 3.5,
+  op_latency_read_ms_p99: 9.75,
+  storage_failed: false,
+  active_users: 4,
+  trash_bytes: 1e9,
+  staging_bytes: 0,
+  quota_drift_bytes: 0,
+  damaged_file_count: 0,
+};
+
+/** A healthy node, but for some fields. */
+export function fakeNode(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    id: `n${index}`,
+    name: `fs-${index}`,
+    status: "online",
+    stale: false,
+    last_seen: 1_790_000_000,
+    version: "0.1.0",
+    git_commit: null,
+    write_mbps: index % 90,
+    read_mbps: index % 40,
+    write_iops: 5,
+    read_iops: 6,
+    error_rate_pct: 0,
+    disk_total_bytes: 1e12,
+    disk_used_bytes: 4e11,
+    disk_free_bytes: 6e11,
+    disk_usage_percent: 40,
+    reserve_bytes: 21_474_836_480,
+    cpu_temp_celsius: 45,
+    cpu_usage_percent: 12,
+    mem_usage_percent: 25,
+    load_avg_1m: 0.5,
+    load_avg_5m: 0.4,
+    uptime_seconds: 3_600,
+    last_restart_unix: 1_790_000_000,
+    cert_days_left: 80,
+    clock_skew_ms: 3,
+    users_assigned_count: 10,
+    active_connections: 3,
+    ...COUNTS,
+    ...fields,
+  };
+}
+
+/** A user with a tenth of the default quota used, but for some fields. */
+export function fakeUser(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    username: `user${index}@people.example`,
+    quota_limit: 17_179_869_184,
+    quota_source: "default",
+    used_bytes: 1_717_986_918,
+    live_bytes: 1_717_986_918,
+    trash_bytes: 0,
+    staging_bytes: 0,
+    file_count: 3,
+    usage_percent: 10,
+    level: "ok",
+    home_node_id: "n1",
+    home_node_name: "fs-1",
+    last_active: null,
+    full_in_days: null,
+    ...fields,
+  };
+}
+
+/** A warning that stands, but for some fields. */
+export function fakeAlert(index: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    id: `a${index}`,
+    timestamp: Math.floor(Date.now() / 1_000) - 60,
+    severity: "warning",
+    type: "clock_skew",
+    title: `Alert ${index}`,
+    message: `What alert ${index} says.`,
+    resolved: false,
+    key: `k${index}`,
+    raised_count: 1,
+    ...fields,
+  };
+}
