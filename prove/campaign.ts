@@ -1,4 +1,5 @@
 // One run of a rig: its seed, how far it is to go, what it counted, and every broken promise that it saw.
+import { existsSync, statfsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,8 @@ import { SeededRandom } from "./seeded-random.ts";
 const MAX_VIOLATIONS = 20;
 const MAX_VIOLATION_CHARACTERS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
+const MEMORY = "/dev/shm";
+const MEMORY_NEEDED_BYTES: number = 2 ** 30;
 
 /** What a run needs to know of a rig. */
 export interface Attack {
@@ -121,8 +124,12 @@ export class Campaign {
       this.#violations.push(text.slice(0, MAX_VIOLATION_CHARACTERS));
   }
 
-  /** A folder that goes when the run ends; below `under` where it matters on which filesystem. */
-  async folder(under: string = tmpdir()): Promise<string> {
+  /** A folder that goes when the run ends; in memory, where flushes cost nothing, if the machine has a filesystem there with so much room. */
+  async folder(
+    where: "memory" | "disk" = "disk",
+    neededBytes: number = MEMORY_NEEDED_BYTES,
+  ): Promise<string> {
+    const under = where === "memory" && memoryFreeBytes() >= neededBytes ? MEMORY : tmpdir();
     const folder = await mkdtemp(join(under, `grove-prove-${this.#rig.name}-`));
     this.atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
     return folder;
@@ -170,4 +177,10 @@ export class Campaign {
       reached: this.done >= this.goal && this.#violationCount === 0,
     };
   }
+}
+
+function memoryFreeBytes(): number {
+  if (!existsSync(MEMORY)) return 0;
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize;
 }

@@ -1,6 +1,4 @@
 // One FileServer as a process of a rig's own, its data in memory where the machine has enough, and clients that are signed in to it.
-import { existsSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
 import { StatusError } from "#grpc/status.ts";
@@ -10,7 +8,6 @@ import type { Campaign } from "./campaign.ts";
 import { freeFileServerAddress } from "./file-server.ts";
 import { type GroveProcess, startGroveProcess } from "./grove-process.ts";
 
-const MEMORY = "/dev/shm";
 const MEMORY_NEEDED_BYTES = 4 * 2 ** 30;
 const ADMIN = "admin@example.com";
 /** As long as no address is kept out: all clients of a rig come from this machine. */
@@ -41,7 +38,7 @@ export interface ServedNode {
  * cut leaves is for other rigs.
  */
 export async function serveNode(campaign: Campaign, where: "memory" | "disk"): Promise<ServedNode> {
-  const dataFolder = join(await campaign.folder(where === "memory" ? roomyFolder() : tmpdir()), "node");
+  const dataFolder = join(await campaign.folder(where, MEMORY_NEEDED_BYTES), "node");
   const address = await freeFileServerAddress();
   const place = ["-id", "n1", "-listen", address, "-data", dataFolder];
   const settings = ["-mock", "-reserve", "1MiB", "-log_level", "warn", ...LIMITS];
@@ -76,12 +73,6 @@ export async function serveNode(campaign: Campaign, where: "memory" | "disk"): P
       if (!success) throw new Error(`the quota of ${username} was not set: ${error}`);
     },
   };
-}
-
-function roomyFolder(): string {
-  if (!existsSync(MEMORY)) return tmpdir();
-  const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize > MEMORY_NEEDED_BYTES ? MEMORY : tmpdir();
 }
 
 /** "ok", or the reason of a refusal, or its status where a call failed without one. @throws what is no answer of a server */

@@ -29,7 +29,7 @@ export const anonymous: Rig = {
   goal: 10_000,
   shortGoal: 60,
   async run(campaign) {
-    const folder = await campaign.folder("/dev/shm");
+    const folder = await campaign.folder("memory");
     for (let life = 0; campaign.shouldGoOn(); life++) await live(campaign, join(folder, String(life)));
     const pairs = campaign.done;
     if (campaign.countOf("pairs that operators can tell apart") < pairs * DIFFERENT_AT_LEAST)

@@ -50,7 +50,7 @@ export const attacks: Rig = {
   shortGoal: KINDS.length,
   plantedGoal: KINDS.length + 1,
   async run(campaign) {
-    const folder = await campaign.folder("/dev/shm");
+    const folder = await campaign.folder("memory");
     const cluster = await startSmallCluster(folder, { keepsLimits: true });
     campaign.atEnd(() => cluster.stop());
     const tls = await startTlsServer(campaign, join(folder, "tls"));

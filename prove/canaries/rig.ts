@@ -32,7 +32,7 @@ export const canaries: Rig = {
   shortGoal: NAMES.length,
   plantedGoal: NAMES.length * 2,
   async run(campaign) {
-    const folder = await campaign.folder("/dev/shm");
+    const folder = await campaign.folder("memory");
     const { doors, servers, own } = await startServers(campaign, folder);
     campaign.atEnd(() => closePaths());
     const hunted = new Map<string, string>(own);

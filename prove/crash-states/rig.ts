@@ -10,7 +10,6 @@
 // What it cannot see: operations that overlap (the rig that cuts the power has six at a time), a crash of the recovery itself (the same),
 // and what lies below the calls: it believes that a flush that ended well has flushed. States are opened without the writer's thread.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
 import { runLinePart } from "#prove/line-process.ts";
@@ -18,7 +17,6 @@ import type { Rig } from "#prove/rig.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";
 
 const EXPLORER = fileURLToPath(new URL("./crash-explorer.fixture.ts", import.meta.url));
-const MEMORY = "/dev/shm";
 /** One for each processor. */
 const EXPLORERS = 2;
 const WHOLE_RUN = 50_000;
@@ -38,7 +36,7 @@ export const crashStates: Rig = {
 };
 
 async function run(campaign: Campaign): Promise<void> {
-  const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : undefined);
+  const folder = await campaign.folder("memory");
   const parts = Array.from({ length: EXPLORERS }, (_, part) => explore(campaign, part, `${folder}/${part}`));
   const results = await Promise.allSettled(parts);
   for (const result of results) if (result.status === "rejected") throw result.reason;

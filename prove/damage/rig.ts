@@ -9,7 +9,7 @@
 // What it cannot see: damage that gives the same CRC-32 (one in four thousand million), and a page damage that changes nothing but a time
 // or a version: rows have no checksum of their own, so a flipped bit there is noticed only where an index, a size or a sum contradicts it;
 // such changes are counted as "unnoticed changes of times".
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
@@ -20,7 +20,6 @@ import { damagePages, lookAt } from "./page-damage.ts";
 import { readFile } from "./read-file.ts";
 import { scrubbed } from "./scrub-pass.ts";
 
-const MEMORY = "/dev/shm";
 const SIZE = { small: 200, large: 160, huge: 6 };
 /** Damages for which a smaller store will do. */
 const SHORT_UP_TO = 100;
@@ -41,7 +40,7 @@ export const damage: Rig = {
 };
 
 async function run(campaign: Campaign): Promise<void> {
-  const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : undefined);
+  const folder = await campaign.folder("memory");
   keepCompiled(campaign, `${folder}/cache`);
   const size = campaign.goal <= SHORT_UP_TO ? SHORT_SIZE : SIZE;
   const store = await DamageStore.make(`${folder}/store`, size, campaign.random);

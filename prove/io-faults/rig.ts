@@ -19,7 +19,6 @@ import { narrowedTo, type Rig } from "#prove/rig.ts";
 import { attackFault } from "./attack.ts";
 import { type FaultPoint, faultPoints, ordered } from "./faults.ts";
 
-const MEMORY = "/dev/shm";
 const LANES = 2;
 /** A delayed process sleeps. */
 const DELAY_LANES = 6;
@@ -40,7 +39,7 @@ export const ioFaults: Rig = {
   lacks: lacksTracing,
   run: async (campaign) => {
     const isWhole = campaign.goal >= ioFaults.goal;
-    const folder = await campaign.folder(MEMORY);
+    const folder = await campaign.folder("memory");
     const compileCache = join(folder, "compiled");
     const operations = narrowedTo(
       OPERATIONS.filter(({ name }) => !LEFT_OUT.has(name)),

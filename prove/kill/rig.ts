@@ -15,7 +15,6 @@ import { Arena } from "./arena.ts";
 const ARENAS = 2;
 const CHECK_CHANCE = 0.1;
 const START_KILL_CHANCE = 0.1;
-const MEMORY = "/dev/shm";
 
 /** See above. */
 export const kill: Rig = {
@@ -35,7 +34,7 @@ export const kill: Rig = {
 
 async function attack(campaign: Campaign, index: number): Promise<void> {
   const random = campaign.random.fork(`arena ${index}`);
-  const arena = await Arena.make(join(await campaign.folder(MEMORY), "data"), random);
+  const arena = await Arena.make(join(await campaign.folder("memory"), "data"), random);
   campaign.atEnd(() => arena.drop());
   const tell = (problems: readonly string[]): boolean => {
     for (const problem of problems)

@@ -43,7 +43,7 @@ export const mutations: Rig = {
   shortGoal: 1_500,
   plantedGoal: 2_500,
   async run(campaign) {
-    const cluster = await startSmallCluster(await campaign.folder("/dev/shm"), {
+    const cluster = await startSmallCluster(await campaign.folder("memory"), {
       env: await startProviderOf(campaign),
       // In mock mode whoever calls speaks for a node, and a store that hears of roots that it has lost waits for the nodes.
       hasSecondMetaServer: true,

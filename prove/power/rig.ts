@@ -19,7 +19,6 @@ import type { Rig } from "#prove/rig.ts";
 import type { LaneLine } from "./lane-lines.ts";
 
 const LANE = fileURLToPath(new URL("./power-lane.fixture.ts", import.meta.url));
-const MEMORY = "/dev/shm";
 const FILESYSTEMS = ["ext4", "xfs"] as const;
 const TOOLS = ["mount", "umount", "unshare", "mkfs.ext4", "mkfs.xfs", "perl"] as const;
 
@@ -49,7 +48,7 @@ function lacks(): string | undefined {
 }
 
 async function run(campaign: Campaign): Promise<void> {
-  const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : undefined);
+  const folder = await campaign.folder("memory");
   const lanes = FILESYSTEMS.map((filesystem) => runLane(campaign, filesystem, `${folder}/${filesystem}`));
   const results = await Promise.allSettled(lanes);
   for (const result of results) if (result.status === "rejected") throw result.reason;

@@ -12,8 +12,6 @@
 // It cannot see: HTTP/2 framing and flow control, TLS, PostgreSQL and two MetaServers (the rig "partitions" has them), the console and its
 // alerts, races between threads, power cuts (a kill falls between two turns and keeps what was written), commands in the middle of one.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Campaign } from "#prove/campaign.ts";
@@ -27,7 +25,6 @@ const FAULTS = 20;
 const FAULTS_SHORT = 11;
 const SHORT_BELOW_SEEDS = 10;
 const SEEDS = 2 ** 31;
-const MEMORY = "/dev/shm";
 
 /** A process that simulates one seed after the other. */
 class Simulator {
@@ -70,7 +67,7 @@ function report(campaign: Campaign, { violations, counts }: SeedResult): void {
 const slowest = new WeakMap<Campaign, number>();
 
 async function run(campaign: Campaign): Promise<void> {
-  const folder = await campaign.folder(existsSync(MEMORY) ? MEMORY : tmpdir());
+  const folder = await campaign.folder("memory");
   const faults = campaign.goal < SHORT_BELOW_SEEDS ? FAULTS_SHORT : FAULTS;
   const simulators = Array.from({ length: PROCESSES }, () => new Simulator(folder, faults));
   for (const simulator of simulators) campaign.atEnd(() => simulator.end());

@@ -19,7 +19,6 @@ import { narrowedTo, type Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { type CrashState, type Kill, killOperation, killRecovery, type Outcome, wordsOf } from "./points.ts";
 
-const MEMORY = "/dev/shm";
 const LANES = 2;
 /** All points, a few less where threads happen to share a write. */
 const ALL_POINTS = 2_500;
@@ -39,7 +38,7 @@ export const syscalls: Rig = {
     "a kill at any system call of any change, or of the recovery after it, leaves the old state or the new one",
   lacks: lacksTracing,
   run: async (campaign) => {
-    const attack = new Attack(campaign, await campaign.folder(MEMORY));
+    const attack = new Attack(campaign, await campaign.folder("memory"));
     await (campaign.goal >= ALL_POINTS ? attack.all() : attack.some());
   },
 };
