@@ -83,6 +83,7 @@ export class ActionDesk {
     const { clock, log, random, dataFolder, directory } = options;
     const ssh = options.ssh ?? {};
     const presets = await readPresets(ssh.presetsFile);
+    // Where ssh itself keeps it (spec 4.7).
     const keyFile = ssh.keyFile ?? join(homedir(), ".ssh", "id_ed25519");
     const limit = ssh.historyLimit === undefined ? {} : { limit: ssh.historyLimit };
     const { history, setAsideAs } = await ActionHistory.open({ folder: dataFolder, clock, log, ...limit });

@@ -1,6 +1,5 @@
 // `grove admin`: reads flags and environment, starts the console, and stops it on a signal.
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { readNoticeSettings } from "#alerts/notice-settings.ts";
@@ -49,7 +48,7 @@ interface AdminFlags {
   readonly rateOperator: number;
   readonly loginFailures: number;
   readonly notices?: string;
-  readonly sshKey: string;
+  readonly sshKey?: string;
   readonly sshUser?: string;
   readonly historyLimit: number;
   readonly presets?: string;
@@ -59,9 +58,6 @@ interface AdminFlags {
   readonly logFile?: string;
   readonly logLevel: LogLevel;
 }
-
-/** Where ssh itself keeps it (spec 4.7). */
-const DEFAULT_KEY = "~/.ssh/id_ed25519";
 
 const EXAMPLES = `
 Examples:
@@ -136,7 +132,10 @@ export function command(): Command {
       LOGIN_FAILURES_PER_WINDOW,
     )
     .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)")
-    .option("--ssh-key <file>", "private key with which actions reach nodes, mode 0600", DEFAULT_KEY)
+    .option(
+      "--ssh-key <file>",
+      "private key with which actions reach nodes, mode 0600 (default: ~/.ssh/id_ed25519)",
+    )
     .option("--ssh-user <name>", "user on all nodes (default: the one that each was enrolled with)")
     .addOption(
       new Option("--history-limit <n>", "finished actions that are kept")
@@ -247,7 +246,7 @@ async function sshOptions(flags: AdminFlags): Promise<SshOptions> {
   const { sshKey, sshUser, historyLimit, presets, custom, snippet: url, snippetCa } = flags;
   const snippetFetch = snippetCa === undefined ? fetch : createAuthorityFetch(await readPem(snippetCa));
   return {
-    keyFile: sshKey === DEFAULT_KEY ? join(homedir(), ".ssh", "id_ed25519") : resolve(sshKey),
+    ...(sshKey === undefined ? {} : { keyFile: resolve(sshKey) }),
     ...(sshUser === undefined ? {} : { user: sshUser }),
     historyLimit,
     ...(presets === undefined ? {} : { presetsFile: presets }),
