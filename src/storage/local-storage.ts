@@ -332,13 +332,8 @@ export class LocalStorage implements Storage {
 
   async restore(change: Parameters<Storage["restore"]>[0]): Promise<Restored> {
     const { trashId, names, onConflict } = change;
-    const command = {
-      op: "restore",
-      ...this.#fields({ ...change, at: undefined }),
-      trashId,
-      names,
-      onConflict,
-    } as const;
+    const item = { trashId, names, onConflict };
+    const command = { op: "restore", ...this.#fields({ ...change, at: undefined }), ...item } as const;
     const reply = await this.#queue.submit(command);
     return { ...toChange(change, reply), names: reply.names, formerShares: reply.formerShares };
   }
