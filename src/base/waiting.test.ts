@@ -1,3 +1,4 @@
+// Waiting on the steady clock: exactly as long as was said, and no longer than a signal or the work takes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Setting a damaged file aside: its name, its content, and what the log says.
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
