@@ -132,10 +132,7 @@ export function command(): Command {
       LOGIN_FAILURES_PER_WINDOW,
     )
     .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)")
-    .option(
-      "--ssh-key <file>",
-      "private key with which actions reach nodes, mode 0600 (default: ~/.ssh/id_ed25519)",
-    )
+    .option("--ssh-key <file>", "private key for actions, mode 0600 (default: ~/.ssh/id_ed25519)")
     .option("--ssh-user <name>", "user on all nodes (default: the one that each was enrolled with)")
     .addOption(
       new Option("--history-limit <n>", "finished actions that are kept")
