@@ -258,7 +258,7 @@ test(
     const bound = wire.address();
     const { client } = open(t, {
       addresses: [`127.0.0.1:${typeof bound === "object" ? bound?.port : 0}`],
-      keepalive: { intervalMs: 200, timeoutMs: 200 },
+      keepalive: { intervalMs: 200, timeoutMs: 1_500 },
     });
     await client.unary({});
     await delay(600);
