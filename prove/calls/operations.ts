@@ -1,4 +1,5 @@
 // Every kind of change that storage makes, each in a folder of its own: what it starts from, and what it does.
+import { GroveError } from "#base/errors.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
 import type { ChangeContext, InodeId } from "#storage/inode.ts";
 import type { Storage } from "#storage/storage.ts";
@@ -97,8 +98,13 @@ const beginUpload = ({ storage, folder }: Place, sizeBytes: number): Promise<unk
 
 const UPLOADED = patterned(CHUNK_BYTES + CHUNKED_BYTES, 9);
 
-async function send(place: Place, from: number, to: number): Promise<ResumableSink> {
-  const sink = place.storage.uploads.open(uploadIdOf(place.folder), () => undefined);
+async function send(
+  place: Place,
+  from: number,
+  to: number,
+  onStaged: () => void = () => undefined,
+): Promise<ResumableSink> {
+  const sink = place.storage.uploads.open(uploadIdOf(place.folder), onStaged);
   for (let at = from; at < to; at += MESSAGE_BYTES) {
     sink.beginMessage();
     await sink.write(UPLOADED.subarray(at, Math.min(to, at + MESSAGE_BYTES)));
@@ -108,8 +114,16 @@ async function send(place: Place, from: number, to: number): Promise<ResumableSi
   return sink;
 }
 
+/** The end of a stream acknowledges nothing: staged is what the store has told to be. */
 async function stage(place: Place): Promise<void> {
-  await (await send(place, 0, CHUNK_BYTES)).suspend();
+  const told = { isStaged: false };
+  const sink = await send(place, 0, CHUNK_BYTES, () => {
+    told.isStaged = true;
+  });
+  await sink.suspend();
+  if (told.isStaged) return;
+  const { failure } = place.storage;
+  throw failure === undefined ? new Error("nothing is staged") : new GroveError("STORAGE_FAILED", failure);
 }
 
 async function finish(place: Place): Promise<unknown> {
