@@ -9,8 +9,8 @@ import type { Outcome } from "./outcome.ts";
 /** Calls that are made at the same time; mostly one. */
 export type Step = readonly Operation[];
 
-/** More states than this are not told apart any more: the next listing decides. */
-const STATES_MAX = 24;
+/** With more states than this a root is left as it is: to follow some of them only could miss the true one. */
+const STATES_MAX = 100;
 
 /** A root that is compared with models: several, while it is not known in which order calls at the same time took place. */
 export class Episode {
@@ -18,6 +18,8 @@ export class Episode {
   readonly #pool: Buffer;
   readonly #onCalls: (calls: number) => void;
   #models: FileModel[] = [new FileModel()];
+  /** True when nobody can tell any more in which state the root is. */
+  isLost = false;
 
   constructor(calls: RootCalls, pool: Buffer, onCalls: (calls: number) => void) {
     this.#calls = calls;
@@ -41,7 +43,8 @@ export class Episode {
       const said = step.map((each, at) => `${text(each)} -> ${text(answers[at])}`).join("\n  ");
       return `no order of these explains their answers:\n  ${said}`;
     }
-    this.#models = [...states.values()].slice(0, STATES_MAX);
+    this.#models = [...states.values()];
+    this.isLost = states.size > STATES_MAX;
     return undefined;
   }
 
@@ -58,6 +61,7 @@ export class Episode {
       else looks.push({ by: "owner", op: "download", path, offset: 0, length: 0 });
     }
     for (const look of looks) {
+      if (this.isLost) return undefined;
       const difference = await this.take([look]);
       if (difference !== undefined) return difference;
     }

@@ -94,14 +94,15 @@ export class FileModel {
     return copy;
   }
 
-  /** All of it in one line, to tell states apart. */
+  /** All of it in one line, to tell states apart; also by what is known of a version, which each order of calls leaves differently. */
   fingerprint(): string {
-    const line = (node: Node): string =>
-      node.children === undefined
-        ? `${node.name}:${node.bytes.length}:${node.id}:${node.etag}`
-        : `${node.name}:${node.id}{${[...node.children.values()].map(line).toSorted().join(",")}}`;
+    const line = (node: Node): string => {
+      const known = `${node.name}:${node.id}:${node.etag}:${node.mtimeMs}:${[...node.formerEtags].toSorted().join()}`;
+      if (node.children === undefined) return `${known}:${node.bytes.length}`;
+      return `${known}{${[...node.children.values()].map(line).toSorted().join(",")}}`;
+    };
     return `${line(this.root)}|${this.trash
-      .map(({ node, id }) => `${id}${line(node)}`)
+      .map(({ node, id, path }) => `${id}${path}${line(node)}`)
       .toSorted()
       .join()}`;
   }
