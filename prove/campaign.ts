@@ -31,8 +31,19 @@ export interface CampaignOptions {
   readonly goal: number;
   /** Milliseconds until no further attack is begun. */
   readonly timeMs: number;
+  /** False ends the run as if its time were up. */
+  readonly isWanted?: () => boolean;
   /** Told how far the run is, every five seconds. */
   readonly onProgress?: (line: string) => void;
+  /** Told of all that is counted and seen, as it is. */
+  readonly listener?: CampaignListener;
+}
+
+/** Hears of a run's every count, figure and violation. */
+export interface CampaignListener {
+  count(what: string, by: number): void;
+  figure(what: string, value: number): void;
+  violation(text: string): void;
 }
 
 /** What a run came to, as it is printed. */
@@ -63,6 +74,8 @@ export class Campaign {
   readonly #violations: string[] = [];
   readonly #ends: (() => unknown)[] = [];
   readonly #onProgress: (line: string) => void;
+  readonly #isWanted: () => boolean;
+  readonly #listener: CampaignListener | undefined;
   #violationCount = 0;
   #toldMs = 0;
 
@@ -73,6 +86,8 @@ export class Campaign {
     this.random = new SeededRandom(options.seed);
     this.#timeMs = options.timeMs;
     this.#onProgress = options.onProgress ?? (() => undefined);
+    this.#isWanted = options.isWanted ?? (() => true);
+    this.#listener = options.listener;
     this.#counts.set(rig.unit, 0);
   }
 
@@ -88,7 +103,8 @@ export class Campaign {
 
   /** Whether time is up or too much is broken: for attacks that have begun and may take long. */
   isOver(): boolean {
-    return performance.now() - this.#startedMs > this.#timeMs || this.#violationCount >= MAX_VIOLATIONS;
+    if (performance.now() - this.#startedMs > this.#timeMs || !this.#isWanted()) return true;
+    return this.#violationCount >= MAX_VIOLATIONS;
   }
 
   /** Counts attacks made. */
@@ -105,6 +121,7 @@ export class Campaign {
   /** Counts anything else worth reading: "acknowledged files", "resumed uploads". */
   count(what: string, by = 1): void {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
+    this.#listener?.count(what, by);
   }
 
   /** What was counted so far under a name. */
@@ -115,11 +132,13 @@ export class Campaign {
   /** Sets a figure instead of adding: "p99 ms". */
   figure(what: string, value: number): void {
     this.#counts.set(what, value);
+    this.#listener?.figure(what, value);
   }
 
   /** A promise was broken: what was seen, with all that it takes to see it again. */
   violation(text: string): void {
     this.#violationCount++;
+    this.#listener?.violation(text.slice(0, MAX_VIOLATION_CHARACTERS));
     if (this.#violations.length < MAX_VIOLATIONS)
       this.#violations.push(text.slice(0, MAX_VIOLATION_CHARACTERS));
   }

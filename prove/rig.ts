@@ -11,6 +11,8 @@ export interface Rig extends Attack {
   readonly shortGoal: number;
   /** How many it makes against a planted bug that does not say so itself, where the short form is too short to meet it. */
   readonly plantedGoal?: number;
+  /** In how many processes a whole run goes on side by side, each with a seed of its own; for a rig whose own work is one thread's. */
+  readonly lanes?: number;
   /** What of the machine is missing ("strace is not installed"), or undefined where it can run. */
   readonly lacks?: () => string | undefined;
 }

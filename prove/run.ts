@@ -1,6 +1,7 @@
 // `npm run prove`: runs rigs and planted bugs, and prints the seed, one line of JSON, and what the rig was shown to catch.
 import { parseArgs } from "node:util";
 import { Campaign, type CampaignResult } from "./campaign.ts";
+import { inLanes } from "./lanes.ts";
 import { plantedBugs } from "./planted-bugs.ts";
 import { type Catch, tryBug } from "./planted-tree.ts";
 import type { Rig } from "./rig.ts";
@@ -123,7 +124,7 @@ async function runRig(rig: Rig, choices: Choices): Promise<number> {
   const catches = choices.isPlanted ? await tryPlanted([rig], choices.seed, true) : undefined;
   const goal = choices.goal ?? (choices.isShort ? rig.shortGoal : rig.goal);
   const timeMs = choices.minutes * 60_000 - (performance.now() - startedMs);
-  const result = await Campaign.run(rig, {
+  const result = await Campaign.run(choices.isShort ? rig : inLanes(rig), {
     seed: choices.seed,
     goal,
     timeMs,

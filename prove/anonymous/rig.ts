@@ -28,6 +28,7 @@ export const anonymous: Rig = {
   proves: "what visitors of the console are told does not depend on users, to the byte",
   goal: 10_000,
   shortGoal: 60,
+  lanes: 2,
   async run(campaign) {
     const folder = await campaign.folder("memory");
     for (let life = 0; campaign.shouldGoOn(); life++) await live(campaign, join(folder, String(life)));
