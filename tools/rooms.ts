@@ -54,7 +54,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "gRPC over node:http2; generic, knows no Grove",
     imports: ["base"],
     packages: ["@bufbuild/protobuf"],
-    builtins: ["node:http2", "node:net", "node:tls"],
+    builtins: ["node:http2", "node:net", "node:perf_hooks", "node:tls"],
   },
   os: {
     floor: 1,

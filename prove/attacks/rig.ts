@@ -14,7 +14,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { footprintOf, type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import { HonestClient } from "#prove/mutations/honest-client.ts";
-import type { Rig } from "#prove/rig.ts";
+import { narrowedTo, type Rig } from "#prove/rig.ts";
 import { type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import type { Order } from "./attacker.ts";
@@ -22,7 +22,7 @@ import { BIG_FILE, prepareAttacker } from "./attackers-session.ts";
 import { ATTACKS, type Struck } from "./kinds.ts";
 import { Latencies } from "./latencies.ts";
 
-const KINDS = Object.keys(ATTACKS);
+const KINDS = narrowedTo(Object.keys(ATTACKS), (kind) => kind);
 const FROM = "127.0.0.66";
 const STROKE_MS = 800;
 const LONGEST_STROKE_MS = 16 * STROKE_MS;
@@ -36,7 +36,7 @@ const SLOWER_MAX = 5;
 /** Below this the machine's own unrest decides. */
 const FLOOR_MS = 20;
 /** With one or two strokes of each kind, so a few calls on a busy machine, only what hardly moves at all is told. */
-const FLOOR_FROM: number = KINDS.length * 2;
+const FLOOR_FROM: number = Object.keys(ATTACKS).length * 2;
 const SHORT_FLOOR_MS = 3_000;
 const ATTACKER = fileURLToPath(new URL("attacker.ts", import.meta.url));
 

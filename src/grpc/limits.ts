@@ -127,3 +127,5 @@ export const SWEEP_MS = 1_000;
 export const TRANSPARENT_RETRIES = 3;
 /** Large messages that a server or channel unfolds at a time; waiting ones are bounded by the calls in progress. */
 export const UNFOLDED_AT_ONCE = 2;
+/** Closed sessions of a server that are kept until their streams are collected: some kilobytes each. */
+export const CLOSED_SESSIONS_KEPT = 2_000;

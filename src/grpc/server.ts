@@ -30,6 +30,7 @@ import {
 import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import { ServerCall, type ServerCallDeps } from "./server-call.ts";
+import { SessionKeeper } from "./session-keeper.ts";
 import { Code, MalformedMessageError, StatusError, statusHeaders } from "./status.ts";
 import { ignoreError, listenAsServer } from "./stream-events.ts";
 
@@ -79,6 +80,7 @@ export class GrpcServer {
   readonly #perAddress = new Map<string, number>();
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
+  readonly #keeper = new SessionKeeper();
   #callCount = 0;
   #windowBytes: number;
   #stopSweep: (() => void) | undefined;
@@ -183,6 +185,7 @@ export class GrpcServer {
     if (this.#connections.size > 0) await closed.promise;
     this.#stopSweep?.();
     this.#stopSweep = undefined;
+    this.#keeper.close();
   }
 
   /** Closes everything at once; running calls are cancelled. */
@@ -262,6 +265,7 @@ export class GrpcServer {
       session.destroy();
       return;
     }
+    this.#keeper.watch(session);
     connection.attach(session);
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     if (this.#windowBytes !== this.#limits.streamWindowBytes) {
