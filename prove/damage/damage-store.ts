@@ -104,7 +104,8 @@ export class DamageStore {
 
   /** Puts a database there, without a log. */
   putDatabase(bytes: Buffer): void {
-    for (const suffix of ["-wal", "-shm"]) rmSync(this.databasePath + suffix, { force: true });
+    // A new file each time: an opening that a damaged page ended may have left a connection behind, whose locks lie on the old one.
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(this.databasePath + suffix, { force: true });
     writeFileSync(this.databasePath, bytes, { mode: 0o600 });
   }
 
