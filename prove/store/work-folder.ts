@@ -255,14 +255,24 @@ export class WorkFolder {
     );
   }
 
+  /** Ends the grants below it as well; refused, and so not tried, while a folder above is shared with the same user (spec 5.4, D13). */
   unshare(path: string, username: string): FolderChange | undefined {
     if (!this.#contents.grants.has(`${path} ${username}`)) return undefined;
+    const above = path.split("/").map((_, depth, names) => names.slice(0, depth).join("/"));
+    if (above.some((folder) => this.#contents.grants.has(`${folder} ${username}`))) return undefined;
     return this.#change(
       () => undefined,
       async () => {
         await this.#storage().shares.revoke({ ...BY, inodeId: this.#id(path), username });
       },
-      (grants) => void grants.delete(`${path} ${username}`),
+      (grants) => {
+        for (const grant of grants)
+          if (
+            grant === `${path} ${username}` ||
+            (grant.startsWith(`${path}/`) && grant.endsWith(` ${username}`))
+          )
+            grants.delete(grant);
+      },
     );
   }
 
