@@ -26,4 +26,6 @@ export const theme = createTheme({
   fontSizes: { xs: "0.75rem", sm: "0.875rem", md: "0.875rem", lg: "1rem", xl: "1.25rem" },
   cursorType: "pointer",
   respectReducedMotion: true,
+  // A menu holds nothing but its items.
+  components: { Menu: { defaultProps: { withInitialFocusPlaceholder: false } } },
 });

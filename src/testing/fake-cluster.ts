@@ -41,9 +41,9 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
         total_users: isOperator ? users.length : 0,
       };
     case "/api/alerts":
-      return { alerts, total: alerts.length };
+      return alertsOf(alerts, search);
     case "/api/alerts/summary":
-      return { critical: 0, warning: alerts.length, info: 0, total: alerts.length };
+      return summaryOf(alerts);
     case "/api/silences":
       return { silences: [] };
     case "/api/performance":
@@ -71,6 +71,22 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
       if (!path.startsWith("/api/history/")) return undefined;
       return { node_id: "x", interval_seconds: 5, from: 0, to: 0, columns: ["ts"], points: [] };
   }
+}
+
+function summaryOf(alerts: readonly Record<string, unknown>[]): object {
+  const open = alerts.filter((alert) => alert["resolved"] === false);
+  const of = (severity: string): number => open.filter((alert) => alert["severity"] === severity).length;
+  return { critical: of("critical"), warning: of("warning"), info: of("info"), total: open.length };
+}
+
+function alertsOf(alerts: readonly Record<string, unknown>[], search: URLSearchParams): object {
+  const fitting = alerts.filter(
+    (alert) =>
+      (search.get("unresolved") !== "true" || alert["resolved"] === false) &&
+      (search.get("severity") ?? String(alert["severity"])).includes(String(alert["severity"])) &&
+      ["node_id", "type"].every((name) => !search.has(name) || search.get(name) === alert[name]),
+  );
+  return { alerts: fitting.slice(0, Number(search.get("limit") ?? 1_000)), total: fitting.length };
 }
 
 function pageOf(users: readonly Record<string, unknown>[], search: URLSearchParams): object {

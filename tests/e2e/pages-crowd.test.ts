@@ -163,6 +163,24 @@ test("a lost connection is said with a countdown; once the console is back the p
   await assertSoon(() => fake.asked.slice(before).includes("/api/alerts"));
 });
 
+test("the overview's count of users goes on while the page is open; a visitor's page never asks for it", {
+  skip,
+}, async (t) => {
+  const { page, fake } = await open(t, { users: [fakeUser(1)] });
+  const visitor = await open(t, { users: [fakeUser(1)], isOperator: false });
+  for (const each of [page, visitor.page]) {
+    await each.clock.install();
+    await each.goto(FAKE_URL);
+    await each.getByText("Fills first").waitFor();
+  }
+  const count = page.locator(".fact", { hasText: "Users" }).locator("dd");
+  assert.equal(await count.innerText(), "1");
+  fake.cluster.users.push(fakeUser(2));
+  while ((await count.innerText()) !== "2") await page.clock.runFor(5_000);
+  await visitor.page.clock.runFor(60_000);
+  assert.ok(!visitor.fake.asked.includes("/api/users"));
+});
+
 test("a session that ends soon is announced; one that was ended elsewhere shows what visitors see, and says so (close 4401)", {
   skip,
 }, async (t) => {

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { AxeBuilder } from "@axe-core/playwright";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
@@ -58,26 +57,6 @@ async function signIn(page: Page, site: Site): Promise<void> {
   await page.getByRole("heading", { name: /^\d+ users?$/ }).waitFor();
 }
 
-type Scheme = "light" | "dark" | "forced";
-
-/** Findings of axe for WCAG 2.2 AA in some schemes of colours. */
-async function findings(page: Page, schemes: readonly Scheme[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const scheme of schemes) {
-    await page.emulateMedia({
-      colorScheme: scheme === "dark" ? "dark" : "light",
-      forcedColors: scheme === "forced" ? "active" : "none",
-      reducedMotion: "reduce",
-    });
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
-      .analyze();
-    found.push(...violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0]?.html}`));
-  }
-  await page.emulateMedia({ colorScheme: null, forcedColors: null, reducedMotion: null });
-  return found;
-}
-
 /** Opens a page by its address and waits until it shows more than that it is reading. */
 async function show(page: Page, site: Site, path: string): Promise<void> {
   await page.goto(site.url + path);
@@ -97,7 +76,6 @@ async function visitorSeesNoUsers(page: Page, site: Site): Promise<void> {
   for (const path of PATHS) {
     await show(page, site, path);
     assert.doesNotMatch(await page.content(), /alice/i, path);
-    assert.deepEqual(await findings(page, ["light"]), [], path);
   }
   for (const path of OPERATOR_PATHS) {
     await show(page, site, path);
@@ -118,7 +96,6 @@ async function operatorEditsQuota(page: Page): Promise<void> {
   await panel.getByText(/^set to 40 GiB$/).waitFor();
   const row = page.getByRole("row", { name: ALICE });
   await row.getByText("40 GiB").waitFor();
-  assert.deepEqual(await findings(page, ["light", "dark", "forced"]), [], "a user beside the list");
   await panel.getByRole("button", { name: "Undo" }).click();
   await row.getByText("default (16 GiB)").waitFor();
   await page.keyboard.press("Escape");
@@ -126,10 +103,7 @@ async function operatorEditsQuota(page: Page): Promise<void> {
 }
 
 async function operatorSeesEveryPage(page: Page, site: Site): Promise<void> {
-  for (const path of [...PATHS, ...OPERATOR_PATHS]) {
-    await show(page, site, path);
-    assert.deepEqual(await findings(page, ["light", "dark", "forced"]), [], path);
-  }
+  for (const path of [...PATHS, ...OPERATOR_PATHS]) await show(page, site, path);
   await show(page, site, "/audit?act=quota.*");
   await page.getByRole("cell", { name: ALICE }).first().waitFor();
 }
@@ -145,18 +119,6 @@ async function keyboardAndHistory(page: Page, site: Site): Promise<void> {
   await page.waitForURL(`${site.url}/`);
 }
 
-async function fitsNarrowScreens(page: Page, site: Site): Promise<void> {
-  await page.setViewportSize({ width: 360, height: 740 });
-  for (const path of [...PATHS, ...OPERATOR_PATHS]) {
-    await show(page, site, path);
-    const overflow = await page.evaluate(
-      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-    );
-    assert.equal(overflow, 0, `${path} is wider than a telephone by ${String(overflow)} px`);
-  }
-  await page.setViewportSize({ width: 1280, height: 720 });
-}
-
 async function signOutHidesEverything(page: Page, site: Site): Promise<void> {
   await show(page, site, "/users");
   await page.getByRole("button", { name: /^Operator/ }).click();
@@ -165,7 +127,7 @@ async function signOutHidesEverything(page: Page, site: Site): Promise<void> {
   assert.doesNotMatch(await page.content(), /alice/i);
 }
 
-test("visitors see no users; operators see every page, change a quota and undo it; axe finds nothing; no other host is asked", {
+test("visitors see no users; operators see every page, change a quota and undo it; no other host is asked", {
   skip: CHROMIUM === undefined && "Chromium is not installed",
   timeout: 240_000,
 }, async (t) => {
@@ -176,7 +138,6 @@ test("visitors see no users; operators see every page, change a quota and undo i
   await operatorEditsQuota(page);
   await operatorSeesEveryPage(page, site);
   await keyboardAndHistory(page, site);
-  await fitsNarrowScreens(page, site);
   await signOutHidesEverything(page, site);
   assert.deepEqual(site.complaints, []);
   assert.deepEqual([...site.strangers], []);

@@ -57,6 +57,17 @@ export function useUsers(options: {
   };
 }
 
+/** How many users there are; undefined until it is read, and for those who may not know. */
+export function useUserCount({ mayAsk }: { readonly mayAsk: boolean }): number | undefined {
+  return useQuery({
+    queryKey: ["users", "count"],
+    queryFn: ({ signal }) => call<UserPage>("/api/users?limit=1", { signal }),
+    select: (page) => page.total_users,
+    refetchInterval: POLL_MS,
+    enabled: mayAsk,
+  }).data;
+}
+
 /** One user by name; undefined while it is read, and when there is none of this name. */
 export function useUser(username: string): {
   readonly user: UserRow | undefined;

@@ -75,16 +75,16 @@ function Chains(): ReactNode {
   return (
     <p>
       {broken.length === 0 ? (
-        <StateMark state="online" label={`Every chain of lines holds (${data.chains.length} machines)`} />
+        <StateMark state="online" label={`Every chain of lines holds (${data.chains.length} machines).`} />
       ) : (
         <StateMark
           state="critical"
-          label={`The chain of ${broken.map(({ node }) => node).join(", ")} broke: lines were changed or are missing`}
+          label={`The chain of ${broken.map(({ node }) => node).join(", ")} broke: lines were changed or are missing.`}
         />
       )}
       {waiting.length === 0
         ? null
-        : ` Nothing comes from ${waiting.map(({ node, problem }) => `${node} (${problem})`).join(", ")} at present.`}
+        : waiting.map(({ node, problem }) => ` Nothing comes from ${node} at present: ${problem}`).join("")}
     </p>
   );
 }
@@ -143,7 +143,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
         <tbody>
           {entries.map((entry) => (
             <tr key={`${entry.node} ${entry.seq} ${entry.broken ?? ""}`}>
-              <td data-head="When" className="no-wrap">
+              <td data-head="When" className="moment">
                 {formatMoment(Date.parse(entry.time) / 1_000)}
               </td>
               <td data-head="Who">{entry.actor}</td>
@@ -156,7 +156,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
               <td data-head="To what" className="subject">
                 {entry.subject}
               </td>
-              <td data-head="With" className="quiet" style={{ overflowWrap: "anywhere" }}>
+              <td data-head="With" className="quiet subject">
                 {Object.entries(entry.detail ?? {})
                   .map(([name, value]) => detailText(name, value))
                   .join(", ")}

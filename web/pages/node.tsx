@@ -224,7 +224,9 @@ function PlannedChart({
     values: columnOf(history, column),
     ...(isDashed === true ? { isDashed } : {}),
   }));
-  const sentences = lines.map(({ label, values }) => lastAndHighest(label, times, values, plan.unit));
+  const sentences = lines.map(({ label, values }, index) =>
+    lastAndHighest(index === 0 ? label : label.toLowerCase(), times, values, plan.unit),
+  );
   if (plan.title === "Temperature" && lines[0]?.values.every((value) => value === null) === true) {
     sentences.splice(0, 1, "This machine tells none");
   }

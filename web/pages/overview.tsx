@@ -6,6 +6,7 @@ import { useUnresolved } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
+import { useUserCount } from "../live/users.ts";
 import { type Fact, FactList } from "../parts/fact-list.tsx";
 import { NodeTable } from "../parts/node-table.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
@@ -99,6 +100,8 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
 
 function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const recent = useClusterRates();
+  // Snapshots tell of no users.
+  const users = useUserCount({ mayAsk: !cluster.redacted }) ?? cluster.total_users;
   const { cluster: sums, nodes } = cluster;
   // As the nodes count it: what a file system keeps for root is neither used nor free.
   const free = nodes.reduce((sum, node) => sum + Number(node.disk_free_bytes ?? 0), 0);
@@ -132,7 +135,7 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
         label={`Throughput of the last minutes, now ${rateText(write + read)}`}
       />,
     ],
-    ...(cluster.redacted ? [] : ([["Users", cluster.total_users.toLocaleString()]] as const)),
+    ...(cluster.redacted ? [] : ([["Users", users.toLocaleString()]] as const)),
   ];
   return <FactList facts={facts} />;
 }

@@ -176,7 +176,9 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   if (field === "node_name") {
     return (
       <th scope="row">
-        <Link href={`/nodes/${encodeURIComponent(row.node_id)}`}>{row.node_name}</Link>
+        <Link className="row-link" title={row.node_name} href={`/nodes/${encodeURIComponent(row.node_id)}`}>
+          {row.node_name}
+        </Link>
       </th>
     );
   }

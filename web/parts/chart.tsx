@@ -1,5 +1,6 @@
 // A chart over time: one or a few lines, gaps left open, limits drawn and named, one cursor and one stretch of time for all charts of a page.
 import { useComputedColorScheme } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -65,6 +66,7 @@ function usePlot({
   const place = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<uPlot>();
   const scheme = useComputedColorScheme("light");
+  const isForced = useMediaQuery("(forced-colors: active)", false, { getInitialValueInEffect: false });
   const { range, set } = useZoom();
   const shape = JSON.stringify([
     lines.map(({ label, color, isDashed }) => [label, color, isDashed]),
@@ -72,6 +74,7 @@ function usePlot({
     unit,
     top,
     scheme,
+    isForced,
   ]);
   useEffect(() => {
     const box = place.current;

@@ -21,7 +21,13 @@ export function CopyButton({
   const copy = async (): Promise<void> => setSaid((await copied(text())) ? "Copied" : "Copying was refused");
   return (
     <>
-      <Button variant="default" size="compact-sm" disabled={disabled} onClick={() => void copy()}>
+      <Button
+        variant="default"
+        size="compact-sm"
+        className="in-line"
+        disabled={disabled}
+        onClick={() => void copy()}
+      >
         Copy
       </Button>
       <span className="quiet small" role="status">

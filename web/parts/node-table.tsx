@@ -32,7 +32,7 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
             <th scope="col" className="number">
               Temperature
             </th>
-            <th scope="col" className="number">
+            <th scope="col" className="number roomy-only">
               Load
             </th>
             <th scope="col" className="number">
@@ -84,7 +84,7 @@ const Row = memo(function Row({
       className={node.stale || isOff ? "is-stale" : undefined}
     >
       <th scope="row">
-        <Link className="row-link" href={`/nodes/${encodeURIComponent(node.id)}`}>
+        <Link className="row-link" title={node.name} href={`/nodes/${encodeURIComponent(node.id)}`}>
           {node.name}
         </Link>
       </th>
@@ -94,7 +94,7 @@ const Row = memo(function Row({
       <td data-head="Disk" className="no-wrap">
         <span>
           <UsageBar percent={node.disk_usage_percent} />{" "}
-          <span className="quiet">
+          <span className="quiet roomy-only">
             {bytesText(node.disk_free_bytes)} free
             {node.disk_full_in_days === undefined ? "" : `, full ${formatDaysUntil(node.disk_full_in_days)}`}
           </span>
@@ -103,7 +103,7 @@ const Row = memo(function Row({
       <td data-head="Temperature" className="number">
         {node.cpu_temp_celsius === null ? UNKNOWN : `${plainNumber(node.cpu_temp_celsius)} °C`}
       </td>
-      <td data-head="Load" className="number">
+      <td data-head="Load" className="number roomy-only">
         {plainNumber(node.load_avg_1m)}
       </td>
       <td data-head="Write / read" className="number">

@@ -44,8 +44,10 @@ export function RolloutRecords(): ReactNode {
           <td data-head="State">
             <StateMark state={rolloutState(rollout.state)} label={rollout.state} />
           </td>
-          <td data-head="How far">{progressText(rollout)}</td>
-          <td data-head="When" className="no-wrap">
+          <td data-head="How far" className="subject">
+            {progressText(rollout)}
+          </td>
+          <td data-head="When" className="moment">
             {formatMoment(rollout.created_at)}
           </td>
           <td data-head="Who" className="quiet">

@@ -30,7 +30,7 @@ export function Silences(): ReactNode {
               <Button
                 variant="default"
                 size="compact-sm"
-                aria-label={`End the silence of ${silence.comment || "these alerts"} now`}
+                aria-label={`End now: the silence of ${silence.comment || "these alerts"}`}
                 onClick={() => ending.end(silence.id)}
               >
                 End now

@@ -16,7 +16,6 @@ import { Failed, Nothing, Reading } from "./page-state.tsx";
 import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
 import { UsageLegend } from "./usage-legend.tsx";
-import { quotaText } from "./user-table.tsx";
 
 /** The panel of a user by name. */
 export function UserPanel({
@@ -60,7 +59,7 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
   const facts: readonly Fact[] = [
     [
       "Used",
-      `${bytesText(user.used_bytes)} of ${quotaText(user)}, ${percentText(user.usage_percent)}${
+      `${bytesText(user.used_bytes)} of ${bytesText(user.quota_limit)}${user.quota_source === "explicit" ? "" : ` (${user.quota_source})`}, ${percentText(user.usage_percent)}${
         user.full_in_days === null ? "" : `; full ${formatDaysUntil(user.full_in_days)}`
       }`,
     ],

@@ -105,7 +105,8 @@ const Row = memo(function Row({
     >
       <th scope="row">
         <Link
-          className="row-link"
+          className="row-link is-long"
+          title={user.username}
           aria-current={isChosen ? "true" : undefined}
           href={`/users?${others === "" ? "" : `${others}&`}user=${encodeURIComponent(user.username)}`}
         >
@@ -120,7 +121,9 @@ const Row = memo(function Row({
           <SplitBar user={user} /> <span className="percent">{percentText(user.usage_percent)}</span>{" "}
           <span className="quiet">
             {bytesText(user.used_bytes)}
-            {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
+            <span className="beside-hidden">
+              {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
+            </span>
           </span>
         </span>
       </td>

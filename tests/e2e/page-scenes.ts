@@ -1,0 +1,156 @@
+// Every page of the console in every state worth looking at: for axe, for narrow screens, for eyes.
+import type { Page } from "playwright-core";
+import type { FakeConsole } from "./fake-console.ts";
+import { BOB } from "./full-cluster.ts";
+
+/** One state of one page. */
+export interface Scene {
+  readonly name: string;
+  readonly path: string;
+  /** What is to be seen before it counts as shown, beside its title. */
+  readonly shows: RegExp;
+  /** What is done once the page is there. */
+  readonly act?: (page: Page, fake: FakeConsole) => Promise<void>;
+  /** What is to be undone before the next. */
+  readonly end?: (page: Page, fake: FakeConsole) => Promise<void>;
+}
+
+const PUBLIC_SCENES: readonly Scene[] = [
+  { name: "overview", path: "/", shows: /fs-pi4/ },
+  { name: "nodes", path: "/nodes", shows: /4 nodes/ },
+  { name: "nodes-none-fits", path: "/nodes?q=zzz", shows: /No node has this name/ },
+  { name: "node", path: "/nodes/n1", shows: /p95 write/ },
+  { name: "node-details", path: "/nodes/n2?tab=details", shows: /Chunk files/ },
+  { name: "node-offline", path: "/nodes/n3", shows: /last answered/i },
+  { name: "node-missing", path: "/nodes/gone", shows: /There is no such node/ },
+  { name: "alerts", path: "/alerts", shows: /What has been/ },
+  { name: "alerts-none-fits", path: "/alerts?type=corruption", shows: /No open alert fits/ },
+  { name: "performance", path: "/performance", shows: /Throughput of all nodes/ },
+  { name: "sign-in", path: "/sign-in", shows: /Password/ },
+  { name: "nowhere", path: "/nowhere", shows: /./ },
+];
+
+/** What a visitor can see. */
+export const VISITOR_SCENES: readonly Scene[] = [
+  ...PUBLIC_SCENES,
+  { name: "refused", path: "/users", shows: /This page is for operators/ },
+];
+
+const closeByKey = (page: Page): Promise<void> => page.keyboard.press("Escape");
+
+/** What an operator can see. */
+export const OPERATOR_SCENES: readonly Scene[] = [
+  ...PUBLIC_SCENES,
+  { name: "node-users", path: "/nodes/n2?tab=users", shows: /./ },
+  { name: "node-alerts", path: "/nodes/n2?tab=alerts", shows: /83 % full/ },
+  { name: "node-actions", path: "/nodes/n2?tab=actions", shows: /5f3c9a10/ },
+  { name: "node-log", path: "/nodes/n1?tab=log", shows: /upload failed/ },
+  { name: "node-held", path: "/nodes/n4", shows: /In maintenance until/ },
+  { name: "users", path: "/users", shows: /23 users/ },
+  { name: "users-none-fits", path: "/users?q=zzz", shows: /No user has/ },
+  { name: "user", path: `/users?user=${encodeURIComponent(BOB)}`, shows: /New quota/ },
+  {
+    name: "user-new-quota",
+    path: `/users?user=${encodeURIComponent(BOB)}`,
+    shows: /New quota/,
+    act: async (page) => page.getByRole("textbox", { name: "New quota" }).fill("10 GiB"),
+  },
+  { name: "actions", path: "/actions", shows: /What will run/ },
+  {
+    name: "actions-danger",
+    path: "/actions?do=reboot&node=n1",
+    shows: /Type “fs-x86-1”/,
+  },
+  {
+    name: "actions-dry-run",
+    path: "/actions?do=restart&node=n1",
+    shows: /What will run/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Show what will run" }).click();
+      await page.getByText("The same on all 3 nodes").waitFor();
+    },
+  },
+  { name: "action", path: "/actions/x1", shows: /package-\d/ },
+  { name: "rollouts", path: "/actions?tab=rollouts", shows: /Show the plan/ },
+  {
+    name: "rollout-plan",
+    path: "/actions?tab=rollouts",
+    shows: /Show the plan/,
+    act: async (page) => {
+      await page.getByText("What must hold before the next goes").click();
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByText("make -C /opt/grove build").first().waitFor();
+    },
+  },
+  { name: "rollout-running", path: "/actions/rollouts/r1", shows: /waits at its gate/ },
+  { name: "rollout-stopped", path: "/actions/rollouts/r2", shows: /It stopped/ },
+  {
+    name: "rollout-back",
+    path: "/actions/rollouts/r2",
+    shows: /It stopped/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Go back …" }).click();
+      await page.getByRole("button", { name: /^Go back on/ }).waitFor();
+    },
+    end: closeByKey,
+  },
+  { name: "logs", path: "/logs?node=n1", shows: /upload failed/ },
+  { name: "audit", path: "/audit", shows: /quota\.set/ },
+  { name: "settings", path: "/settings", shows: /Sessions/ },
+  {
+    name: "palette",
+    path: "/",
+    shows: /fs-pi4/,
+    act: async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Page or node" }).fill("fs");
+    },
+    end: closeByKey,
+  },
+  {
+    name: "keys",
+    path: "/",
+    shows: /fs-pi4/,
+    act: async (page) => {
+      await page.getByRole("heading", { level: 1 }).click();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    },
+    end: closeByKey,
+  },
+  {
+    name: "menu-of-silences",
+    path: "/alerts",
+    shows: /What has been/,
+    act: async (page) => {
+      await page
+        .getByRole("button", { name: /^Silence / })
+        .first()
+        .click();
+      await page.getByRole("menuitem", { name: /Until tomorrow/ }).waitFor();
+    },
+    end: closeByKey,
+  },
+  {
+    name: "session-ends",
+    path: "/settings",
+    shows: /Sessions/,
+    act: async (page, fake) => {
+      fake.say("session.expiring", { expires_at: Math.floor(Date.now() / 1_000) + 300 });
+      await page.getByText("Your session ends soon").waitFor();
+    },
+  },
+];
+
+/** Goes to a scene without reading the page anew, and waits until it is there. */
+export async function showScene(page: Page, fake: FakeConsole, scene: Scene): Promise<void> {
+  // Elsewhere first, so that nothing of the scene before is kept.
+  await page.evaluate('history.pushState(null, "", "/sign-in?back=/nowhere")');
+  await page.getByRole("textbox", { name: "Password" }).waitFor();
+  await page.evaluate(`history.pushState(null, "", ${JSON.stringify(scene.path)})`);
+  const main = page.getByRole("main");
+  await main.getByRole("heading", { level: 1 }).waitFor();
+  await page.locator("main, aside").getByText(scene.shows).first().waitFor();
+  for (const reading of await page.getByText(/^Reading /).all()) await reading.waitFor({ state: "detached" });
+  await scene.act?.(page, fake);
+}

@@ -1,0 +1,96 @@
+// Every page in every state: axe finds nothing in light, dark and forced colours (WCAG 2.2 AA), and nothing is wider than a telephone.
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
+import { FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
+import { answerEverything } from "./full-answers.ts";
+import { fullCluster } from "./full-cluster.ts";
+import { OPERATOR_SCENES, type Scene, showScene, VISITOR_SCENES } from "./page-scenes.ts";
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+/** All that colours change. */
+const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+const WIDE = { width: 1_280, height: 800 };
+const NARROW = { width: 360, height: 740 };
+/** Folder for pictures of every scene, for whoever wants to look at them one by one. */
+const PICTURES = process.env["GROVE_TEST_PICTURES"];
+
+async function open(browser: Browser, isOperator: boolean): Promise<{ page: Page; fake: FakeConsole }> {
+  const page = await browser.newPage({ viewport: WIDE, reducedMotion: "reduce" });
+  const now = Math.floor(Date.now() / 1_000);
+  const fake = await fakeConsole(page, fullCluster(now, isOperator));
+  answerEverything(fake, now);
+  await page.goto(FAKE_URL);
+  await page.getByText(/live \d+ s ago/).waitFor();
+  return { page, fake };
+}
+
+async function findings(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
+  await page.emulateMedia({
+    colorScheme: scheme === "dark" ? "dark" : "light",
+    forcedColors: scheme === "forced" ? "active" : "none",
+  });
+  const axe = new AxeBuilder({ page }).setLegacyMode(true);
+  const { violations } = await (scheme === "light"
+    ? axe.withTags(TAGS)
+    : axe.withRules(COLOUR_RULES)
+  ).analyze();
+  return violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0]?.html}`);
+}
+
+/** Goes through scenes in one page; answers what is wrong with them. */
+async function goThrough(
+  browser: Browser,
+  who: "visitor" | "operator",
+  scenes: readonly Scene[],
+): Promise<string[]> {
+  const { page, fake } = await open(browser, who === "operator");
+  const wrong: string[] = [];
+  for (const scene of scenes) {
+    await page.emulateMedia({ colorScheme: "light", forcedColors: "none" });
+    await showScene(page, fake, scene);
+    const found = await findings(page, "light");
+    if (who === "operator")
+      found.push(...(await findings(page, "dark")), ...(await findings(page, "forced")));
+    await page.setViewportSize(NARROW);
+    const overflow = await page.evaluate<number>(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    );
+    if (overflow !== 0) found.push(`wider than a telephone by ${overflow} px`);
+    if (PICTURES !== undefined) await takePictures(page, join(PICTURES, who), scene.name);
+    await page.setViewportSize(WIDE);
+    await scene.end?.(page, fake);
+    wrong.push(...found.map((text) => `${who}, ${scene.name}: ${text}`));
+  }
+  await page.close();
+  return wrong;
+}
+
+async function takePictures(page: Page, folder: string, name: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, forcedColors: "none" });
+    for (const width of [360, 768, 1_440]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForTimeout(200);
+      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+}
+
+test("axe finds nothing on any page in any state, in light, dark and forced colours, and none is wider than a telephone", {
+  skip: CHROMIUM === undefined && "Chromium is not installed",
+  timeout: 400_000,
+}, async (t) => {
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: CHROMIUM_FLAGS });
+  t.after(() => browser.close());
+  const wrong = await Promise.all([
+    goThrough(browser, "visitor", VISITOR_SCENES),
+    goThrough(browser, "operator", OPERATOR_SCENES),
+  ]);
+  assert.deepEqual(wrong.flat(), []);
+});
