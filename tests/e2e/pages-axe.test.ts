@@ -57,9 +57,7 @@ async function goThrough(
     if (who === "operator")
       found.push(...(await findings(page, "dark")), ...(await findings(page, "forced")));
     await page.setViewportSize(NARROW);
-    const overflow = await page.evaluate<number>(
-      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-    );
+    const overflow = await overflowOf(page);
     if (overflow !== 0) found.push(`wider than a telephone by ${overflow} px`);
     if (PICTURES !== undefined) await takePictures(page, join(PICTURES, who), scene.name);
     await page.setViewportSize(WIDE);
@@ -68,6 +66,19 @@ async function goThrough(
   }
   await page.close();
   return wrong;
+}
+
+/** By how many px the page is wider than its window, once it has settled. */
+async function overflowOf(page: Page): Promise<number> {
+  let overflow = 0;
+  for (let look = 0; look < 20; look++) {
+    overflow = await page.evaluate<number>(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    );
+    if (overflow === 0) break;
+    await page.waitForTimeout(100);
+  }
+  return overflow;
 }
 
 async function takePictures(page: Page, folder: string, name: string): Promise<void> {
