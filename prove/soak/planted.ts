@@ -7,6 +7,7 @@ export const soakBugs: readonly PlantedBug[] = [
     name: "aborted-download-keeps-descriptor",
     is: "a chunk file's last reader does not close it when the reader before it was broken off",
     rigs: ["soak"],
+    goal: 20,
     edits: [
       {
         file: "src/storage/open-chunk-files.ts",
