@@ -20,6 +20,7 @@ export function LineBox<Line>({
 }): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const lastTop = useRef(0);
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
@@ -39,7 +40,10 @@ export function LineBox<Line>({
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-        isAtEnd.current = scrollTop + clientHeight >= scrollHeight - 2 * LINE_PX;
+        // Lines that came since the box was last put at its end are no reason to stay behind: only somebody's way up is.
+        if (scrollTop + clientHeight >= scrollHeight - 2 * LINE_PX) isAtEnd.current = true;
+        else if (scrollTop < lastTop.current) isAtEnd.current = false;
+        lastTop.current = scrollTop;
       }}
     >
       <div style={{ height: rows.getTotalSize(), position: "relative" }}>
