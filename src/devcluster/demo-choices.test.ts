@@ -11,6 +11,7 @@ import { isGroveError } from "#base/errors.ts";
 import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { adminPasswordHash, readOrMakeState, writeState } from "./demo-state.ts";
+import { HeldPorts } from "./held-ports.ts";
 import { ProviderMemory } from "./provider-memory.ts";
 import { chooseReserve, DEMO_ROOM_BYTES } from "./reserve-choice.ts";
 import { reserveWarning, shellWord, shortPath, summaryLines } from "./up-screen.ts";
@@ -54,6 +55,29 @@ test(
     assert.deepEqual([second.metaserver, second.nodes[1]], [first.metaserver, first.nodes[1]]);
     assert.notEqual(second.nodes[0], node);
     assert.equal(new Set([second.idp, second.metaserver, ...second.nodes]).size, 4);
+  },
+);
+
+test(
+  "ports that another cluster holds are passed over while nobody listens on them, until it lets go",
+  TIMEOUT,
+  async (t) => {
+    const [one, other] = [new HeldPorts(), new HeldPorts()];
+    t.after(() => {
+      one.letGo();
+      other.letGo();
+    });
+    const first = await one.choose(1, undefined);
+    const second = await other.choose(1, first);
+    const all = [first, second].map(({ idp, metaserver, console, nodes }) => [
+      idp,
+      metaserver,
+      console,
+      ...nodes,
+    ]);
+    assert.equal(new Set(all.flat()).size, 8);
+    one.letGo();
+    assert.deepEqual(await new HeldPorts().choose(1, first), first);
   },
 );
 

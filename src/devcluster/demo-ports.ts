@@ -9,12 +9,13 @@ import {
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 
-/** Chooses all ports of a run; clients keep addresses, so that a restart changes none without need. */
+/** Chooses all ports of a run, none of `others`; clients keep addresses, so that a restart changes none without need. */
 export async function choosePorts(
   nodeCount: number,
   last: DemoPorts | undefined,
+  others: ReadonlySet<number> = new Set(),
 ): Promise<DemoPorts & { readonly console: number }> {
-  const taken = new Set<number>();
+  const taken = new Set(others);
   const keep = async (port: number | undefined, offsets: readonly number[]): Promise<number | undefined> => {
     if (port === undefined) return undefined;
     for (const offset of offsets) {

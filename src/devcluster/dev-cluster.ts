@@ -12,8 +12,8 @@ import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
 import { writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
-import { choosePorts } from "./demo-ports.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
+import { HeldPorts } from "./held-ports.ts";
 import { waitForLastRun } from "./last-run.ts";
 import { takePortTurn } from "./port-turn.ts";
 import {
@@ -59,6 +59,7 @@ export class DevCluster {
   readonly #options: DevClusterOptions;
   readonly #unlock: () => void;
   readonly #file: ClusterFile;
+  readonly #ports = new HeldPorts();
   readonly #failed = Promise.withResolvers<void>();
   #processes: SupervisedProcess[] = [];
   #plan: DemoPlan | undefined;
@@ -101,6 +102,7 @@ export class DevCluster {
     }
     await this.#starting;
     await this.#file.remove();
+    this.#ports.letGo();
     this.#unlock();
     screen.line("stopped");
   }
@@ -135,7 +137,7 @@ export class DevCluster {
   async #startProcesses(): Promise<DemoPlan | undefined> {
     const { screen } = this.#options;
     if (this.#isStopping) return undefined;
-    const plan = await preparePlan(this.#options);
+    const plan = await preparePlan(this.#options, this.#ports);
     this.#plan = plan;
     for (const process of processPlans(plan)) {
       if (this.#isStopping) return undefined;
@@ -187,7 +189,7 @@ export class DevCluster {
 }
 
 /** Everything that has to be decided and written before the first process starts. */
-async function preparePlan(options: DevClusterOptions): Promise<DemoPlan> {
+async function preparePlan(options: DevClusterOptions, held: HeldPorts): Promise<DemoPlan> {
   const { folder, mock, screen, entry, env } = options;
   const { bavail, bsize } = await statfs(folder, { bigint: true });
   const freeBytes = bavail * bsize;
@@ -198,7 +200,7 @@ async function preparePlan(options: DevClusterOptions): Promise<DemoPlan> {
   for (const id of await idleNodes(folder, nodeCount)) {
     screen.line(`  ! ${id} has data and is not started: users whose root is there have to wait. See -nodes.`);
   }
-  const ports = await choosePorts(nodeCount, kept.ports);
+  const ports = await held.choose(nodeCount, kept.ports);
   const state = { ...kept, ports };
   await writeState(folder, state);
   const plan = { folder, entry, state, ports, reserveBytes, mock, env };

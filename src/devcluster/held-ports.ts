@@ -1,0 +1,46 @@
+// The ports of a cluster are its own as long as it runs, also while one of its processes is started again and does not listen.
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { choosePorts } from "./demo-ports.ts";
+import type { DemoPorts } from "./demo-state.ts";
+import { holdName } from "./held-name.ts";
+
+/** All ports of a run. */
+export type ChosenPorts = DemoPorts & { readonly console: number };
+
+/** What one `grove up` holds; others on this machine pass over it. */
+export class HeldPorts {
+  #held: (() => void)[] = [];
+
+  /** Chooses ports that are free and that nobody holds, and holds them. */
+  async choose(nodeCount: number, last: DemoPorts | undefined): Promise<ChosenPorts> {
+    const others = new Set<number>();
+    for (;;) {
+      const ports = await choosePorts(nodeCount, last, others);
+      const refused = await this.#hold(allOf(ports));
+      if (refused.length === 0) return ports;
+      this.letGo();
+      for (const port of refused) others.add(port);
+    }
+  }
+
+  /** Lets others have them. */
+  letGo(): void {
+    for (const end of this.#held) end();
+    this.#held = [];
+  }
+
+  /** Resolves with those that somebody else holds. */
+  async #hold(ports: readonly number[]): Promise<number[]> {
+    const refused: number[] = [];
+    for (const port of ports) {
+      const end = await holdName(`grove-up-port-${port}`);
+      if (end === undefined) refused.push(port);
+      else this.#held.push(end);
+    }
+    return refused;
+  }
+}
+
+function allOf({ idp, metaserver, console, nodes }: ChosenPorts): number[] {
+  return [idp, metaserver, console, ...nodes.flatMap((port) => [port, port - METRICS_PORT_OFFSET])];
+}
