@@ -30,8 +30,8 @@ interface Kept {
 
 /** Ends it as it ends itself, with the given code. */
 const endsWhenTold = (code: number): string =>
-  `globalThis.process.on("SIGUSR2", () => globalThis.process.exit(${code})); ready()`;
-const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.kill(pid ?? 0, "SIGUSR2");
+  `globalThis.process.on("SIGHUP", () => globalThis.process.exit(${code})); ready()`;
+const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.kill(pid ?? 0, "SIGHUP");
 
 /** A process that runs the script with `ready()` to say that it serves, and `starts` the number of its start. */
 async function keep(t: TestContext, script: string): Promise<Kept> {
