@@ -109,7 +109,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     files: 1,
     harm: inChunk((bytes, random) => {
       const at = random.below(Math.ceil(bytes.length / SECTOR_BYTES)) * SECTOR_BYTES;
-      return bytes.fill(0, at, at + SECTOR_BYTES);
+      return bytes.fill(0, at, Math.min(at + SECTOR_BYTES, bytes.length));
     }),
   },
   "all zeros": { of: "large", files: 1, harm: inChunk((bytes) => bytes.fill(0)) },
