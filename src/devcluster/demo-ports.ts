@@ -9,12 +9,15 @@ import {
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 
+/** All ports of a run. */
+export type ChosenPorts = DemoPorts & { readonly console: number };
+
 /** Chooses all ports of a run, none of `others`; clients keep addresses, so that a restart changes none without need. */
 export async function choosePorts(
   nodeCount: number,
   last: DemoPorts | undefined,
   others: ReadonlySet<number> = new Set(),
-): Promise<DemoPorts & { readonly console: number }> {
+): Promise<ChosenPorts> {
   const taken = new Set(others);
   const keep = async (port: number | undefined, offsets: readonly number[]): Promise<number | undefined> => {
     if (port === undefined) return undefined;

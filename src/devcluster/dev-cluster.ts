@@ -15,7 +15,6 @@ import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
 import { HeldPorts } from "./held-ports.ts";
 import { waitForLastRun } from "./last-run.ts";
-import { takePortTurn } from "./port-turn.ts";
 import {
   consoleUrl,
   DEMO_CLIENT_ID,
@@ -112,11 +111,7 @@ export class DevCluster {
     await waitForLastRun(this.#file.path);
     await this.#file.remove();
     screen.line(`Starting a cluster in ${folder}`);
-    const endTurn = await takePortTurn({
-      onWait: () => screen.line("  another 'grove up' is starting on this machine; this one follows it"),
-      isStopping: () => this.#isStopping,
-    });
-    const plan = await this.#startProcesses().finally(endTurn);
+    const plan = await this.#startProcesses();
     if (plan === undefined) return;
     const document = this.#document(plan);
     await this.#file.write(document);

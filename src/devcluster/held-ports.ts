@@ -1,25 +1,22 @@
 // The ports of a cluster are its own as long as it runs, also while one of its processes is started again and does not listen.
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
-import { choosePorts } from "./demo-ports.ts";
+import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 import { holdName } from "./held-name.ts";
-
-/** All ports of a run. */
-export type ChosenPorts = DemoPorts & { readonly console: number };
 
 /** What one `grove up` holds; others on this machine pass over it. */
 export class HeldPorts {
   #held: (() => void)[] = [];
 
-  /** Chooses ports that are free and that nobody holds, and holds them. */
+  /** Chooses ports that are free and that nobody holds, and holds them: of two runs that choose at once, one goes past what the other holds. */
   async choose(nodeCount: number, last: DemoPorts | undefined): Promise<ChosenPorts> {
     const others = new Set<number>();
     for (;;) {
       const ports = await choosePorts(nodeCount, last, others);
       const refused = await this.#hold(allOf(ports));
-      if (refused.length === 0) return ports;
+      if (refused === undefined) return ports;
       this.letGo();
-      for (const port of refused) others.add(port);
+      others.add(refused);
     }
   }
 
@@ -29,15 +26,14 @@ export class HeldPorts {
     this.#held = [];
   }
 
-  /** Resolves with those that somebody else holds. */
-  async #hold(ports: readonly number[]): Promise<number[]> {
-    const refused: number[] = [];
+  /** Resolves with the first that somebody else holds, if there is one. */
+  async #hold(ports: readonly number[]): Promise<number | undefined> {
     for (const port of ports) {
       const end = await holdName(`grove-up-port-${port}`);
-      if (end === undefined) refused.push(port);
-      else this.#held.push(end);
+      if (end === undefined) return port;
+      this.#held.push(end);
     }
-    return refused;
+    return undefined;
   }
 }
 

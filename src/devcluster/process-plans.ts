@@ -5,7 +5,8 @@ import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
-import { ADMIN_EMAIL, adminPasswordHash, type DemoPorts, type DemoState } from "./demo-state.ts";
+import type { ChosenPorts } from "./demo-ports.ts";
+import { ADMIN_EMAIL, adminPasswordHash, type DemoState } from "./demo-state.ts";
 import { answersOk, isServing } from "./probe.ts";
 import { AUTH_PATH, DISCOVERY_PATH, TOKEN_PATH, TOKENINFO_PATH } from "./provider-paths.ts";
 import { issuerOf } from "./provider-settings.ts";
@@ -34,7 +35,7 @@ export interface DemoPlan {
   /** Path of the program's entry file, which Node is given. */
   readonly entry: string;
   readonly state: DemoState;
-  readonly ports: DemoPorts & { readonly console: number };
+  readonly ports: ChosenPorts;
   readonly reserveBytes: bigint;
   readonly tls: DemoTls | undefined;
   readonly mock: boolean;

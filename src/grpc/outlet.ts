@@ -1,6 +1,7 @@
 // Bytes on their way out: writes to an HTTP/2 stream that never hand over more than a fixed number of bytes at a time.
 import type { Http2Stream } from "node:http2";
 import type { Clock } from "#base/clock.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import { SEND_WINDOW_BYTES } from "./limits.ts";
 import type { StatusError } from "./status.ts";
 
@@ -50,13 +51,7 @@ export class Outlet {
       await this.#wait();
       return true;
     }
-    const timeout = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(timeoutMs, timeout.resolve);
-    try {
-      await Promise.race([this.#wait(), timeout.promise]);
-    } finally {
-      cancel();
-    }
+    await waitAtMost(this.#clock, timeoutMs, this.#wait());
     return this.isWritable;
   }
 

@@ -13,6 +13,7 @@ import { createServer as createNetServer, type Server as NetServer, type Socket 
 import type { SecureContextOptions } from "node:tls";
 import type { DescService } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import type { CalledMethod, Peer } from "./call-context.ts";
 import { Connection, connectionKey } from "./connection.ts";
 import { MessageBudget } from "./frames.ts";
@@ -175,9 +176,7 @@ export class GrpcServer {
     if (this.#connections.size > 0 && graceMs > 0) {
       const empty = Promise.withResolvers<void>();
       this.#whenEmpty.push(empty.resolve);
-      const cancel = this.#clock.after(graceMs, empty.resolve);
-      await empty.promise;
-      cancel();
+      await waitAtMost(this.#clock, graceMs, empty.promise);
     }
     const closed = Promise.withResolvers<void>();
     this.#whenEmpty.push(closed.resolve);
