@@ -80,7 +80,7 @@ class Lab {
     };
     const shortest = await shrink(steps, fails, SHRINK_TRIES);
     const lines = shortest.map((step) => JSON.stringify(step));
-    this.#campaign.violation(`in ${lines.join("\n")}\n${last}`);
+    this.#campaign.violation(`${last}\nafter ${lines.join("\n")}`);
   }
 
   #repeat(steps: readonly Step[]): Promise<string | undefined> {
