@@ -177,5 +177,6 @@ export const authorization: Rig = {
   goal: 1_000_000,
   shortGoal: 5_000,
   plantedGoal: 8_000,
+  lanes: 2,
   run,
 };

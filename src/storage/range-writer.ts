@@ -93,7 +93,7 @@ export class RangeWriter {
       const etag = etagOf(record.inode);
       if (ifMatch !== undefined && ifMatch !== etag) throw changed(record);
       if (sizeBytes < record.inode.sizeBytes) {
-        const reply = await this.#slots.run(() => this.#cut(change, record));
+        const reply = await this.#slots.run(() => this.#cut(change));
         if (reply !== undefined) return reply;
         continue;
       }
@@ -110,12 +110,16 @@ export class RangeWriter {
     throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
   }
 
+  /** Undefined when the file is no longer one to be cut, or was replaced meanwhile. */
   async #cut(
-    change: ChangeContext & { fileId: InodeId; sizeBytes: number },
-    record: ContentRecord,
+    change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<ChangeReply | undefined> {
-    const { owner, accessVersion, by, at, fileId, sizeBytes } = change;
+    const { owner, accessVersion, by, at, fileId, sizeBytes, ifMatch } = change;
     const { store, queue, content: deps } = this.#deps;
+    // What was seen before the wait for a slot may be gone: the content is that of the row that is read with it.
+    const record = this.#record(change);
+    if (sizeBytes >= record.inode.sizeBytes) return undefined;
+    if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) throw changed(record);
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];
     let isCommitted = false;
@@ -166,10 +170,9 @@ export class RangeWriter {
       const nowMs = this.#deps.nowMs();
       const change = { owner, accessVersion, by, at, nowMs, fileId };
       const record = this.#record(write);
-      const endsSmall = Math.max(record.inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
-      const reply = endsSmall
+      const reply = endsSmall(record, write)
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
-        : await this.#slots.run(() => this.#writeChunks(write, record, nowMs));
+        : await this.#slots.run(() => this.#writeChunks(write, nowMs));
       if (reply !== undefined) return reply;
       // Somebody replaced the file meanwhile: the same write applies to what is there now.
     }
@@ -187,13 +190,12 @@ export class RangeWriter {
     }
   }
 
-  async #writeChunks(
-    write: RangeWrite,
-    record: ContentRecord,
-    nowMs: number,
-  ): Promise<ChangeReply | undefined> {
+  /** Undefined when the file has become small, or was replaced meanwhile. */
+  async #writeChunks(write: RangeWrite, nowMs: number): Promise<ChangeReply | undefined> {
     const { owner, accessVersion, by, at, fileId, ifMatch } = write;
     const { store, queue, content: deps } = this.#deps;
+    const record = this.#record(write);
+    if (endsSmall(record, write)) return undefined;
     if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
       throw changed(record);
     }
@@ -265,6 +267,11 @@ export class RangeWriter {
     }
     store.settle(writers.map(({ name }) => name));
   }
+}
+
+/** Whether the file is still small with what is written. */
+function endsSmall({ inode }: ContentRecord, { offset, data }: RangeWrite): boolean {
+  return Math.max(inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
 }
 
 function changed({ inode }: ContentRecord): GroveError {

@@ -134,3 +134,27 @@ test("the chunk that a ranged write or a cut replaces goes at once, also when no
   await storage.setSize({ ...change, sizeBytes: 66_000 });
   await until(() => chunkFiles(directory).length === 1);
 });
+
+test("a cut or write that waited for its turn is of what the file holds then, not of what it held before (D15)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const [before, after, written] = [patterned(100_000), patterned(300, 2), patterned(50, 3)];
+  const fileIds: number[] = [];
+  for (let index = 0; index < 24; index++)
+    fileIds.push((await upload(storage, { parentId, name: `f${index}`, bytes: before })).inode.id);
+  // Most of them wait for a slot, and those who wait longest are overtaken first.
+  const changes = fileIds.map((fileId, index) =>
+    index % 2 === 0
+      ? storage.setSize({ ...BY_OWNER, fileId, ifMatch: undefined, sizeBytes: 100 })
+      : storage.writeRange({ ...BY_OWNER, fileId, ifMatch: undefined, offset: 0, data: written }),
+  );
+  for (const [index] of [...fileIds.entries()].toReversed())
+    await upload(storage, { parentId, name: `f${index}`, bytes: after });
+  await Promise.all(changes);
+  const cutLast = after.subarray(0, 100);
+  const writtenLast = Buffer.concat([written, after.subarray(written.length)]);
+  for (const [index, fileId] of fileIds.entries()) {
+    const bytes = await readAll(storage, fileId);
+    const isLast = bytes.equals(index % 2 === 0 ? cutLast : writtenLast);
+    assert.ok(isLast || bytes.equals(after), `f${index} holds ${bytes.length} bytes of neither`);
+  }
+});
