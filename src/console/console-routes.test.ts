@@ -30,6 +30,8 @@ const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/history/cluster", visitor: 200, operator: 200 },
   { method: "GET", path: "/api/history/nobody", visitor: 404, operator: 404 },
   { method: "GET", path: "/api/users", visitor: 401, operator: 200 },
+  { method: "GET", path: "/api/users?node=n1", visitor: 401, operator: 200 },
+  { method: "GET", path: "/api/users?node=", visitor: 401, operator: 422 },
   {
     method: "PUT",
     path: `/api/users/${USER}/quota`,

@@ -236,6 +236,37 @@ test("q finds a part of a name in any case, and the total counts what it finds",
   assert.deepEqual((await page({ q: "__proto__" })).users, []);
 });
 
+test("node leaves the users of one node, in pages of their own and together with q; of a node that nobody knows there are none", async () => {
+  const { book, page, names, users, round } = startList(["a", "b"], [{ owner: "new@x", fsId: "b" }]);
+  book.answered("a", readingOf({ "bob@x": { used: 1n, quota: 10n }, "alice@x": { used: 3n, quota: 10n } }));
+  book.answered("b", readingOf({ "bobby@x": { used: 9n, quota: 10n }, "eve@x": { used: 2n, quota: 10n } }));
+  assert.deepEqual(await names({ node: "a" }), ["alice@x", "bob@x"]);
+  assert.deepEqual(await names({ node: "b", sort: "usage" }), ["bobby@x", "eve@x", "new@x"]);
+  const first = await page({ node: "b", sort: "usage", limit: 1 });
+  assert.deepEqual([first.total_users, first.users[0]?.home_node_id], [3, "b"]);
+  const rest = await page({ node: "b", sort: "usage", cursor: first.next_cursor });
+  assert.deepEqual(
+    [rest.users.map(({ username }) => username), rest.next_cursor],
+    [["eve@x", "new@x"], null],
+  );
+  assert.deepEqual(await names({ node: "b", q: "BOB" }), ["bobby@x"]);
+  assert.deepEqual(await page({ node: "nobody" }), { users: [], total_users: 0, next_cursor: null });
+  // A page of one node is not kept as that of another or of all.
+  assert.equal((await page({})).total_users, 5);
+  assert.notEqual(
+    await users.page(usersQuery.parse({ node: "a" })),
+    await users.page(usersQuery.parse({ node: "b" })),
+  );
+  // Who moves is in the list of the new node alone.
+  book.answered("a", readingOf({ "alice@x": { used: 3n, quota: 10n } }));
+  book.answered("b", readingOf({ "bob@x": { used: 1n, quota: 10n } }));
+  round();
+  assert.deepEqual(
+    [await names({ node: "a" }), await names({ node: "b" })],
+    [["alice@x"], ["bob@x", "new@x"]],
+  );
+});
+
 test("a quota that was set shows at once and stays until a poll that began later tells otherwise", async () => {
   const { book, clock, users, row, round } = startList(["a"]);
   const old = readingOf({ "bob@x": { used: 50n, quota: 100n } });
@@ -296,9 +327,13 @@ test("queries that are none are refused: limits, sorts, cursors that nobody gave
     { cursor: Buffer.from("[1]").toString("base64url") },
     { cursor: Buffer.from('["a",2]').toString("base64url") },
     { q: "x".repeat(255) },
+    { node: "" },
+    { node: "x".repeat(64) },
+    { node: ["a", "b"] },
     { other: "1" },
   ]) {
     assert.equal(usersQuery.safeParse(query).success, false, JSON.stringify(query));
   }
   assert.equal(usersQuery.safeParse({ limit: "500", sort: "usage", q: "x".repeat(254) }).success, true);
+  assert.equal(usersQuery.safeParse({ node: "x".repeat(63) }).success, true);
 });

@@ -80,7 +80,7 @@ export class UserList {
   }
 
   #pageNow(query: UsersQuery): Buffer {
-    const key = JSON.stringify([query.sort, query.limit, query.cursor, query.q]);
+    const key = JSON.stringify([query.sort, query.limit, query.cursor, query.q, query.node]);
     let page = this.#pages.get(key);
     if (page === undefined) {
       page = Buffer.from(stringify64(this.#page(query)));
@@ -209,7 +209,7 @@ export class UserList {
 
   #page(query: UsersQuery): { users: UserRow[]; total_users: number; next_cursor: string | null } {
     const order = this.#orders[query.sort];
-    const isWanted = matcherOf(query.q);
+    const isWanted = matcherOf(query);
     const place = query.cursor === undefined ? undefined : parseCursor(query.cursor);
     const compare = query.sort === "name" ? compareNames : compareUsage;
     const from = place === undefined ? 0 : order.firstFrom((user) => compare(user, place) <= 0);
@@ -222,7 +222,7 @@ export class UserList {
     const last = found.length > query.limit ? shown.at(-1) : undefined;
     return {
       users: shown.map((user) => this.#row(user)),
-      total_users: query.q === undefined ? order.items.length : order.items.filter(isWanted).length,
+      total_users: isWanted === everybody ? order.items.length : order.items.filter(isWanted).length,
       next_cursor: last === undefined ? null : cursorBehind(last),
     };
   }
@@ -251,8 +251,12 @@ function sourceOf(quotaBytes: bigint, detail: UserDetail | undefined): "explicit
   return isExplicit ? "explicit" : "default";
 }
 
-function matcherOf(q: string | undefined): (user: MergedUser) => boolean {
-  if (q === undefined || q === "") return () => true;
-  const part = q.normalize("NFC").toLowerCase();
-  return ({ username }) => username.includes(part);
+type Matcher = (user: MergedUser) => boolean;
+
+const everybody: Matcher = () => true;
+
+function matcherOf({ q, node }: UsersQuery): Matcher {
+  if ((q === undefined || q === "") && node === undefined) return everybody;
+  const part = q?.normalize("NFC").toLowerCase() ?? "";
+  return ({ username, nodeId }) => (node === undefined || nodeId === node) && username.includes(part);
 }

@@ -8,6 +8,8 @@ export const usersQuery = z
   .object({
     /** Part of a username, in any case. */
     q: z.string().max(USERNAME_MAX_LENGTH).optional(),
+    /** Id of a node: only those whose root lives there. */
+    node: z.string().min(1).max(63).optional(),
     sort: z.enum(["usage", "name"]).default("name"),
     limit: z.coerce.number().int().min(1).max(USERS_PAGE_MAX).default(USERS_PAGE_DEFAULT),
     cursor: z

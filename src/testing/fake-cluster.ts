@@ -91,7 +91,10 @@ function alertsOf(alerts: readonly Record<string, unknown>[], search: URLSearchP
 
 function pageOf(users: readonly Record<string, unknown>[], search: URLSearchParams): object {
   const wanted = search.get("q") ?? "";
-  const fitting = users.filter((user) => String(user["username"]).includes(wanted));
+  const node = search.get("node");
+  const fitting = users.filter(
+    (user) => String(user["username"]).includes(wanted) && (node === null || user["home_node_id"] === node),
+  );
   const from = Number(search.get("cursor") ?? 0);
   const to = from + Number(search.get("limit") ?? 200);
   return {

@@ -41,12 +41,13 @@ const closeByKey = (page: Page): Promise<void> => page.keyboard.press("Escape");
 /** What an operator can see. */
 export const OPERATOR_SCENES: readonly Scene[] = [
   ...PUBLIC_SCENES,
-  { name: "node-users", path: "/nodes/n2?tab=users", shows: /./ },
+  { name: "node-users", path: "/nodes/n2?tab=users", shows: /bob@people\.example/ },
   { name: "node-alerts", path: "/nodes/n2?tab=alerts", shows: /83 % full/ },
   { name: "node-actions", path: "/nodes/n2?tab=actions", shows: /5f3c9a10/ },
   { name: "node-log", path: "/nodes/n1?tab=log", shows: /upload failed/ },
   { name: "node-held", path: "/nodes/n4", shows: /In maintenance until/ },
   { name: "users", path: "/users", shows: /23 users/ },
+  { name: "users-of-a-node", path: "/users?node=n2", shows: /2 users/ },
   { name: "users-none-fits", path: "/users?q=zzz", shows: /No user has/ },
   { name: "user", path: `/users?user=${encodeURIComponent(BOB)}`, shows: /New quota/ },
   {

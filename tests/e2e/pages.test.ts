@@ -97,7 +97,7 @@ async function operatorEditsQuota(page: Page): Promise<void> {
   const row = page.getByRole("row", { name: ALICE });
   await row.getByText("40 GiB").waitFor();
   await panel.getByRole("button", { name: "Undo" }).click();
-  await row.getByText("default (16 GiB)").waitFor();
+  await row.getByText("16 GiB (default)").waitFor();
   await page.keyboard.press("Escape");
   await panel.waitFor({ state: "detached" });
 }

@@ -14,18 +14,14 @@ export type Cluster = Omit<
 > & {
   readonly redacted: boolean;
   readonly nodes: readonly LiveNode[];
-  readonly users: OperatorCluster["users"];
   readonly total_users: number;
 };
 
-/** Name of the cluster in the cache. */
-export const CLUSTER_KEY = ["cluster"] as const;
+const CLUSTER_KEY = ["cluster"] as const;
 /** Name of every list of alerts in the cache. */
 export const ALERTS_KEY = ["alerts"] as const;
 
 const POLL_MS = 5_000;
-/** How often users are read again where they are shown. */
-const USERS_MS = 10_000;
 /** Figures older than this are marked as stale. */
 const STALE_AFTER_MS = 15_000;
 
@@ -111,8 +107,8 @@ function choicesOf({ nodes }: Cluster): readonly NodeChoice[] {
   }));
 }
 
-/** The cluster, with whether its figures are stale, and why there are none. Snapshots do not tell of users: who shows them says so. */
-export function useCluster({ showsUsers = false }: { readonly showsUsers?: boolean } = {}): {
+/** The cluster, with whether its figures are stale, and why there are none. */
+export function useCluster(): {
   readonly cluster: Cluster | undefined;
   readonly isStale: boolean;
   readonly error: Error | null;
@@ -124,12 +120,6 @@ export function useCluster({ showsUsers = false }: { readonly showsUsers?: boole
     // A socket freshens what is known; what was never read has to be asked for again.
     refetchInterval: ({ state }) => (phase !== "live" || state.data === undefined ? POLL_MS : false),
   });
-  // Not by refetchInterval: every snapshot would begin it anew, and it would never be over.
-  useEffect(() => {
-    if (!showsUsers) return;
-    const timer = setInterval(() => void queryClient.invalidateQueries({ queryKey: CLUSTER_KEY }), USERS_MS);
-    return () => clearInterval(timer);
-  }, [showsUsers]);
   return { cluster: query.data, isStale: useIsOld(query.dataUpdatedAt), error: query.error };
 }
 

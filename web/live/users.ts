@@ -3,7 +3,6 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { quotaChanged, UserRow, userList } from "#webapi/user.ts";
 import { call } from "./api.ts";
-import { CLUSTER_KEY } from "./cluster.ts";
 import { queryClient } from "./query-client.ts";
 
 type UserPage = z.infer<typeof userList>;
@@ -27,7 +26,8 @@ export interface UserPages {
 export function useUsers(options: {
   readonly q: string;
   readonly sort: "usage" | "name";
-  readonly node?: string;
+  /** Id of the node whose users are asked for; nothing for those of all. */
+  readonly node: string;
 }): UserPages {
   const { q, sort, node } = options;
   const query = useInfiniteQuery({
@@ -35,6 +35,7 @@ export function useUsers(options: {
     queryFn: ({ pageParam, signal }) => {
       const search = new URLSearchParams({ sort, limit: String(PAGE) });
       if (q !== "") search.set("q", q);
+      if (node !== "") search.set("node", node);
       if (pageParam !== "") search.set("cursor", pageParam);
       return call<UserPage>(`/api/users?${search}`, { signal });
     },
@@ -42,11 +43,11 @@ export function useUsers(options: {
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     // Every page that was scrolled to is read again, so many of them more rarely.
     refetchInterval: ({ state }) => POLL_MS * Math.max(1, state.data?.pages.length ?? 1),
-    placeholderData: (before) => before,
+    // Until others are found the list stays, but never as that of another node.
+    placeholderData: (before, query) => (query?.queryKey[3] === node ? before : undefined),
   });
-  const users = query.data?.pages.flatMap((page) => page.users);
   return {
-    users: node === undefined ? users : users?.filter((user) => user.home_node_id === node),
+    users: query.data?.pages.flatMap((page) => page.users),
     total: query.data?.pages[0]?.total_users ?? 0,
     hasMore: query.hasNextPage,
     isReadingMore: query.isFetchingNextPage,
@@ -96,7 +97,6 @@ export async function setQuota(username: string, quotaBytes: bigint): Promise<Qu
   });
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: ["users"] }),
-    queryClient.invalidateQueries({ queryKey: CLUSTER_KEY }),
     queryClient.invalidateQueries({ queryKey: ["audit"] }),
   ]);
   return changed;

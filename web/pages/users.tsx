@@ -1,66 +1,53 @@
 // Users by the thousand: found by name, sorted by use or name, quotas changed beside the list and put back with one click.
-import { Button, SegmentedControl, TextInput } from "@mantine/core";
+import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { UserRow } from "#webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
+import { useNodeChoices } from "../live/cluster.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { BarKey } from "../parts/usage-legend.tsx";
 import { UserPanel } from "../parts/user-panel.tsx";
-import { quotaText, UserTable } from "../parts/user-table.tsx";
+import { MoreUsers, UserTable } from "../parts/user-table.tsx";
 import { bytesText, countText } from "../words/number.ts";
+import { quotaText } from "../words/quota.ts";
 
-/** The page at "/users"; search, order and the user beside the list stand in the address. */
+/** The page at "/users"; search, node, order and the user beside the list stand in the address. */
 export function Page(): ReactNode {
   const { search, set } = useAddressSearch();
   const q = search.get("q") ?? "";
-  const sort = search.get("sort") === "name" ? "name" : "usage";
+  const sort = orderOf(search);
+  const node = search.get("node") ?? "";
   const chosen = search.get("user");
-  const list = useUsers({ q, sort });
+  const list = useUsers({ q, sort, node });
   const [done, setDone] = useState<{ changed: QuotaChanged; before: UserRow }>();
   const notice = done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />;
   return (
     <>
       <h1>{list.users === undefined ? "Users" : countText(list.total, "user")}</h1>
-      <div className="filter-bar">
-        <TextInput
-          aria-label="Search users"
-          placeholder="Part of a name"
-          type="search"
-          value={q}
-          onChange={(event) => set("q", event.currentTarget.value)}
-        />
-        <SegmentedControl
-          aria-label="Sort by"
-          value={sort}
-          onChange={(value) => set("sort", value)}
-          data={[
-            { value: "usage", label: "Fullest first" },
-            { value: "name", label: "By name" },
-          ]}
-        />
-        <BarKey />
-      </div>
+      <FilterBar search={search} set={set} />
       {chosen === null ? notice : null}
       {list.users === undefined ? (
         <Unread what="the users" error={list.error} />
       ) : list.users.length === 0 ? (
         <Nothing>
-          {q === ""
-            ? "Nobody has signed in yet. A user appears here after the first sign-in."
-            : `No user has “${q}” in the name.`}
+          {q !== ""
+            ? `No user${node === "" ? "" : " of this node"} has “${q}” in the name.`
+            : node !== ""
+              ? "No user lives on this node."
+              : "Nobody has signed in yet. A user appears here after the first sign-in."}
         </Nothing>
       ) : (
-        <UserTable users={list.users} total={list.total} search={search} onEnd={list.more} />
+        <UserTable
+          users={list.users}
+          total={list.total}
+          search={search}
+          isOfOneNode={false}
+          onEnd={list.more}
+        />
       )}
-      {list.hasMore ? (
-        <p className="quiet" role="status">
-          {list.isReadingMore
-            ? "Reading more …"
-            : `${(list.users?.length ?? 0).toLocaleString()} of ${list.total.toLocaleString()} read; scroll on for more.`}
-        </p>
-      ) : null}
+      <MoreUsers list={list} />
       {chosen === null ? null : (
         <UserPanel
           key={chosen}
@@ -73,6 +60,45 @@ export function Page(): ReactNode {
       )}
     </>
   );
+}
+
+function FilterBar({ search, set }: ReturnType<typeof useAddressSearch>): ReactNode {
+  const nodes = useNodeChoices() ?? [];
+  return (
+    <div className="filter-bar">
+      <TextInput
+        aria-label="Search users"
+        placeholder="Part of a name"
+        type="search"
+        value={search.get("q") ?? ""}
+        onChange={(event) => set("q", event.currentTarget.value)}
+      />
+      <Select
+        aria-label="Node"
+        placeholder="Any node"
+        clearable
+        searchable
+        limit={50}
+        data={nodes}
+        value={search.get("node")}
+        onChange={(value) => set("node", value)}
+      />
+      <SegmentedControl
+        aria-label="Sort by"
+        value={orderOf(search)}
+        onChange={(value) => set("sort", value)}
+        data={[
+          { value: "usage", label: "Fullest first" },
+          { value: "name", label: "By name" },
+        ]}
+      />
+      <BarKey />
+    </div>
+  );
+}
+
+function orderOf(search: URLSearchParams): "usage" | "name" {
+  return search.get("sort") === "name" ? "name" : "usage";
 }
 
 function Done({

@@ -65,7 +65,7 @@ function Records({ records }: { readonly records: readonly ActionRecord[] }): Re
             )}
           </td>
           <td data-head="Where">{namesText(record)}</td>
-          <td data-head="When" className="no-wrap">
+          <td data-head="When" className="moment">
             {formatMoment(record.created_at)}
           </td>
           <td data-head="Took" className="number">

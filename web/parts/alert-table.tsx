@@ -33,10 +33,10 @@ export function AlertTable({ alerts }: { readonly alerts: readonly AlertRecord[]
             {alert.message}
             <Where alert={alert} />
           </td>
-          <td data-head="Raised" className="no-wrap">
+          <td data-head="Raised" className="moment">
             {formatMoment(alert.timestamp)}
           </td>
-          <td data-head="Ended" className="no-wrap">
+          <td data-head="Ended" className="moment">
             {endOf(alert)}
           </td>
         </>

@@ -1,58 +1,30 @@
 // The users whose root lives on a node.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useCluster } from "../live/cluster.ts";
-import { bytesText, percentText } from "../words/number.ts";
-import { Nothing, Reading } from "./page-state.tsx";
+import { useUsers } from "../live/users.ts";
+import { Nothing, Unread } from "./page-state.tsx";
+import { BarKey } from "./usage-legend.tsx";
+import { MoreUsers, UserTable } from "./user-table.tsx";
 
-const SHOWN = 200;
-
-/** A table of them, the fullest first. */
+/** A table of them, the fullest first; each leads to the user's panel beside the list of the same users. */
 export function NodeUsers({ nodeId }: { readonly nodeId: string }): ReactNode {
-  const { cluster } = useCluster({ showsUsers: true });
-  if (cluster === undefined) return <Reading what="its users" />;
-  const users = Object.entries(cluster.users)
-    .filter(([, user]) => user.node_id === nodeId)
-    .sort(([, a], [, b]) => b.usage_percent - a.usage_percent);
-  if (users.length === 0)
+  const list = useUsers({ q: "", sort: "usage", node: nodeId });
+  if (list.users === undefined) return <Unread what="its users" error={list.error} />;
+  if (list.users.length === 0)
     return (
       <Nothing>No user lives on this node. New ones are placed on the node with the most free space.</Nothing>
     );
+  const search = new URLSearchParams({ node: nodeId });
   return (
     <>
-      <table className="table" style={{ maxWidth: 720 }}>
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col" className="number">
-              Used
-            </th>
-            <th scope="col" className="number">
-              Quota
-            </th>
-            <th scope="col" className="number">
-              Full
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.slice(0, SHOWN).map(([name, user]) => (
-            <tr key={name}>
-              <th scope="row">
-                <Link href={`/users?user=${encodeURIComponent(name)}`}>{name}</Link>
-              </th>
-              <td className="number">{bytesText(user.used_bytes)}</td>
-              <td className="number">{bytesText(user.quota_limit)}</td>
-              <td className="number">{percentText(user.usage_percent)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {users.length > SHOWN ? (
-        <p className="quiet">
-          The {SHOWN} fullest of {users.length}. <Link href="/users">All users</Link>
-        </p>
-      ) : null}
+      <div className="filter-bar">
+        <BarKey />
+        <Link className="end" href={`/users?${search}`}>
+          Search them
+        </Link>
+      </div>
+      <UserTable users={list.users} total={list.total} search={search} isOfOneNode onEnd={list.more} />
+      <MoreUsers list={list} />
     </>
   );
 }

@@ -26,7 +26,7 @@ export function SidePanel({
     const onKeyDown = (event: KeyboardEvent): void => {
       // A dialog or a menu that is open over it closes first.
       if (event.key !== "Escape" || event.defaultPrevented) return;
-      if (document.querySelector("[role=dialog], [role=menu], [role=listbox]") === null) onClose();
+      if (!isAnythingOver()) onClose();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
@@ -42,4 +42,10 @@ export function SidePanel({
       {children}
     </aside>
   );
+}
+
+/** Lists that are shut stay in the page, out of sight. */
+function isAnythingOver(): boolean {
+  const found = document.querySelectorAll("[role=dialog], [role=menu], [role=listbox]");
+  return [...found].some((element) => element.checkVisibility());
 }

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import type { Silence, SilenceMatcher } from "#webapi/notice.ts";
 import { useNodeChoices } from "../live/cluster.ts";
 import { useSilenceEnd, useSilences, useSilencing } from "../live/silencing.ts";
-import { TYPE_LABELS } from "../words/alert.ts";
+import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
 import { formatMoment } from "../words/time.ts";
 import { Unread } from "./page-state.tsx";
 import { SilenceMenu } from "./silence-menu.tsx";
@@ -135,7 +135,7 @@ function Value({
     name === "type"
       ? Object.entries(TYPE_LABELS).map(([key, label]) => ({ value: key, label }))
       : name === "severity"
-        ? ["critical", "warning", "info"]
+        ? SEVERITY_ORDER
         : nodes;
   return (
     <Select

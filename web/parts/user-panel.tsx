@@ -10,6 +10,7 @@ import { call } from "../live/api.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import { type QuotaChanged, useUser } from "../live/users.ts";
 import { bytesText, countText, percentText } from "../words/number.ts";
+import { quotaText } from "../words/quota.ts";
 import { formatAgo, formatDaysUntil, formatMoment } from "../words/time.ts";
 import { type Fact, FactList } from "./fact-list.tsx";
 import { Failed, Nothing, Reading } from "./page-state.tsx";
@@ -59,7 +60,7 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
   const facts: readonly Fact[] = [
     [
       "Used",
-      `${bytesText(user.used_bytes)} of ${bytesText(user.quota_limit)}${user.quota_source === "explicit" ? "" : ` (${user.quota_source})`}, ${percentText(user.usage_percent)}${
+      `${bytesText(user.used_bytes)} of ${quotaText(user)}, ${percentText(user.usage_percent)}${
         user.full_in_days === null ? "" : `; full ${formatDaysUntil(user.full_in_days)}`
       }`,
     ],

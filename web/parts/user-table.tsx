@@ -4,14 +4,15 @@ import { Link } from "wouter";
 import type { UserRow } from "#webapi/user.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";
+import type { UserPages } from "../live/users.ts";
 import { bytesText, percentText } from "../words/number.ts";
+import { quotaText } from "../words/quota.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
 import { HeldBox } from "./held-box.tsx";
 import { SplitBar } from "./split-bar.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Spacer, useTableWindow } from "./table-window.tsx";
 
-const COLUMNS = 6;
 const LEVELS = {
   ok: { state: "online", label: "ok" },
   yellow: { state: "warning", label: "above 80 %" },
@@ -25,12 +26,15 @@ export function UserTable({
   users: current,
   total,
   search,
+  isOfOneNode,
   onEnd,
 }: {
   readonly users: readonly UserRow[];
   readonly total: number;
   /** What stands behind the question mark now; the one who is chosen stands there too. */
   readonly search: URLSearchParams;
+  /** Then their home need not be told. */
+  readonly isOfOneNode: boolean;
   readonly onEnd: () => void;
 }): ReactNode {
   const held = useHeldRows(current, idOf);
@@ -38,6 +42,7 @@ export function UserTable({
   const { body, first, end, before, after, measure } = useTableWindow(users.length);
   const chosen = search.get("user");
   const others = new URLSearchParams([...search].filter(([name]) => name !== "user")).toString();
+  const columns = isOfOneNode ? 5 : 6;
   const isAtEnd = end >= users.length;
   // What is in sight is about to end: the next page comes without being asked for.
   useEffect(() => {
@@ -54,16 +59,18 @@ export function UserTable({
             <th scope="col" className="number">
               Quota
             </th>
-            <th scope="col" className="beside-hidden">
-              Home
-            </th>
+            {isOfOneNode ? null : (
+              <th scope="col" className="beside-hidden">
+                Home
+              </th>
+            )}
             <th scope="col" className="beside-hidden">
               Last active
             </th>
           </tr>
         </thead>
         <tbody ref={body}>
-          <Spacer px={before} columns={COLUMNS} />
+          <Spacer px={before} columns={columns} />
           {users.slice(first, end).map((user, index) => (
             <Row
               key={user.username}
@@ -71,10 +78,11 @@ export function UserTable({
               index={first + index}
               measure={measure}
               others={others}
+              isOfOneNode={isOfOneNode}
               isChosen={user.username === chosen}
             />
           ))}
-          <Spacer px={after} columns={COLUMNS} />
+          <Spacer px={after} columns={columns} />
         </tbody>
       </table>
     </HeldBox>
@@ -86,12 +94,14 @@ const Row = memo(function Row({
   index,
   measure,
   others,
+  isOfOneNode,
   isChosen,
 }: {
   readonly user: UserRow;
   readonly index: number;
   readonly measure: (row: Element | null) => void;
   readonly others: string;
+  readonly isOfOneNode: boolean;
   readonly isChosen: boolean;
 }): ReactNode {
   const now = useNowMs() / 1_000;
@@ -130,9 +140,17 @@ const Row = memo(function Row({
       <td data-head="Quota" className="number">
         {quotaText(user)}
       </td>
-      <td data-head="Home" className="no-wrap beside-hidden">
-        <Link href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>{user.home_node_name}</Link>
-      </td>
+      {isOfOneNode ? null : (
+        <td data-head="Home" className="no-wrap beside-hidden">
+          <Link
+            className="row-link"
+            title={user.home_node_name}
+            href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}
+          >
+            {user.home_node_name}
+          </Link>
+        </td>
+      )}
       <td data-head="Last active" className="no-wrap beside-hidden">
         {user.last_active === null ? "never" : formatAgo(user.last_active, now)}
       </td>
@@ -140,8 +158,18 @@ const Row = memo(function Row({
   );
 });
 
-/** "16 GiB", with "default" beside what nobody has set, and "pending" while the home node has not reported. */
-export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
-  const amount = bytesText(user.quota_limit);
-  return user.quota_source === "explicit" ? amount : `${user.quota_source} (${amount})`;
+/** Says how much of a list is there while there is more; nothing otherwise. */
+export function MoreUsers({
+  list: { users, total, hasMore, isReadingMore },
+}: {
+  readonly list: UserPages;
+}): ReactNode {
+  if (!hasMore) return null;
+  return (
+    <p className="quiet" role="status">
+      {isReadingMore
+        ? "Reading more …"
+        : `${(users?.length ?? 0).toLocaleString()} of ${total.toLocaleString()} read; scroll on for more.`}
+    </p>
+  );
 }

@@ -1,7 +1,13 @@
-// What a changed quota does, said before it is changed.
+// A quota in words, and what changing it does, said before it is changed.
 import type { UserRow } from "#webapi/user.ts";
 import type { LiveNode } from "../live/connection.ts";
 import { bytesText } from "./number.ts";
+
+/** "16 GiB", "16 GiB (default)" where nobody has set one, "16 GiB (pending)" while the home node has not reported. */
+export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
+  const amount = bytesText(user.quota_limit);
+  return user.quota_source === "explicit" ? amount : `${amount} (${user.quota_source})`;
+}
 
 /** "16 GiB → 40 GiB. Bob then has 24.3 GiB free. fs-2 has 800 GiB above its reserve." */
 export function quotaConsequence(

@@ -8,7 +8,7 @@ import { readable } from "./log-line.ts";
 import { nextSteps } from "./next-step.ts";
 import { byNeed, reasonOf } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
-import { quotaConsequence } from "./quota.ts";
+import { quotaConsequence, quotaText } from "./quota.ts";
 import { lastAndHighest } from "./summary.ts";
 import { formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
 
@@ -19,6 +19,15 @@ test("counts above 2^53 come as decimal strings and are shown in binary units; w
   assert.equal(rateText(null), UNKNOWN);
   assert.equal(percentText(undefined), UNKNOWN);
   assert.equal(plainNumber(Number.NaN), UNKNOWN);
+});
+
+test("a quota that nobody has set says so beside its amount (5.9)", () => {
+  const of = (quota_source: "explicit" | "default" | "pending"): string =>
+    quotaText({ quota_limit: 17_179_869_184, quota_source });
+  assert.deepEqual(
+    [of("explicit"), of("default"), of("pending")],
+    ["16 GiB", "16 GiB (default)", "16 GiB (pending)"],
+  );
 });
 
 test("spans are told in their largest whole unit, just below and at each step", () => {
