@@ -1,5 +1,5 @@
 // Reads one source file for the rules of the house: its imports, its re-exports, its first words.
-import { parseAst } from "rolldown/parseAst";
+import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
 
 /** One place where a file names another module. */
 export interface ImportSite {
@@ -22,25 +22,11 @@ export interface SourceFile {
   readonly isBarrel: boolean;
 }
 
-/** The parts of a syntax tree's node that are read here; the parser's own types cover far more. */
-interface Node {
-  readonly type: string;
-  readonly start: number;
-  readonly source?: Node | null;
-  readonly value?: unknown;
-  readonly exportKind?: string;
-  readonly importKind?: string;
-  readonly argument?: Node;
-  readonly expression?: Node;
-}
-
 /** Parses a TypeScript file; throws where its syntax is wrong. */
 export function readSource(path: string, text: string): SourceFile {
-  const program = parseAst(text, { lang: path.endsWith("x") ? "tsx" : "ts" }, path) as unknown as {
-    readonly body: readonly Node[];
-  };
+  const body = parseTypeScript(path, text);
   const imports: ImportSite[] = [];
-  visit(program.body, (node) => {
+  walk(body, (node) => {
     const site = importSite(node);
     if (site !== undefined) imports.push({ ...site, line: lineAt(text, node.start) });
   });
@@ -49,53 +35,36 @@ export function readSource(path: string, text: string): SourceFile {
     text,
     lineCount: text.replace(/\n$/, "").split("\n").length,
     imports,
-    isBarrel: isBarrel(program.body),
+    isBarrel: isBarrel(body),
   };
 }
 
-function importSite(node: Node): Omit<ImportSite, "line"> | undefined {
+function importSite(node: SyntaxNode): Omit<ImportSite, "line"> | undefined {
+  const specifier = isNode(node["source"]) ? node["source"]["value"] : undefined;
   switch (node.type) {
     case "ImportDeclaration":
     case "ExportNamedDeclaration":
     case "ExportAllDeclaration": {
-      if (typeof node.source?.value !== "string") return undefined;
-      const isType = node.importKind === "type" || node.exportKind === "type";
-      return { specifier: node.source.value, kind: isType ? "type" : "static" };
+      if (typeof specifier !== "string") return undefined;
+      const isType = node["importKind"] === "type" || node["exportKind"] === "type";
+      return { specifier, kind: isType ? "type" : "static" };
     }
     case "ImportExpression":
       // A specifier that is computed cannot be judged, so it counts as one that no rule allows.
-      return {
-        specifier: typeof node.source?.value === "string" ? node.source.value : "(computed)",
-        kind: "dynamic",
-      };
+      return { specifier: typeof specifier === "string" ? specifier : "(computed)", kind: "dynamic" };
     case "TSImportType":
-      return typeof node.source?.value === "string"
-        ? { specifier: node.source.value, kind: "type" }
-        : undefined;
-    case "TSExternalModuleReference":
-      return typeof node.expression?.value === "string"
-        ? { specifier: node.expression.value, kind: "static" }
-        : undefined;
+      return typeof specifier === "string" ? { specifier, kind: "type" } : undefined;
+    case "TSExternalModuleReference": {
+      const named = isNode(node["expression"]) ? node["expression"]["value"] : undefined;
+      return typeof named === "string" ? { specifier: named, kind: "static" } : undefined;
+    }
     default:
       return undefined;
   }
 }
 
-function isBarrel(body: readonly Node[]): boolean {
-  const handsOn = (node: Node): boolean =>
-    (node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && Boolean(node.source);
+function isBarrel(body: readonly SyntaxNode[]): boolean {
+  const handsOn = (node: SyntaxNode): boolean =>
+    (node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && Boolean(node["source"]);
   return body.some(handsOn) && body.every((node) => handsOn(node) || node.type === "ImportDeclaration");
-}
-
-function visit(value: unknown, onNode: (node: Node) => void): void {
-  if (Array.isArray(value)) {
-    for (const item of value) visit(item, onNode);
-  } else if (typeof value === "object" && value !== null) {
-    if ("type" in value && "start" in value) onNode(value as Node);
-    for (const child of Object.values(value)) visit(child, onNode);
-  }
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split("\n").length;
 }

@@ -1,0 +1,19 @@
+// Loaded by --import into the process that tests a mutant: gives the mutated text in the place of one source file.
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+import { type Mutation, withMutation } from "./mutations.ts";
+
+/** The environment variable that holds the mutation as JSON, its path absolute as a URL. */
+export const MUTANT = "GROVE_MUTANT";
+
+const mutation = JSON.parse(process.env[MUTANT] ?? "null") as Mutation | null;
+if (mutation !== null) {
+  registerHooks({
+    load(url, context, next) {
+      if (url !== mutation.path) return next(url, context);
+      const source = withMutation(readFileSync(fileURLToPath(url), "utf8"), mutation);
+      return { format: "module-typescript", source, shortCircuit: true };
+    },
+  });
+}

@@ -1,0 +1,45 @@
+// The pure rules into which `npm run mutants` puts mistakes, the tests that must notice them, and the mutants that nobody could notice.
+
+/** Tests by the file whose rules they hold. Quick ones: each mutant runs them. */
+export const TARGETS: Readonly<Record<string, readonly string[]>> = {
+  "src/quota/headroom.ts": ["src/quota/headroom.test.ts"],
+  "src/quota/reserve.ts": ["src/quota/reserve.test.ts"],
+  "src/quota/ledger.ts": ["src/quota/ledger.test.ts"],
+  "src/policy/decide.ts": ["src/policy/decide.test.ts"],
+  "src/sessions/address.ts": ["src/sessions/address.test.ts"],
+  "src/sessions/age-clock.ts": ["src/sessions/age-clock.test.ts"],
+  "src/sessions/session-table.ts": ["src/sessions/session-table.test.ts"],
+  "src/alerts/alert-kinds.ts": ["src/alerts/alert-book.test.ts"],
+  "src/alerts/alert-book.ts": ["src/alerts/alert-book.test.ts"],
+  "src/alerts/resolved-alerts.ts": ["src/alerts/alert-book.test.ts"],
+  "src/alerts/node-rules.ts": ["src/alerts/rules.test.ts"],
+  "src/alerts/quota-watch.ts": ["src/alerts/rules.test.ts"],
+  "src/alerts/restart-watch.ts": ["src/alerts/rules.test.ts"],
+  "src/alerts/security-watch.ts": ["src/alerts/rules.test.ts"],
+  "src/alerts/maintenance-windows.ts": ["src/alerts/maintenance-windows.test.ts"],
+  "src/alerts/notice-state.ts": ["src/alerts/notice-state.test.ts"],
+  "src/alerts/tracked-alert.ts": ["src/alerts/notice-desk.test.ts", "src/alerts/notice-walk.test.ts"],
+  "src/alerts/notice-routing.ts": ["src/alerts/notice-desk.test.ts", "src/alerts/notice-settings.test.ts"],
+  "src/alerts/safe-pattern.ts": ["src/alerts/safe-pattern.test.ts"],
+  "src/storage/chunk-names.ts": ["src/storage/chunk-names.test.ts"],
+  "src/storage/chunk-pins.ts": ["src/storage/chunk-pins.test.ts"],
+  "src/storage/free-name.ts": ["src/storage/free-name.test.ts"],
+  "src/storage/list-checksum.ts": ["src/storage/content-checksums.test.ts"],
+  "src/storage/content-checksums.ts": ["src/storage/content-checksums.test.ts"],
+  "src/storage/page-token.ts": ["src/storage/page-token.test.ts"],
+  "src/storage/pacer.ts": ["src/storage/pacer.test.ts"],
+  "src/storage/slot-pool.ts": ["src/storage/slot-pool.test.ts"],
+  "src/storage/upload-budget.ts": ["src/storage/upload-budget.test.ts"],
+  "src/storage/backup-layout.ts": ["src/storage/backup-layout.test.ts"],
+  "src/base/crc32-combine.ts": ["src/base/crc32-combine.test.ts"],
+  "src/base/names.ts": ["src/base/names.test.ts"],
+};
+
+/** Mutants that do what the sources do, wherever anybody can see it. */
+interface Equivalent {
+  readonly reason: string;
+  /** By file: the changes, as `npm run mutants` prints them behind the line. */
+  readonly mutants: Readonly<Record<string, readonly string[]>>;
+}
+
+export const EQUIVALENT: readonly Equivalent[] = [];
