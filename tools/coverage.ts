@@ -115,6 +115,11 @@ if (rooms.some((room) => !COVERED_ROOMS.includes(room))) {
   console.log(`usage: npm run coverage [-- ROOM…], of ${COVERED_ROOMS.join(", ")}`);
   process.exitCode = 2;
 } else {
-  console.log(`room${["files", "branches", "taken", "listed", "wrong"].map((w) => w.padStart(9)).join("").padStart(51)}`);
+  console.log(
+    `room${["files", "branches", "taken", "listed", "wrong"]
+      .map((w) => w.padStart(9))
+      .join("")
+      .padStart(51)}`,
+  );
   for (const room of rooms) if (!(await coverRoom(room))) process.exitCode = 1;
 }

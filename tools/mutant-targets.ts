@@ -8,7 +8,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/policy/decide.ts": ["src/policy/decide.test.ts"],
   "src/sessions/address.ts": ["src/sessions/address.test.ts"],
   "src/sessions/age-clock.ts": ["src/sessions/age-clock.test.ts"],
-  "src/sessions/session-table.ts": ["src/sessions/session-table.test.ts"],
+  "src/sessions/session-table.ts": [
+    "src/sessions/session-table.test.ts",
+    "src/sessions/session-model.test.ts",
+  ],
   "src/alerts/alert-kinds.ts": ["src/alerts/alert-book.test.ts"],
   "src/alerts/alert-book.ts": ["src/alerts/alert-book.test.ts"],
   "src/alerts/resolved-alerts.ts": ["src/alerts/alert-book.test.ts"],
@@ -24,6 +27,7 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/storage/chunk-names.ts": ["src/storage/chunk-names.test.ts"],
   "src/storage/chunk-pins.ts": ["src/storage/chunk-pins.test.ts"],
   "src/storage/free-name.ts": ["src/storage/free-name.test.ts"],
+  "src/storage/inode.ts": ["src/storage/inode.test.ts"],
   "src/storage/list-checksum.ts": ["src/storage/content-checksums.test.ts"],
   "src/storage/content-checksums.ts": ["src/storage/content-checksums.test.ts"],
   "src/storage/page-token.ts": ["src/storage/page-token.test.ts"],
@@ -42,4 +46,34 @@ interface Equivalent {
   readonly mutants: Readonly<Record<string, readonly string[]>>;
 }
 
-export const EQUIVALENT: readonly Equivalent[] = [];
+export const EQUIVALENT: readonly Equivalent[] = [
+  {
+    reason: "where the two are equal, both ways give the same",
+    mutants: {
+      "src/quota/headroom.ts": [
+        "return quotaBytes < usedBytes ? 0n : quotaBytes - usedBytes; → return quotaBytes <= usedBytes ? 0n : quotaBytes - usedBytes;",
+      ],
+      "src/quota/reserve.ts": [
+        "return disk.freeBytes > takenBytes ? disk.freeBytes - takenBytes : 0n; → return disk.freeBytes >= takenBytes ? disk.freeBytes - takenBytes : 0n;",
+      ],
+      "src/quota/ledger.ts": [
+        "const writtenBytes = diskBytes > bytes ? diskBytes : bytes; → const writtenBytes = diskBytes >= bytes ? diskBytes : bytes;",
+        "const written = BigInt(bytes) < this.#promisedBytes ? BigInt(bytes) : this.#promisedBytes; → const written = BigInt(bytes) <= this.#promisedBytes ? BigInt(bytes) : this.#promisedBytes;",
+        "if (bytes <= 0n) return; → if (bytes < 0n) return;",
+        "const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes; → const moved = bytes <= this.#reservedBytes ? bytes : this.#reservedBytes;",
+      ],
+    },
+  },
+  {
+    reason: "one byte is no whole number of gibibytes either",
+    mutants: {
+      "src/quota/reserve.ts": [
+        "return reserveBytes > 0n && reserveBytes % GIB === 0n → return reserveBytes > 1n && reserveBytes % GIB === 0n",
+      ],
+    },
+  },
+  {
+    reason: "turns are only compared with each other, and no session begins in one of them",
+    mutants: { "src/sessions/session-table.ts": ["#noteTurn = 0; → #noteTurn = 1;"] },
+  },
+];

@@ -65,7 +65,8 @@ class TimeLimits {
 
   async #measure(tests: readonly string[]): Promise<number> {
     const startedMs = performance.now();
-    if ((await tryTests(tests)) !== "survived") throw new Error(`fails without a mutation: ${tests.join(" ")}`);
+    if ((await tryTests(tests)) !== "survived")
+      throw new Error(`fails without a mutation: ${tests.join(" ")}`);
     return SLOWER_MAX * (performance.now() - startedMs) + SLOWER_SLACK_MS;
   }
 }
@@ -80,7 +81,8 @@ async function mutantsOf(only: readonly string[]): Promise<Mutant[]> {
       ),
     );
     const mutations = mutationsOf(path, await readFile(join(ROOT, path), "utf8"));
-    for (const mutation of mutations) mutants.push({ ...mutation, tests, equivalent: reasons.get(mutation.change) });
+    for (const mutation of mutations)
+      mutants.push({ ...mutation, tests, equivalent: reasons.get(mutation.change) });
     for (const change of reasons.keys()) {
       if (!mutations.some((mutation) => mutation.change === change))
         throw new Error(`${path} is listed with a mutant that it has not: ${change}`);
@@ -100,13 +102,19 @@ async function main(): Promise<void> {
   const untilMs = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
   const all = await mutantsOf(positionals);
   const isWhole = values.sample === undefined && values.minutes === undefined;
-  const waiting = isWhole ? [...all] : shuffled(all, new SeededRandom(seed)).slice(0, Number(values.sample ?? all.length));
+  const waiting = isWhole
+    ? [...all]
+    : shuffled(all, new SeededRandom(seed)).slice(0, Number(values.sample ?? all.length));
   const limits = new TimeLimits();
   const counts: Record<Outcome, number> = { killed: 0, "out of time": 0, survived: 0 };
   let equivalent = 0;
   const wrong: string[] = [];
   const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined && performance.now() < untilMs; next = waiting.shift()) {
+    for (
+      let next = waiting.shift();
+      next !== undefined && performance.now() < untilMs;
+      next = waiting.shift()
+    ) {
       const outcome = await tryTests(next.tests, next, await limits.of(next.tests));
       if (outcome === "survived" && next.equivalent !== undefined) equivalent++;
       else counts[outcome]++;

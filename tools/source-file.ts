@@ -65,6 +65,7 @@ function importSite(node: SyntaxNode): Omit<ImportSite, "line"> | undefined {
 
 function isBarrel(body: readonly SyntaxNode[]): boolean {
   const handsOn = (node: SyntaxNode): boolean =>
-    (node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") && Boolean(node["source"]);
+    (node.type === "ExportNamedDeclaration" || node.type === "ExportAllDeclaration") &&
+    Boolean(node["source"]);
   return body.some(handsOn) && body.every((node) => handsOn(node) || node.type === "ImportDeclaration");
 }

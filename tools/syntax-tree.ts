@@ -12,7 +12,9 @@ export interface SyntaxNode {
 
 /** The statements of a file. @throws Error where the syntax is wrong */
 export function parseTypeScript(path: string, text: string): readonly SyntaxNode[] {
-  const program = parseAst(text, { lang: path.endsWith("x") ? "tsx" : "ts" }, path) as unknown as { readonly body: SyntaxNode[] };
+  const program = parseAst(text, { lang: path.endsWith("x") ? "tsx" : "ts" }, path) as unknown as {
+    readonly body: SyntaxNode[];
+  };
   return program.body;
 }
 

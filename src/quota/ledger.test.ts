@@ -94,6 +94,81 @@ test("two users cannot both take the last free bytes; what has reached the disk 
   assert.equal(ledger.promisedBytes, 0n);
 });
 
+test("what is staged is used and no longer reserved, never both, and what is dropped again is free (D16)", () => {
+  const { ledger } = world(100n);
+  const upload = ledger.open({ owner: "a", usage: usage(10) });
+  upload.reserve(60n);
+  const other = ledger.open({ owner: "a", usage: usage(10) });
+  const freeIs = (bytes: bigint): void => {
+    assert.throws(() => other.reserve(bytes + 1n), refusal("QUOTA_EXCEEDED"));
+    const probe = ledger.open({ owner: "a", usage: usage(10) });
+    probe.reserve(bytes);
+    probe.release();
+  };
+  freeIs(30n);
+  upload.staged(1);
+  assert.equal(upload.usedBytes, 11n);
+  freeIs(30n);
+  upload.staged(39);
+  assert.equal(upload.usedBytes, 50n);
+  freeIs(30n);
+  upload.staged(-40);
+  assert.equal(upload.usedBytes, 10n);
+  // What was staged and dropped is not reserved anew.
+  freeIs(70n);
+  upload.staged(25);
+  freeIs(65n);
+  // More was staged than was reserved, and that makes no room for others.
+  other.reserve(60n);
+  assert.throws(() => other.reserve(6n), refusal("QUOTA_EXCEEDED"));
+  other.reserve(5n);
+  upload.release();
+  assert.throws(() => other.reserve(1n), refusal("QUOTA_EXCEEDED"));
+  assert.equal(other.usedBytes, 35n);
+  other.release();
+  assert.equal(ledger.openAccounts, 0);
+});
+
+test("an empty create in a full root is refused and asks for no byte (spec 4.6.1, T2)", async () => {
+  const { ledger } = world(100n);
+  const asksForNothing = (error: unknown): boolean =>
+    isGroveError(error, "QUOTA_EXCEEDED") && error.metadata["requested"] === "0";
+  const full = { owner: "a", usage: usage(100) };
+  const holding = ledger.open(full);
+  assert.throws(() => holding.checkCreate(), asksForNothing);
+  holding.release();
+  let ran = 0;
+  const run = async () => ({ usedDeltaBytes: ran++ });
+  await assert.rejects(ledger.change(full, { creates: true, addsBytes: 0 }, run), asksForNothing);
+  assert.equal(ran, 0);
+  await ledger.change(full, { creates: false, addsBytes: 0 }, run);
+  assert.equal(ran, 1);
+});
+
+test("a change that is done is in the used size of those that still run (D16)", async () => {
+  const { ledger } = world(100n);
+  const running = ledger.open({ owner: "a", usage: usage(10) });
+  await ledger.change({ owner: "a", usage: usage(10) }, { creates: true, addsBytes: 20 }, async () => ({
+    usedDeltaBytes: 20,
+  }));
+  assert.equal(running.usedBytes, 30n);
+  running.release();
+});
+
+test("what writes nothing goes ahead while others have promised all that is usable (spec 4.6.3, D16)", async () => {
+  const { ledger } = world(10_000n, 1_100n);
+  const upload = ledger.open({ owner: "a", usage: usage(0) });
+  upload.reserve(100n);
+  const root = { owner: "b", usage: usage(0) };
+  const nothing = async () => ({ usedDeltaBytes: 0 });
+  await ledger.change(root, { creates: true, addsBytes: 0 }, nothing);
+  await assert.rejects(
+    ledger.change(root, { creates: false, addsBytes: 0, writesBytes: 1 }, nothing),
+    refusal("DISK_RESERVE"),
+  );
+  upload.release();
+});
+
 test("each chunk is held against the free space of its moment, even when reserved (spec 4.6.3)", () => {
   const { state, ledger } = world(10_000n, 1_100n);
   const upload = ledger.open({ owner: "a", usage: usage(0) });

@@ -1,13 +1,13 @@
 // The book of quotas on a real disk: exact to 64 bits, changed only durably, and never silently back to the default.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import fc from "fast-check";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { DEFAULT_QUOTA_BYTES, QUOTA_SETS_WAITING, U64_MAX } from "#base/limits.ts";
-import { QUOTA_FILE, QuotaBook } from "./quota-book.ts";
+import { QUOTA_FILE, QuotaBook, quotaFileProblem } from "./quota-book.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -209,4 +209,36 @@ test("whatever is set in whatever order is what a restart reads (spec 2.1)", asy
     }),
     { numRuns: 15 },
   );
+});
+
+test("a missing file gives way to the generation before it, and says so (A-10)", async () => {
+  await writeFile(`${file()}.previous`, '{"quotas":{"a@b.c":9}}');
+  const reasons: string[] = [];
+  const book = await QuotaBook.open({ dataFolder: folder, onRecovered: (reason) => reasons.push(reason) });
+  assert.equal(book.quotaBytes("a@b.c"), 9n);
+  assert.deepEqual(reasons, ["the file is missing"]);
+  assert.deepEqual((await reread()).quotas, { "a@b.c": 9 });
+  assert.ok(!(await readdir(folder)).some((name) => name.endsWith(".corrupt")));
+});
+
+test("where the only generation is a damaged one, nobody gets the default (A-10)", async () => {
+  await writeFile(`${file()}.previous`, "{");
+  await assert.rejects(
+    open(),
+    (error) => isGroveError(error, "CORRUPT") && error.message.includes("(missing) and neither"),
+  );
+});
+
+test("a file that is there and cannot be read is no absent one (A-10)", async () => {
+  await mkdir(file());
+  await assert.rejects(open(), (error) => isGroveError(error, "STORAGE_FAILED"));
+});
+
+test("the check names a damaged file, leaves it as it is, and has nothing against none", async () => {
+  assert.equal(await quotaFileProblem(folder), undefined);
+  await writeFile(file(), '{"quotas":[]}');
+  assert.equal(await quotaFileProblem(folder), `${file()} is damaged: it has no object "quotas"`);
+  assert.equal(await readFile(file(), "utf8"), '{"quotas":[]}');
+  await writeFile(file(), '{"quotas":{}}');
+  assert.equal(await quotaFileProblem(folder), undefined);
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
+import { CLIENT_LABEL_MAX_LENGTH } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import type { SecurityEventFacts } from "#base/security-event.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
@@ -312,4 +313,120 @@ test("users are active for as long as the window says, and their last use outliv
   table.endAll("bob@example.com");
   assert.equal(table.activeUsers(HOUR_MS), 1);
   assert.equal(table.lastActiveMs("bob@example.com"), lastMs);
+});
+
+test("a user who signed in is active from then on, and the latest use of several sessions counts (D12)", () => {
+  const { clock, table, open } = setUp();
+  const first = open();
+  const atFirst = clock.wallMs();
+  assert.equal(table.lastActiveMs("alice@example.com"), atFirst);
+  clock.advance(1_000);
+  const second = open();
+  clock.advance(1_000);
+  table.touch(first.session);
+  assert.equal(table.lastActiveMs("alice@example.com"), atFirst + 2_000);
+  table.end(first.session);
+  assert.equal(table.lastActiveMs("alice@example.com"), atFirst + 2_000);
+  clock.advance(1_000);
+  table.touch(second.session);
+  assert.equal(table.lastActiveMs("alice@example.com"), atFirst + 3_000);
+  table.end(second.session);
+  assert.equal(table.lastActiveMs("alice@example.com"), atFirst + 3_000);
+});
+
+test("who has used a session is told once, until the next use (D12)", () => {
+  const { table, open } = setUp();
+  const alices = open();
+  open("bob@example.com");
+  assert.deepEqual([...table.takeUsed()], ["alice@example.com", "bob@example.com"]);
+  assert.deepEqual([...table.takeUsed()], []);
+  table.touch(alices.session);
+  table.touch(alices.session);
+  assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
+  table.check(alices.token, "10.0.0.1");
+  assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
+});
+
+test("the bounds are the specification's unless others are given (spec 8)", () => {
+  assert.deepEqual(setUp().table.limits, {
+    perUser: 5,
+    global: 10_000,
+    idleTimeoutMs: 15 * MINUTE_MS,
+    lifetimeMs: 12 * HOUR_MS,
+  });
+  assert.equal(setUp({ perUser: 2 }).table.limits.perUser, 2);
+});
+
+test("no two live sessions have one name, even where chance repeats itself", () => {
+  const { clock } = setUp();
+  let token = 0;
+  const ids = ["aa", "aa", "aa", "bb", "aa"];
+  const table = new SessionTable({
+    clock,
+    random: {
+      ...systemRandom,
+      bytes: (count) => (count === 8 ? Buffer.alloc(8, ids.shift(), "hex") : Buffer.alloc(count, ++token)),
+    },
+  });
+  const first = table.create(who("a@x"), FACTS).session;
+  const second = table.create(who("b@x"), FACTS).session;
+  assert.deepEqual([first.id, second.id], ["aa".repeat(8), "bb".repeat(8)]);
+  table.end(first);
+  assert.equal(table.create(who("c@x"), FACTS).session.id, "aa".repeat(8));
+});
+
+test("a refused client is told the limit that it ran into, in seconds (D1)", () => {
+  const behind = (act: () => unknown): unknown => {
+    try {
+      act();
+    } catch (error) {
+      if (isGroveError(error)) return error.metadata;
+      throw error;
+    }
+    return undefined;
+  };
+  const { clock, table, open } = setUp({ lifetimeMs: 40 * MINUTE_MS, global: 6 });
+  const oldest = open();
+  for (let at = 0; at < 5; at++) open();
+  assert.deepEqual(
+    behind(() => table.check(oldest.token, "10.0.0.1")),
+    { sessions_per_user: "5" },
+  );
+  open("bob@example.com");
+  assert.deepEqual(
+    behind(() => open("carol@example.com")),
+    { limit: "6" },
+  );
+  const { token } = table.create(who("alice@example.com"), FACTS);
+  assert.deepEqual(
+    behind(() => table.check(token, "::ffff:10.0.0.2")),
+    { seen_address: "10.0.0.2" },
+  );
+  for (let at = 0; at < 3; at++) {
+    clock.advance(14 * MINUTE_MS - 1);
+    if (at < 2) table.check(token, "10.0.0.1");
+  }
+  assert.deepEqual(
+    behind(() => table.check(token, "10.0.0.1")),
+    { lifetime_seconds: "2400" },
+  );
+  const idle = open("dave@example.com");
+  clock.advance(15 * MINUTE_MS);
+  assert.deepEqual(
+    behind(() => table.check(idle.token, "10.0.0.1")),
+    { idle_timeout_seconds: "900" },
+  );
+});
+
+test("labels of a client are cut at their limit, not refused (spec 8)", () => {
+  const { table } = setUp();
+  const label = "x".repeat(CLIENT_LABEL_MAX_LENGTH);
+  const facts = {
+    address: "10.0.0.1",
+    clientId: `${label}y`,
+    clientVersion: `${label}y`,
+    deviceName: `${label}y`,
+  };
+  const { session } = table.create(who("a@x"), facts);
+  assert.deepEqual([session.clientId, session.clientVersion, session.deviceName], [label, label, label]);
 });

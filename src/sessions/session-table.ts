@@ -166,14 +166,13 @@ export class SessionTable {
     this.#byHash.set(entry.tokenHash, entry);
     this.#ids.add(entry.id);
     this.#use(entry, nowMs);
-    const sessions = this.#byUser.get(username);
-    if (sessions === undefined) this.#byUser.set(username, [entry]);
-    else sessions.push(entry);
+    const sessions = [...(this.#byUser.get(username) ?? []), entry];
+    this.#byUser.set(username, sessions);
     return {
       token,
       session: entry,
       evictedOldest: oldest !== undefined,
-      openSessions: this.#byUser.get(username)?.length ?? 0,
+      openSessions: sessions.length,
     };
   }
 

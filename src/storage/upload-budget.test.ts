@@ -1,0 +1,56 @@
+// The budget of all uploads: both sides of it, who is woken and when, and how much each gathers.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  UPLOAD_GATHER_BYTES,
+  UPLOAD_GATHER_MIN_BYTES,
+  UPLOADS_GATHERED_BYTES,
+  UPLOADS_IN_FLIGHT_BYTES,
+} from "#base/limits.ts";
+import { UploadBudget } from "./upload-budget.ts";
+
+test("senders wait for as long as more is in flight than the budget, and are each woken once", () => {
+  const budget = new UploadBudget();
+  let woken = 0;
+  const wake = (): number => ++woken;
+  assert.equal(budget.isSpent, false);
+  budget.take(UPLOADS_IN_FLIGHT_BYTES);
+  assert.equal(budget.isSpent, false);
+  budget.take(2);
+  assert.equal(budget.isSpent, true);
+  budget.whenFree(wake);
+  budget.whenFree(wake);
+  budget.give(1);
+  assert.deepEqual([budget.isSpent, woken], [true, 0]);
+  budget.give(1);
+  assert.deepEqual([budget.isSpent, woken], [false, 1]);
+  budget.give(1);
+  assert.equal(woken, 1);
+});
+
+test("who is woken may wait anew", () => {
+  const budget = new UploadBudget();
+  let woken = 0;
+  const wake = (): void => {
+    woken++;
+    budget.whenFree(wake);
+  };
+  budget.whenFree(wake);
+  budget.give(0);
+  budget.give(0);
+  assert.equal(woken, 2);
+});
+
+test("an upload gathers less, the more there are, within its bounds", () => {
+  const budget = new UploadBudget();
+  assert.equal(budget.gatherBytes, UPLOAD_GATHER_BYTES);
+  const alone = UPLOADS_GATHERED_BYTES / UPLOAD_GATHER_BYTES;
+  for (let open = 0; open < alone; open++) budget.begin();
+  assert.equal(budget.gatherBytes, UPLOAD_GATHER_BYTES);
+  budget.begin();
+  assert.equal(budget.gatherBytes, UPLOADS_GATHERED_BYTES / (alone + 1));
+  budget.end();
+  assert.equal(budget.gatherBytes, UPLOAD_GATHER_BYTES);
+  for (let open = 0; open < 10_000; open++) budget.begin();
+  assert.equal(budget.gatherBytes, UPLOAD_GATHER_MIN_BYTES);
+});
