@@ -73,7 +73,7 @@ export class ReachCounts {
     for (const { ranges } of script.functions) {
       for (const { startOffset, endOffset, count } of ranges) own.fill(count, startOffset, endOffset);
     }
-    for (const [offset, count] of own.entries()) this.#counts[offset]! += count;
+    for (const [offset, count] of own.entries()) this.#counts[offset] = count + (this.#counts[offset] ?? 0);
   }
 
   /** Whether anything went this way. */

@@ -76,4 +76,20 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason: "turns are only compared with each other, and no session begins in one of them",
     mutants: { "src/sessions/session-table.ts": ["#noteTurn = 0; → #noteTurn = 1;"] },
   },
+  {
+    reason: "whoever has no session is below every limit that lets anybody in",
+    mutants: {
+      "src/sessions/session-table.ts": [
+        "const own = this.#byUser.get(username)?.length ?? 0; → const own = this.#byUser.get(username)?.length ?? 1;",
+      ],
+    },
+  },
+  {
+    reason: "a sweep that came too early has only ended what was over",
+    mutants: {
+      "src/sessions/session-table.ts": [
+        "if (openAfterwards() > this.#limits.global) this.sweep(); → if (openAfterwards() >= this.#limits.global) this.sweep();",
+      ],
+    },
+  },
 ];

@@ -15,7 +15,7 @@ test("however content is cut into slices, messages and chunks, each checksum is 
   const cuts = fc.array(
     fc.record({
       length: fc.oneof(fc.nat(40), fc.constantFrom(BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1)),
-      then: fc.constantFrom("slice", "message", "chunk", "both"),
+      next: fc.constantFrom("slice", "message", "chunk", "both"),
     }),
     { minLength: 1, maxLength: 12 },
   );
@@ -26,17 +26,17 @@ test("however content is cut into slices, messages and chunks, each checksum is 
       let chunk: Buffer[] = [];
       let message: Buffer[] = [];
       sums.beginMessage();
-      for (const { length, then } of list) {
+      for (const { length, next } of list) {
         const slice = BYTES.subarray(length % 1_000, (length % 1_000) + length);
         sums.update(slice);
         for (const all of [file, chunk, message]) all.push(slice);
         assert.equal(sums.chunkLength, Buffer.concat(chunk).length);
-        if (then === "message" || then === "both") {
+        if (next === "message" || next === "both") {
           assert.equal(sums.endMessage(), crc32(Buffer.concat(message)));
           sums.beginMessage();
           message = [];
         }
-        if (then === "slice" || then === "message") continue;
+        if (next === "slice" || next === "message") continue;
         const bytes = Buffer.concat(chunk);
         const blocks = Array.from({ length: Math.ceil(bytes.length / BLOCK_BYTES) }, (_, index) =>
           crc32(bytes.subarray(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES)),
