@@ -1,5 +1,6 @@
 // How many wrong passwords are looked at: five from one address in a quarter of an hour, and in a flood nobody's second one (D17, D-03).
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import {
   LOGIN_FAILURE_WINDOW_MS,
@@ -31,7 +32,7 @@ export class LoginLimiter {
   readonly #clock: Clock;
   readonly #perAddress: number;
   /** Moments of each address's failures within the longer window, the oldest first; bounded by the shorter window's limit. */
-  readonly #moments = new LRUCache<string, number[]>({ max: RATE_LIMIT_ADDRESSES });
+  readonly #moments = new LRUCache<string, number[]>(atMost(RATE_LIMIT_ADDRESSES));
   /** The newest failures of all addresses, the oldest first; as many as count. */
   #all: number[] = [];
 

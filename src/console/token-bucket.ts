@@ -1,5 +1,6 @@
 // How often each caller may ask: so many a second, and what was not used is saved up to a limit (D17).
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 
@@ -15,7 +16,7 @@ export class TokenBuckets {
   readonly #clock: Clock;
   readonly #rate: RequestRate;
   /** When each caller's bucket will be full again, on the steady clock: all that has to be known of it. */
-  readonly #fullAtMs = new LRUCache<string, number>({ max: RATE_LIMIT_ADDRESSES });
+  readonly #fullAtMs = new LRUCache<string, number>(atMost(RATE_LIMIT_ADDRESSES));
 
   constructor(clock: Clock, rate: RequestRate) {
     this.#clock = clock;

@@ -1,5 +1,6 @@
 // Sees to it that a user who signs in has a root, here or elsewhere (D19).
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { HOME_ADDRESSES_KEPT } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
@@ -40,7 +41,7 @@ export class RootKeeper {
   readonly #deps: RootKeeperDeps;
   /** Sign-ins of the same new user at the same time ask once; an entry lives as long as its question. */
   readonly #asking = new Map<string, Promise<string>>();
-  readonly #homes = new LRUCache<string, string>({ max: HOME_ADDRESSES_KEPT });
+  readonly #homes = new LRUCache<string, string>(atMost(HOME_ADDRESSES_KEPT));
 
   constructor(deps: RootKeeperDeps) {
     this.#deps = deps;

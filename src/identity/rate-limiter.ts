@@ -1,5 +1,6 @@
 // Counts what each address does in a sliding stretch of time, and says when it is too much (D17).
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
@@ -17,7 +18,7 @@ export interface Rate {
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #rate: Rate;
-  readonly #moments = new LRUCache<string, number[]>({ max: RATE_LIMIT_ADDRESSES });
+  readonly #moments = new LRUCache<string, number[]>(atMost(RATE_LIMIT_ADDRESSES));
 
   constructor(clock: Clock, rate: Rate) {
     this.#clock = clock;

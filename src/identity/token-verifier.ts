@@ -1,6 +1,7 @@
 // Verifies ID tokens: at the provider's tokeninfo address or with its published keys, with a cache; mock tokens in mock mode.
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
@@ -74,8 +75,8 @@ class CachingVerifier implements TokenVerifier {
   readonly #clientId: string | undefined;
   readonly #fetch: Fetch;
   readonly #issuerKeys: IssuerKeys | undefined;
-  readonly #verified = new LRUCache<string, CachedToken>({ max: TOKEN_CACHE_ENTRIES });
-  readonly #refused = new LRUCache<string, CachedRefusal>({ max: TOKEN_CACHE_ENTRIES });
+  readonly #verified = new LRUCache<string, CachedToken>(atMost(TOKEN_CACHE_ENTRIES));
+  readonly #refused = new LRUCache<string, CachedRefusal>(atMost(TOKEN_CACHE_ENTRIES));
   readonly #underWay = new Map<string, Promise<VerifiedToken>>();
   #purgedAtMs = Number.NEGATIVE_INFINITY;
 

@@ -1,5 +1,6 @@
 // Lets a person pass whom the e-mail address belongs to, by one book for all MetaServers of a cluster (D21).
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { ADMITTED_SUBJECT_TTL_MS, ADMITTED_SUBJECTS_KEPT } from "#base/limits.ts";
 import type { Directory } from "#directory/directory.ts";
@@ -22,7 +23,7 @@ export class SubjectGate {
   constructor(deps: { readonly directory: Directory; readonly clock: Clock }) {
     this.#directory = deps.directory;
     this.#admitted = new LRUCache({
-      max: ADMITTED_SUBJECTS_KEPT,
+      ...atMost(ADMITTED_SUBJECTS_KEPT),
       ttl: ADMITTED_SUBJECT_TTL_MS,
       perf: { now: () => deps.clock.steadyMs() },
     });

@@ -1,6 +1,7 @@
 // The table of Server Session Tokens: mints, binds, checks, touches, evicts and sweeps sessions, in memory only (spec 2.3, 3.4, 5.3).
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import {
@@ -109,11 +110,11 @@ export class SessionTable {
   /** Sessions of each user, oldest first. */
   readonly #byUser = new Map<string, Entry[]>();
   readonly #ids = new Set<string>();
-  readonly #tombstones = new LRUCache<string, EndReason>({ max: SESSION_TOMBSTONES });
+  readonly #tombstones = new LRUCache<string, EndReason>(atMost(SESSION_TOMBSTONES));
   /** Users who have used a session since takeUsed: no more than the users that the book of subjects admits. */
   readonly #used = new Set<string>();
   #noteTurn = 0;
-  readonly #lastActive = new LRUCache<string, number>({ max: LAST_ACTIVE_USERS_KEPT });
+  readonly #lastActive = new LRUCache<string, number>(atMost(LAST_ACTIVE_USERS_KEPT));
 
   constructor(deps: SessionTableDeps) {
     this.#clock = deps.clock;
