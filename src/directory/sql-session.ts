@@ -8,10 +8,16 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Prepared statements kept; those of many rows come in many lengths. */
 const STATEMENTS_KEPT = 128;
 
+interface Prepared {
+  readonly statement: StatementSync;
+  /** A statement without columns is a change. */
+  readonly hasRows: boolean;
+}
+
 /** A connection; all methods throw what SQLite throws. */
 export class SqlSession {
   readonly database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Prepared>();
 
   /** FULL flushes each commit before it returns; NORMAL leaves that to the next FULL one or to the operating system. */
   constructor(path: string, mode: "FULL" | "NORMAL" | "read-only") {
@@ -49,20 +55,20 @@ export class SqlSession {
   }
 
   #answer(ask: SqlAsk): SqlAnswer {
-    const statement = this.#statement(ask.sql);
-    // A statement without columns is a change.
-    if (statement.columns().length > 0) return { rows: statement.all(...ask.values), changes: 0 };
+    const { statement, hasRows } = this.#prepared(ask.sql);
+    if (hasRows) return { rows: statement.all(...ask.values), changes: 0 };
     return { rows: [], changes: Number(statement.run(...ask.values).changes) };
   }
 
-  #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
+  #prepared(sql: string): Prepared {
+    let prepared = this.#statements.get(sql);
+    if (prepared === undefined) {
       if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear();
-      statement = this.database.prepare(sql);
+      const statement = this.database.prepare(sql);
       statement.setReadBigInts(true);
-      this.#statements.set(sql, statement);
+      prepared = { statement, hasRows: statement.columns().length > 0 };
+      this.#statements.set(sql, prepared);
     }
-    return statement;
+    return prepared;
   }
 }
