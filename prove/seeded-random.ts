@@ -11,11 +11,16 @@ export class SeededRandom {
 
   /** From 0 up to, not including, 1. */
   next(): number {
+    return this.#draw() / 0x1_0000_0000;
+  }
+
+  /** 32 bits. */
+  #draw(): number {
     this.#state = (this.#state + 0x9e37_79b9) >>> 0;
     let mixed = this.#state;
     mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
     mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
-    return ((mixed ^ (mixed >>> 16)) >>> 0) / 0x1_0000_0000;
+    return (mixed ^ (mixed >>> 16)) >>> 0;
   }
 
   /** A whole number from 0 to below `bound`. */
@@ -41,10 +46,11 @@ export class SeededRandom {
 
   /** Bytes that nothing compresses and no pattern repeats. */
   bytes(length: number): Buffer {
-    const bytes = Buffer.allocUnsafe(length);
-    let at = 0;
-    for (; at + 4 <= length; at += 4) bytes.writeUInt32LE(this.below(0x1_0000_0000), at);
-    for (; at < length; at++) bytes[at] = this.below(256);
+    const words = new Uint32Array(Math.ceil(length / 4));
+    const whole = length >>> 2;
+    for (let at = 0; at < whole; at++) words[at] = this.#draw();
+    const bytes = Buffer.from(words.buffer, 0, length);
+    for (let at = 4 * whole; at < length; at++) bytes[at] = this.below(256);
     return bytes;
   }
 

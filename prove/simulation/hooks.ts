@@ -1,5 +1,6 @@
 // Has the product's modules import simulated parts of Node instead of the real ones; the modules themselves are loaded as they are.
-import { registerHooks } from "node:module";
+import { readFileSync } from "node:fs";
+import { registerHooks, stripTypeScriptTypes } from "node:module";
 
 const PLATFORM = new URL("./platform/", import.meta.url);
 const SOURCES = new URL("../../src/", import.meta.url).href;
@@ -17,6 +18,20 @@ const REPLACED: Readonly<Record<string, string>> = {
 };
 /** Outside of what is simulated: an HTTP listener that nobody asks. */
 const STATUS_SERVER = "#os/status-server.ts";
+
+/** Modules of workers, each loaded again for every worker, without their types. */
+const workers = new Map<string, string>();
+
+function loadWorker(url: string): { format: "module"; source: string; shortCircuit: true } {
+  const file = new URL(url);
+  file.search = "";
+  let source = workers.get(file.href);
+  if (source === undefined) {
+    source = stripTypeScriptTypes(readFileSync(file, "utf8"));
+    workers.set(file.href, source);
+  }
+  return { format: "module", source, shortCircuit: true };
+}
 
 /** Call it before the first module of src/ is loaded. */
 export function installHooks(): void {
@@ -36,7 +51,7 @@ export function installHooks(): void {
     },
     load(url, context, next) {
       const worker = /^simulated:worker\?(\d+)$/.exec(url)?.[1];
-      if (worker === undefined) return next(url, context);
+      if (worker === undefined) return url.includes("?worker=") ? loadWorker(url) : next(url, context);
       const threads = JSON.stringify(new URL("threads.ts", PLATFORM).href);
       const source = `import { started } from ${threads};
         export * from ${threads};

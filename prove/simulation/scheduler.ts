@@ -6,6 +6,11 @@ import { SeededRandom } from "#prove/seeded-random.ts";
 const realImmediate = globalThis.setImmediate;
 /** Turns in one moment of simulated time after which something is taken to run in circles. */
 const TURNS_MAX = 200_000;
+/** Turns that are asked of Node at once: each of them lets all promises run, and only the last costs a round of its event loop. */
+const TURNS_AT_ONCE = 64;
+const LINES_HASHED_AT_ONCE = 256;
+/** Set, the trace is printed as well. */
+const IS_TOLD = process.env["GROVE_SIMULATION_TRACE"] !== undefined;
 
 interface Event {
   readonly atMs: number;
@@ -44,18 +49,25 @@ export interface SimulatedHost {
 
 const WALL_START_MS = 1_790_000_000_000;
 
+/** Runs something in the asynchronous context that was there when it was made. */
+type Inside = <T>(run: () => T) => T;
+
 /** Everything that is simulated in one run of one seed. */
 export class Scheduler {
   readonly random: SeededRandom;
   readonly hosts = new Map<string, SimulatedHost>();
   readonly #scope = new AsyncLocalStorage<SimulatedProcess>();
   readonly #heap: Event[] = [];
-  readonly #immediates: (() => void)[] = [];
+  readonly #insides = new WeakMap<SimulatedProcess, Inside>();
+  readonly #outside: Inside = AsyncLocalStorage.snapshot();
+  #immediates: (() => void)[] = [];
   readonly #trace = createHash("sha256");
   readonly #told: string[] = [];
   #nowMs = 0;
   #orders = 0;
   #realWork = 0;
+  #turnsAhead = 0;
+  #turn: (() => void) | undefined;
   eventCount = 0;
 
   constructor(seed: number) {
@@ -81,9 +93,8 @@ export class Scheduler {
     return host;
   }
 
-  /** The wall clock of the process that asks. */
-  wallMs(): number {
-    const process = this.current;
+  /** The wall clock of a process's machine. */
+  wallMs(process: SimulatedProcess | undefined = this.current): number {
     return (
       Math.trunc(WALL_START_MS + this.#nowMs) +
       (process === undefined ? 0 : this.host(process.host).wallOffsetMs)
@@ -97,12 +108,22 @@ export class Scheduler {
 
   /** Runs something as a part of a process. */
   within<T>(process: SimulatedProcess | undefined, run: () => T): T {
-    return process === undefined ? this.#scope.exit(run) : this.#scope.run(process, run);
+    if (this.current === process) return run();
+    if (process === undefined) return this.#outside(run);
+    let inside = this.#insides.get(process);
+    if (inside === undefined) {
+      inside = this.#outside(() => this.#scope.run(process, () => AsyncLocalStorage.snapshot()));
+      this.#insides.set(process, inside);
+    }
+    return inside(run);
   }
 
   /** Calls back once, in the process that asks, unless that has died by then. */
-  after(delayMs: number, callback: () => void): () => void {
-    const process = this.current;
+  after(
+    delayMs: number,
+    callback: () => void,
+    process: SimulatedProcess | undefined = this.current,
+  ): () => void {
     const delay = Number.isFinite(delayMs) ? Math.max(0, delayMs) : 0;
     const event: Event = {
       atMs: this.#nowMs + delay,
@@ -140,23 +161,23 @@ export class Scheduler {
     }
   }
 
-  /** Writes a line into the trace, of which only the hash and the last lines stay. */
+  /** Writes a line into the trace, of which only the hash stays. */
   trace(kind: string, text: string): void {
     const line = `${this.#nowMs.toFixed(3)} ${kind} ${text}`;
-    this.#trace.update(`${line}\n`);
     this.#told.push(line);
-    if (this.#told.length > 400) this.#told.splice(0, 200);
-    if (process.env["GROVE_SIMULATION_TRACE"] !== undefined) process.stderr.write(`${line}\n`);
+    if (this.#told.length >= LINES_HASHED_AT_ONCE) this.#hash();
+    if (IS_TOLD) process.stderr.write(`${line}\n`);
+  }
+
+  #hash(): void {
+    this.#trace.update(this.#told.map((line) => `${line}\n`).join(""));
+    this.#told.length = 0;
   }
 
   /** SHA-256 of the trace so far. */
   traceHash(): string {
+    this.#hash();
     return this.#trace.copy().digest("hex");
-  }
-
-  /** The last lines of the trace. */
-  lastLines(count: number): readonly string[] {
-    return this.#told.slice(-count);
   }
 
   /** Runs events until the promise is settled or the time is over. */
@@ -167,19 +188,18 @@ export class Scheduler {
       .then(() => {
         state.isDone = true;
       });
-    await this.#settle();
-    while (!state.isDone) {
+    await this.#turns(() => {
+      if (state.isDone) return false;
       if (!this.#next(this.#nowMs + limitMs)) throw new Error("nothing happens any more");
-      await this.#settle();
-    }
+      return true;
+    });
     return promise;
   }
 
   /** Runs everything that comes due in this time. */
   async run(forMs: number): Promise<void> {
     const endMs = this.#nowMs + forMs;
-    await this.#settle();
-    while (this.#next(endMs)) await this.#settle();
+    await this.#turns(() => this.#next(endMs));
     this.#nowMs = endMs;
   }
 
@@ -197,15 +217,42 @@ export class Scheduler {
     }
   }
 
-  /** Lets promises and immediates run until nothing is left to do at this moment. */
-  async #settle(): Promise<void> {
-    for (let turns = 0; ; turns++) {
-      await new Promise((resolve) => realImmediate(resolve));
-      if (this.#realWork > 0) continue;
-      if (this.#immediates.length === 0) return;
-      if (turns > TURNS_MAX) throw new Error(`endless turns at ${this.#nowMs} ms`);
-      const callbacks = this.#immediates.splice(0);
-      for (const callback of callbacks) callback();
+  /** Takes one step after the other, until one answers false; before each, promises and immediates run until nothing is left to do at this moment. */
+  #turns(step: () => boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let inThisMoment = 0;
+    this.#turn = () => {
+      try {
+        if (this.#realWork > 0) return;
+        if (this.#immediates.length > 0) {
+          if (++inThisMoment > TURNS_MAX) throw new Error(`endless turns at ${this.#nowMs} ms`);
+          const callbacks = this.#immediates;
+          this.#immediates = [];
+          for (const callback of callbacks) callback();
+          return;
+        }
+        inThisMoment = 0;
+        if (step()) return;
+        this.#turn = undefined;
+        resolve();
+      } catch (error) {
+        this.#turn = undefined;
+        reject(error);
+      }
+    };
+    this.#askForTurns();
+    return promise;
+  }
+
+  #askForTurns(): void {
+    if (this.#turnsAhead > 0) return;
+    this.#turnsAhead = TURNS_AT_ONCE;
+    for (let at = 0; at < TURNS_AT_ONCE; at++) {
+      realImmediate(() => {
+        this.#turnsAhead--;
+        this.#turn?.();
+        if (this.#turn !== undefined) this.#askForTurns();
+      });
     }
   }
 

@@ -23,18 +23,20 @@ const START_LIMIT_MS = 120_000;
 function clockOf(process: SimulatedProcess, scheduler: Scheduler): Clock {
   const steadyMs = (): number => STEADY_START_MS + scheduler.nowMs;
   return {
-    wallMs: () => scheduler.within(process, () => scheduler.wallMs()),
+    wallMs: () => scheduler.wallMs(process),
     steadyMs,
     bootMs: steadyMs,
-    after: (delayMs, callback) => scheduler.within(process, () => scheduler.after(delayMs, callback)),
+    after: (delayMs, callback) => scheduler.after(delayMs, callback, process),
     every(intervalMs, callback) {
       let cancel: () => void = () => undefined;
       const arm = (): void => {
-        cancel = scheduler.within(process, () =>
-          scheduler.after(intervalMs, () => {
+        cancel = scheduler.after(
+          intervalMs,
+          () => {
             arm();
             callback();
-          }),
+          },
+          process,
         );
       };
       arm();

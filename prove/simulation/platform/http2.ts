@@ -22,12 +22,15 @@ type Frame =
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-const flat = (headers: readonly string[] | Headers): string[] =>
-  Array.isArray(headers)
-    ? [...(headers as readonly string[])]
-    : Object.entries(headers as Headers).flatMap(([name, value]) =>
-        [value ?? []].flat().flatMap((one) => [name, one]),
-      );
+function flat(headers: readonly string[] | Headers): string[] {
+  if (Array.isArray(headers)) return [...(headers as readonly string[])];
+  const raw: string[] = [];
+  for (const [name, value] of Object.entries(headers as Headers)) {
+    if (typeof value === "string") raw.push(name, value);
+    else for (const one of value ?? []) raw.push(name, one);
+  }
+  return raw;
+}
 
 const asObject = (raw: readonly string[]): Record<string, string> => {
   const object: Record<string, string> = {};

@@ -4,6 +4,18 @@ import { type SimulatedProcess, simulation } from "#prove/simulation/scheduler.t
 
 export { isMainThread } from "node:worker_threads";
 
+/** What structuredClone makes of a message, at a fraction of its cost for those that are only objects and arrays. */
+function copyOf(value: unknown): unknown {
+  if (typeof value === "function" || typeof value === "symbol") return structuredClone(value);
+  if (typeof value !== "object" || value === null) return value;
+  const kind = Object.getPrototypeOf(value) as object | null;
+  if (Array.isArray(value)) return value.map((one) => copyOf(one));
+  if (kind !== Object.prototype) return structuredClone(value);
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) copy[key] = copyOf((value as Record<string, unknown>)[key]);
+  return copy;
+}
+
 /** One end of a channel. */
 export class MessagePort extends EventEmitter {
   readonly waiting: unknown[] = [];
@@ -13,7 +25,7 @@ export class MessagePort extends EventEmitter {
   postMessage(message: unknown): void {
     const to = this.other;
     if (to === undefined || this.#isClosed) return;
-    to.waiting.push(structuredClone(message));
+    to.waiting.push(copyOf(message));
     simulation().immediate(() => to.#deliver());
   }
 
