@@ -170,7 +170,7 @@ test("a rollout is planned, run and taken back from the page, each node seen at 
   const page = await openPage(t, site);
   await page.goto(`${site.url}/actions?tab=rollouts`);
   await page.getByText("What must hold before the next goes").click();
-  await page.getByRole("textbox", { name: "Then it is watched for seconds" }).fill("1");
+  await page.getByRole("textbox", { name: "Then it is watched for (seconds)" }).fill("1");
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("make build").first().waitFor();
   await page.getByRole("button", { name: "Start on 2 nodes" }).click();

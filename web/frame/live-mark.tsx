@@ -19,17 +19,26 @@ export function LiveMark(): ReactNode {
   }
   if (phase === "connecting") return <Mark state="info" text="connecting" />;
   const wait = retryAtMs === undefined ? 0 : Math.max(0, Math.ceil((retryAtMs - now) / 1_000));
-  const how = cluster !== undefined && !isStale ? "polling; " : "";
-  return <Mark state="warning" text={`${how}reconnecting${wait > 0 ? ` in ${wait} s` : ""}`} />;
+  const how = cluster !== undefined && !isStale ? <span className="wide-only">polling; </span> : null;
+  return (
+    <Mark
+      state="warning"
+      text={
+        <>
+          {how}reconnecting{wait > 0 ? ` in ${wait} s` : ""}
+        </>
+      }
+    />
+  );
 }
 
 const SHAPE = { online: "●", warning: "▲", info: "○" } as const;
 
-function Mark({ state, text }: { readonly state: keyof typeof SHAPE; readonly text: string }): ReactNode {
+function Mark({ state, text }: { readonly state: keyof typeof SHAPE; readonly text: ReactNode }): ReactNode {
   return (
-    <span className="state number" data-state={state} title="How old the figures on this page are">
+    <span className="state number live-mark" data-state={state} title="How old the figures on this page are">
       <span aria-hidden="true">{SHAPE[state]}</span>
-      {text}
+      <span>{text}</span>
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // Who did what on any machine of the cluster, the newest first, and whether each node's chain of lines holds.
 import { Button, Select, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useMemo } from "react";
+import { Fragment, type ReactNode, useMemo } from "react";
 import type { z } from "zod";
 import type { AuditEntry, auditChains, auditList } from "#webapi/audit.ts";
 import { useAddressSearch } from "../live/address-search.ts";
@@ -146,24 +146,26 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
               <td data-head="When" className="moment">
                 {formatMoment(Date.parse(entry.time) / 1_000)}
               </td>
-              <td data-head="Who">{entry.actor}</td>
-              <td data-head="Did">
+              <td data-head="Who" className="name">
+                <Broken text={entry.actor} />
+              </td>
+              <td data-head="Did" className="no-wrap">
                 {entry.act}
                 {entry.broken === undefined ? null : (
                   <StateMark state="critical" label={`the chain broke here: ${entry.broken}`} />
                 )}
               </td>
               <td data-head="To what" className="subject">
-                {entry.subject}
+                <Broken text={entry.subject} />
               </td>
               <td data-head="With" className="quiet subject">
                 {Object.entries(entry.detail ?? {})
                   .map(([name, value]) => detailText(name, value))
                   .join(", ")}
               </td>
-              <td data-head="On" className="no-wrap">
+              <td data-head="On" className="name">
                 <span>
-                  {entry.node} <span className="quiet">#{entry.seq}</span>
+                  {entry.node} <span className="quiet roomy-only">#{entry.seq}</span>
                 </span>
               </td>
             </tr>
@@ -172,6 +174,16 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
       </table>
     </div>
   );
+}
+
+/** A long name that goes on in the next line behind its signs rather than within its words. */
+function Broken({ text }: { readonly text: string }): ReactNode {
+  return text.split(/(?<=[@./])/).map((part, index) => (
+    <Fragment key={index}>
+      {index === 0 ? null : <wbr />}
+      {part}
+    </Fragment>
+  ));
 }
 
 /** Facts of a line as people read them: bytes with their unit. */

@@ -1,6 +1,6 @@
 // One node: what state it is in and why, an hour of figures under one cursor, its alerts and facts.
 import { Button, Tabs } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
 import { useAddressSearch } from "../live/address-search.ts";
@@ -93,6 +93,9 @@ function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
     <div className="button-row">
       <Button component={Link} href={`/actions?do=restart&node=${id}`} variant="default" size="compact-sm">
         Restart …
+      </Button>
+      <Button component={Link} href={`/nodes/${id}?tab=users`} variant="default" size="compact-sm">
+        Its users
       </Button>
       <Button component={Link} href={`/logs?node=${id}`} variant="default" size="compact-sm">
         Read its log
@@ -263,8 +266,15 @@ function Details({ node }: { readonly node: LiveNode }): ReactNode {
   ];
   const wanted = search.get("tab");
   const tab = tabs.some(([value]) => value === wanted) ? wanted : "alerts";
+  const box = useShownWhenNamed(wanted, useHistory(node.id).history !== undefined);
   return (
-    <Tabs value={tab} onChange={(value) => set("tab", value)} keepMounted={false}>
+    <Tabs
+      ref={box}
+      className="node-tabs"
+      value={tab}
+      onChange={(value) => set("tab", value)}
+      keepMounted={false}
+    >
       <Tabs.List>
         {tabs.map(([value, label]) => (
           <Tabs.Tab key={value} value={value}>
@@ -279,6 +289,21 @@ function Details({ node }: { readonly node: LiveNode }): ReactNode {
       ))}
     </Tabs>
   );
+}
+
+/** Who is led here for a tab sees it: once the charts above have their room, the tabs come into sight. */
+function useShownWhenNamed(tab: string | null, isReady: boolean): RefObject<HTMLDivElement | null> {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (tab === null || !isReady) return;
+    // After the page has begun at its top.
+    const frame = requestAnimationFrame(() => {
+      const { top = 0 } = box.current?.getBoundingClientRect() ?? {};
+      if (top < 0 || top > innerHeight / 2) box.current?.scrollIntoView({ block: "start" });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [tab, isReady]);
+  return box;
 }
 
 function NodeAlerts({ id }: { readonly id: string }): ReactNode {

@@ -86,10 +86,12 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
   return (
     <li>
       <StateMark state={alert.severity} />
-      <span className="need-text">{alert.message}</span>
-      <span className="quiet" title={formatMoment(alert.timestamp)}>
-        for {formatSpan(now - alert.timestamp)}
-        {alert.acked_by === undefined ? "" : ", acknowledged"}
+      <span>
+        {alert.message}{" "}
+        <span className="quiet no-wrap" title={formatMoment(alert.timestamp)}>
+          for {formatSpan(now - alert.timestamp)}
+          {alert.acked_by === undefined ? "" : ", acknowledged"}
+        </span>
       </span>
       <span className="end button-row">
         <StepButtons alert={alert} steps={nextSteps(alert, isOperator)} />

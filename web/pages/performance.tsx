@@ -26,12 +26,21 @@ const COLUMNS: readonly (readonly [keyof Row, string])[] = [
   ["read_iops", "Reads/s"],
   ["error_rate_pct", "Errors %"],
   ["op_latency_write_ms_p50", "Write p50 ms"],
-  ["op_latency_write_ms_p95", "p95"],
-  ["op_latency_write_ms_p99", "p99"],
+  ["op_latency_write_ms_p95", "Write p95 ms"],
+  ["op_latency_write_ms_p99", "Write p99 ms"],
   ["op_latency_read_ms_p50", "Read p50 ms"],
-  ["op_latency_read_ms_p95", "p95"],
-  ["op_latency_read_ms_p99", "p99"],
+  ["op_latency_read_ms_p95", "Read p95 ms"],
+  ["op_latency_read_ms_p99", "Read p99 ms"],
   ["active_connections", "Connections"],
+];
+
+/** What screens of a tablet's width have no room for. */
+const ROOMY: readonly (keyof Row)[] = [
+  "write_iops",
+  "read_iops",
+  "op_latency_write_ms_p50",
+  "op_latency_read_ms_p50",
+  "active_connections",
 ];
 
 const HEADS = new Map<keyof Row, string>(COLUMNS);
@@ -124,14 +133,14 @@ function NodeRows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
     setSearch({ sort: field, ...(field === by && !isDown ? { down: "1" } : {}) }, { replace: true });
   return (
     <div className="table-scroll">
-      <table className="table" aria-rowcount={sorted.length + 1}>
+      <table className="table dense" aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
             {COLUMNS.map(([field, label]) => (
               <th
                 key={field}
                 scope="col"
-                className={field === "node_name" || field === "status" ? undefined : "number"}
+                className={field === "node_name" || field === "status" ? undefined : numberClass(field)}
                 aria-sort={field === by ? (isDown ? "descending" : "ascending") : "none"}
               >
                 <button type="button" className="sort-button" onClick={() => choose(field)}>
@@ -191,10 +200,14 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   }
   const value = row[field];
   return (
-    <td data-head={HEADS.get(field)} className="number">
+    <td data-head={HEADS.get(field)} className={numberClass(field)}>
       {typeof value === "number" ? plainNumber(value) : "–"}
     </td>
   );
+}
+
+function numberClass(field: keyof Row): string {
+  return ROOMY.includes(field) ? "number roomy-only" : "number";
 }
 
 const NAMES = new Intl.Collator(undefined, { numeric: true });

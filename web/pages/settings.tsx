@@ -145,8 +145,12 @@ function Sessions(): ReactNode {
                       {row.id} {row.is_own ? <span className="quiet">(this one)</span> : null}
                     </th>
                     <td data-head="From">{row.address}</td>
-                    <td data-head="Signed in">{formatMoment(row.opened_at)}</td>
-                    <td data-head="Ends">{formatMoment(row.expires_at)}</td>
+                    <td data-head="Signed in" className="moment">
+                      {formatMoment(row.opened_at)}
+                    </td>
+                    <td data-head="Ends" className="moment">
+                      {formatMoment(row.expires_at)}
+                    </td>
                   </tr>
                 ))}
               </tbody>
@@ -178,18 +182,20 @@ function Notices(): ReactNode {
       {data === undefined ? (
         <Unread what="the receivers" error={error} />
       ) : data.enabled ? (
-        <ul>
+        <ul className="plain-list">
           {data.receivers.map((receiver) => (
             <li key={receiver.name}>
               <StateMark
                 state={RECEIVER_STATES[receiver.state]}
                 label={`${receiver.name} (${receiver.kind}): ${receiver.state}`}
               />
-              {receiver.last_delivery_at === undefined
-                ? ", nothing delivered yet"
-                : `, last delivery ${formatMoment(receiver.last_delivery_at)}`}
-              {receiver.waiting === 0 ? "" : `, ${countText(receiver.waiting, "message")} waiting`}
-              {receiver.last_error === undefined ? "" : `. ${receiver.last_error}`}
+              <span>
+                {receiver.last_delivery_at === undefined
+                  ? "nothing delivered yet"
+                  : `last delivery ${formatMoment(receiver.last_delivery_at)}`}
+                {receiver.waiting === 0 ? "" : `, ${countText(receiver.waiting, "message")} waiting`}
+                {receiver.last_error === undefined ? "" : `. ${receiver.last_error}`}
+              </span>
             </li>
           ))}
         </ul>

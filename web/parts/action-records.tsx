@@ -46,14 +46,16 @@ function Records({ records }: { readonly records: readonly ActionRecord[] }): Re
           <th scope="col" className="number">
             Took
           </th>
-          <th scope="col">Who</th>
+          <th scope="col" className="roomy-only">
+            Who
+          </th>
         </>
       }
     >
       {(record) => (
         <>
           <th scope="row">
-            <Link className="row-link" href={`/actions/${encodeURIComponent(record.id)}`}>
+            <Link className="row-link is-whole" href={`/actions/${encodeURIComponent(record.id)}`}>
               {ACTION_LABELS[record.action]}
             </Link>
           </th>
@@ -64,7 +66,9 @@ function Records({ records }: { readonly records: readonly ActionRecord[] }): Re
               <StateMark state={shownState(record.state)} label={stateText(record.state)} />
             )}
           </td>
-          <td data-head="Where">{namesText(record)}</td>
+          <td data-head="Where" className="subject">
+            {namesText(record)}
+          </td>
           <td data-head="When" className="moment">
             {formatMoment(record.created_at)}
           </td>
@@ -73,7 +77,7 @@ function Records({ records }: { readonly records: readonly ActionRecord[] }): Re
               ? "–"
               : formatSpan(record.finished_at - record.created_at)}
           </td>
-          <td data-head="Who" className="quiet">
+          <td data-head="Who" className="quiet roomy-only">
             {record.operator.session} from {record.operator.ip}
           </td>
         </>

@@ -46,7 +46,7 @@ export function NodeTable({ nodes }: { readonly nodes: readonly LiveNode[] }): R
                 Users
               </th>
             ) : null}
-            <th scope="col" className="number">
+            <th scope="col" className="number roomy-only">
               Up
             </th>
           </tr>
@@ -94,7 +94,7 @@ const Row = memo(function Row({
       <td data-head="Disk" className="no-wrap">
         <span>
           <UsageBar percent={node.disk_usage_percent} />{" "}
-          <span className="quiet roomy-only">
+          <span className="quiet spacious-only">
             {bytesText(node.disk_free_bytes)} free
             {node.disk_full_in_days === undefined ? "" : `, full ${formatDaysUntil(node.disk_full_in_days)}`}
           </span>
@@ -117,7 +117,7 @@ const Row = memo(function Row({
           {node.users_assigned_count?.toLocaleString() ?? UNKNOWN}
         </td>
       ) : null}
-      <td data-head="Up" className="number">
+      <td data-head="Up" className="number roomy-only">
         {isOff || node.uptime_seconds === null ? UNKNOWN : formatSpan(node.uptime_seconds)}
       </td>
     </tr>

@@ -134,7 +134,7 @@ function Where({ wish, change }: PartProps): ReactNode {
         onChange={(value) => change({ canary: value ?? undefined })}
       />
       <NumberInput
-        label="Then so many together"
+        label="Then this many at a time"
         min={1}
         max={ACTION_NODES_MAX}
         value={wish.step_size ?? 1}
@@ -153,14 +153,14 @@ function Gates({ wish, change }: PartProps): ReactNode {
       <summary>What must hold before the next goes</summary>
       <div className="stack" style={{ marginTop: 8 }}>
         <NumberInput
-          label="It answers within seconds"
+          label="It answers within (seconds)"
           min={1}
           max={ROLLOUT_WAIT_MAX_SECONDS}
           value={gates.health_seconds ?? ROLLOUT_HEALTH_SECONDS}
           onChange={(value) => set("health_seconds", value)}
         />
         <NumberInput
-          label="Then it is watched for seconds"
+          label="Then it is watched for (seconds)"
           min={0}
           max={ROLLOUT_WAIT_MAX_SECONDS}
           value={gates.observe_seconds ?? ROLLOUT_OBSERVE_SECONDS}

@@ -30,14 +30,16 @@ export function RolloutRecords(): ReactNode {
           <th scope="col">State</th>
           <th scope="col">How far</th>
           <th scope="col">When</th>
-          <th scope="col">Who</th>
+          <th scope="col" className="roomy-only">
+            Who
+          </th>
         </>
       }
     >
       {(rollout) => (
         <>
           <th scope="row">
-            <Link className="row-link" href={`/actions/rollouts/${encodeURIComponent(rollout.id)}`}>
+            <Link className="row-link is-whole" href={`/actions/rollouts/${encodeURIComponent(rollout.id)}`}>
               {rolloutTitle(rollout)}
             </Link>
           </th>
@@ -50,7 +52,7 @@ export function RolloutRecords(): ReactNode {
           <td data-head="When" className="moment">
             {formatMoment(rollout.created_at)}
           </td>
-          <td data-head="Who" className="quiet">
+          <td data-head="Who" className="quiet roomy-only">
             {rollout.operator.session} from {rollout.operator.ip}
           </td>
         </>

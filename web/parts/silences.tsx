@@ -140,6 +140,7 @@ function Value({
   return (
     <Select
       label="is"
+      placeholder="Choose one"
       searchable
       limit={100}
       data={choices}

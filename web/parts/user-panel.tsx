@@ -104,7 +104,7 @@ function Changes({ username }: { readonly username: string }): ReactNode {
             <li key={entry.seq}>
               <span>
                 {amountText(entry.detail?.["quota_bytes"])}
-                {entry.detail?.["outcome"] === "done" ? "" : ` (${String(entry.detail?.["outcome"])})`}
+                {outcomeText(entry.detail?.["outcome"])}
               </span>
               <span className="quiet">
                 {formatMoment(Date.parse(entry.time) / 1_000)}, by {entry.actor}
@@ -121,4 +121,9 @@ function amountText(bytes: unknown): string {
   const text = String(bytes);
   if (!/^\d+$/.test(text)) return "changed";
   return text === "0" ? "back to the default" : `set to ${formatBytes(BigInt(text))}`;
+}
+
+/** What is behind an amount that was not set as it was asked for. */
+function outcomeText(outcome: unknown): string {
+  return typeof outcome !== "string" || outcome === "done" ? "" : ` (${outcome})`;
 }

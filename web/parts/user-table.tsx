@@ -60,11 +60,11 @@ export function UserTable({
               Quota
             </th>
             {isOfOneNode ? null : (
-              <th scope="col" className="beside-hidden">
+              <th scope="col" className="beside-hidden roomy-only">
                 Home
               </th>
             )}
-            <th scope="col" className="beside-hidden">
+            <th scope="col" className="beside-hidden roomy-only">
               Last active
             </th>
           </tr>
@@ -131,7 +131,7 @@ const Row = memo(function Row({
           <SplitBar user={user} /> <span className="percent">{percentText(user.usage_percent)}</span>{" "}
           <span className="quiet">
             {bytesText(user.used_bytes)}
-            <span className="beside-hidden">
+            <span className="beside-hidden spacious-only">
               {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
             </span>
           </span>
@@ -141,7 +141,7 @@ const Row = memo(function Row({
         {quotaText(user)}
       </td>
       {isOfOneNode ? null : (
-        <td data-head="Home" className="no-wrap beside-hidden">
+        <td data-head="Home" className="no-wrap beside-hidden roomy-only">
           <Link
             className="row-link"
             title={user.home_node_name}
@@ -151,7 +151,7 @@ const Row = memo(function Row({
           </Link>
         </td>
       )}
-      <td data-head="Last active" className="no-wrap beside-hidden">
+      <td data-head="Last active" className="no-wrap beside-hidden roomy-only">
         {user.last_active === null ? "never" : formatAgo(user.last_active, now)}
       </td>
     </tr>

@@ -13,7 +13,7 @@ export const SHAPES: Readonly<Record<ShownState, string>> = {
   degraded: "◆",
   critical: "■",
   offline: "○",
-  info: "·",
+  info: "◇",
 };
 
 const STORAGE_STEPS = [95, 90, 80] as const;

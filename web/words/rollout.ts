@@ -90,16 +90,15 @@ function runningText(step: Step | undefined, gates: RolloutRecord["request"]["ga
   }
 }
 
-/** How far it has come: "2 of 3 nodes done, node-3 builds". */
+/** How far it has come: "2 of 3 nodes done; now node-3 (build)". */
 export function progressText({ nodes, state, reason }: RolloutRecord): string {
   const done = nodes.filter((node) => node.state === "succeeded").length;
   const first = `${done} of ${countText(nodes.length, "node")} done`;
   if (reason !== undefined) return `${first}. It stopped: ${reason}`;
   if (state !== "running") return first;
   const busy = nodes.filter((node) => node.state === "running");
-  const names = busy.map(({ node_name: name }) => name).join(", ");
-  const step = busy[0]?.step;
-  return busy.length === 0
-    ? first
-    : `${first}; now ${names}${step === undefined ? "" : `: ${STEP_LABELS[step].toLowerCase()}`}`;
+  const names = busy.map(({ node_name: name, step }) =>
+    step === undefined ? name : `${name} (${STEP_LABELS[step].toLowerCase()})`,
+  );
+  return busy.length === 0 ? first : `${first}; now ${names.join(", ")}`;
 }
