@@ -52,7 +52,7 @@ const BODIES: readonly (readonly [RegExp, string])[] = [
 export class ConsoleDoor {
   readonly #deps: ConsoleDoorDeps;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  #operations: readonly Operation[] = [];
+  #described: Promise<readonly Operation[]> | undefined;
   #token = "";
   #signingIn: Promise<void> | undefined;
 
@@ -62,9 +62,10 @@ export class ConsoleDoor {
 
   /** Sends one mutated request and judges the answer. */
   async attack(random: SeededRandom): Promise<void> {
-    if (this.#operations.length === 0) this.#operations = await this.#describe();
+    this.#described ??= this.#describe();
+    const operations = await this.#described;
     if (this.#token === "") await this.#signIn();
-    const operation = random.pick(this.#operations);
+    const operation = random.pick(operations);
     const draw = random.below(100);
     if (draw < 12) return this.#attackHttp(operation, random);
     const mutation: HttpMutation =

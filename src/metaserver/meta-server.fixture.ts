@@ -57,7 +57,7 @@ export async function startForTest(
   const directory = await openDirectory(options.store ?? `sqlite:${join(folder, "metadata.db")}`, { clock });
   const logged: MetaServerUnderTest["logged"] = [];
   const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });
-  const log: Logger = { ...silentLogger, info: keep, warn: keep, error: keep };
+  const log: Logger = { ...silentLogger, debug: keep, info: keep, warn: keep, error: keep };
   const server = await startMetaServer({
     directory,
     tokenVerifier: options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock }),

@@ -125,7 +125,7 @@ const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   NODE_ID_HELD: "node_id_held",
 };
 
-/** One line for each refusal: its reason, never the token that came with it. */
+/** One line for each refusal: its reason, never the token that came with it. Callers' own refusals are for who looks closely: a log must not grow with them. */
 function logRefusals({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): ServerInterceptor {
   // A refused node comes back every five seconds: one event for each reason and address in ten minutes is enough to be seen.
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
@@ -143,7 +143,7 @@ function logRefusals({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): Ser
           "NODE_ID_HELD",
           "FENCED",
         );
-        log[isOurs ? "warn" : "info"]("call_refused", {
+        log[isOurs ? "warn" : "debug"]("call_refused", {
           method: context.method.name,
           peer: context.peer.address,
           reason: cause.code,
