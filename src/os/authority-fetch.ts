@@ -1,7 +1,7 @@
 // A fetch that trusts one given authority, for an identity provider whose certificate no public root has signed.
-import { request as httpRequest } from "node:http";
 import { Agent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
+import { request as httpRequest } from "./http.ts";
 
 /** The part of `fetch` that Grove uses. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

@@ -1,5 +1,5 @@
 // The plain HTTP server behind /metrics and /health: bounded in time, in connections, and in how many of them one address gets.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -13,6 +13,7 @@ import {
 } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import { createServer } from "./http.ts";
 
 /** What is answered. */
 export interface StatusServerDeps {
