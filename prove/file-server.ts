@@ -1,6 +1,7 @@
 // A real FileServer as a process of its own, started as people start it, and ended as a rig wants it ended.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
@@ -63,4 +64,21 @@ export function startFileServer(settings: {
     () => undefined,
   );
   return { child, address, serves, ended, log: () => tail };
+}
+
+/**
+ * Has a server compile what it loads into a folder, and end in good order, which is when Node writes that down: no process that is killed
+ * does. @returns the environment in which others start from there, in half the time
+ */
+export async function withCompiled(
+  folder: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Readonly<Record<string, string>>> {
+  const compiled = { ...env, NODE_COMPILE_CACHE: join(folder, "compiled") };
+  const address = await freeFileServerAddress();
+  const server = startFileServer({ data: join(folder, "compiling"), address, env: compiled });
+  await server.serves;
+  server.child.kill("SIGTERM");
+  await server.ended;
+  return compiled;
 }

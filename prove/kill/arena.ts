@@ -12,7 +12,7 @@ const USERS = ["alice@example.com", "bob@example.com", "carol@example.com"];
 const ADMIN = "root@example.com";
 const LANES_PER_USER = 3;
 const QUOTA_BYTES = 2n ** 40n;
-const ACKNOWLEDGEMENTS_MAX = 60;
+const ACKNOWLEDGEMENTS_MAX = 40;
 const STUCK_MS = 20_000;
 const START_KILL_WITHIN_MS = 600;
 const CALL_MS = 20_000;
@@ -25,12 +25,22 @@ const UNFINISHED = /unfinished uploads that their senders may go on with/;
 /** What a round found wrong, and what it was. */
 export type Problems = string[];
 
+/** What an arena is made of. */
+export interface ArenaDeps {
+  /** A folder that is to be made. */
+  readonly data: string;
+  readonly random: SeededRandom;
+  /** Of its servers. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** A data directory that servers come and go on. */
 export class Arena {
   readonly lanes: readonly Lane[];
   readonly #data: string;
   readonly #address: string;
   readonly #random: SeededRandom;
+  readonly #env: Readonly<Record<string, string>>;
   readonly #quotas = new Map<string, Set<bigint>>();
   #server: FileServerProcess | undefined;
   #channels: GrpcChannel[] = [];
@@ -39,10 +49,11 @@ export class Arena {
   #isKilling = false;
   acknowledgedQuotas = 0;
 
-  private constructor(data: string, address: string, random: SeededRandom) {
+  private constructor({ data, random, env }: ArenaDeps, address: string) {
     this.#data = data;
     this.#address = address;
     this.#random = random;
+    this.#env = { ...env, SVC_ADMIN_EMAIL: ADMIN };
     const contents = new ContentMaker(random.fork("contents"));
     this.lanes = USERS.flatMap((user, number) =>
       Array.from({ length: LANES_PER_USER }, (_, index) => {
@@ -59,9 +70,9 @@ export class Arena {
     );
   }
 
-  /** An arena on a folder that is to be made. */
-  static async make(data: string, random: SeededRandom): Promise<Arena> {
-    return new Arena(data, await freeFileServerAddress(), random);
+  /** An arena in which nothing runs yet. */
+  static async make(deps: ArenaDeps): Promise<Arena> {
+    return new Arena(deps, await freeFileServerAddress());
   }
 
   /** Calls acknowledged so far. */
@@ -72,8 +83,7 @@ export class Arena {
   /** Starts the server, signs everybody in, and compares everything that is listed and whatever changed. */
   async begin(): Promise<Problems> {
     const flags = ["--register-per-minute", "100000", "--streams-per-user", "64", "--log-level", "error"];
-    const env = { SVC_ADMIN_EMAIL: ADMIN };
-    this.#server = startFileServer({ data: this.#data, address: this.#address, flags, env });
+    this.#server = startFileServer({ data: this.#data, address: this.#address, flags, env: this.#env });
     await this.#server.serves;
     this.#isKilling = false;
     this.#channels = [...USERS, ADMIN].map(() => new GrpcChannel({ addresses: [this.#address] }));
@@ -122,7 +132,7 @@ export class Arena {
 
   /** Starts a server and kills it before, or right after, it serves. */
   async killStart(): Promise<void> {
-    const server = startFileServer({ data: this.#data, address: this.#address });
+    const server = startFileServer({ data: this.#data, address: this.#address, env: this.#env });
     server.serves.catch(() => undefined);
     await Promise.race([
       server.serves.catch(() => undefined),

@@ -68,7 +68,7 @@ function freshPath(deps: StepDeps, state: LaneState): string {
 function someContent({ random, contents }: StepDeps): Content {
   const kind = random.below(40);
   if (kind < 28) return contents.make(random.below(20_000));
-  if (kind < 38) return contents.make(60_000 + random.below(300_000));
+  if (kind < 39) return contents.make(60_000 + random.below(300_000));
   return contents.make(CHUNK_BYTES - 5 + random.below(CHUNK_BYTES / 2));
 }
 

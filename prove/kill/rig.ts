@@ -1,6 +1,6 @@
 // Kills a FileServer under mixed load from several clients, again and again, and holds it to a manifest of what it acknowledged (F1).
 //
-// How it works: two data directories, each with a real `grove fileserver` of its own; nine lanes of three users and an administrator
+// How it works: four data directories, each with a real `grove fileserver` of its own; nine lanes of three users and an administrator
 // send real gRPC: uploads small, large and resumable, overwrites, ranged writes, truncations, renames, copies, trash, restores, purges,
 // deletes, shares, quotas. At a random moment the process gets SIGKILL. The next one must show each lane's folder as it was last
 // acknowledged, or with the one call that was under way: names, sizes, checksums, shares, trash, uploads that were begun, counters and
@@ -9,10 +9,14 @@
 // What it cannot see: a missing flush (the kernel keeps what a dead process wrote), and orders of calls that no kill happened to fall into.
 import { join } from "node:path";
 import type { Campaign } from "#prove/campaign.ts";
+import { withCompiled } from "#prove/file-server.ts";
 import type { Rig } from "#prove/rig.ts";
-import { Arena } from "./arena.ts";
+import { Arena, type ArenaDeps } from "./arena.ts";
 
-const ARENAS = 2;
+/** Side by side: while one waits for a process to start or to die, others use the cores. */
+const ARENAS = 4;
+/** A few kills are of more use where much has been written already. */
+const KILLS_OF_AN_ARENA_MIN = 3;
 const CHECK_CHANCE = 0.1;
 const START_KILL_CHANCE = 0.1;
 
@@ -26,15 +30,16 @@ export const kill: Rig = {
   plantedGoal: 6,
   proves: "kill -9 under mixed load loses nothing that was acknowledged, and no counter drifts",
   run: async (campaign) => {
-    await Promise.all(
-      Array.from({ length: Math.min(ARENAS, campaign.goal) }, (_, index) => attack(campaign, index)),
-    );
+    const arenas = Math.min(ARENAS, Math.ceil(campaign.goal / KILLS_OF_AN_ARENA_MIN));
+    const env = await withCompiled(await campaign.folder("memory"));
+    await Promise.all(Array.from({ length: arenas }, (_, index) => attack(campaign, index, env)));
   },
 };
 
-async function attack(campaign: Campaign, index: number): Promise<void> {
+async function attack(campaign: Campaign, index: number, env: ArenaDeps["env"]): Promise<void> {
   const random = campaign.random.fork(`arena ${index}`);
-  const arena = await Arena.make(join(await campaign.folder("memory"), "data"), random);
+  const data = join(await campaign.folder("memory"), "data");
+  const arena = await Arena.make({ data, random, env });
   campaign.atEnd(() => arena.drop());
   const tell = (problems: readonly string[]): boolean => {
     for (const problem of problems)
