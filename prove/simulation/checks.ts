@@ -32,9 +32,8 @@ async function grantsOf({ meta, people }: Looked): Promise<Set<string>> {
 /** The same as the nodes have it, whose word counts. */
 function heldGrants({ nodes }: Looked): Set<string> {
   const held = new Set<string>();
-  for (const { running } of nodes) {
-    if (running === undefined) continue;
-    for (const [owner, shares] of running.storage.shares.all())
+  for (const node of nodes) {
+    for (const [owner, shares] of node.look(({ storage }) => storage.shares.all()) ?? [])
       for (const { path, username } of shares) held.add(`${owner} ${path} ${username}`);
   }
   return held;
@@ -68,10 +67,10 @@ export async function unconverged(looked: Looked): Promise<string[]> {
       open.push(...difference(held, told).map((grant) => `the metaserver lacks the grant ${grant}`));
       open.push(...difference(told, held).map((grant) => `the metaserver has a grant that ended: ${grant}`));
       const places = new Map((await directory.listRoots()).map(({ owner, fsId }) => [owner, fsId]));
-      for (const { id, running } of nodes)
-        for (const { owner } of running?.storage.roots() ?? [])
-          if (places.get(owner) !== id)
-            open.push(`${owner} is on ${id}, and said to be on ${places.get(owner)}`);
+      for (const node of nodes)
+        for (const owner of ownersOn(node))
+          if (places.get(owner) !== node.id)
+            open.push(`${owner} is on ${node.id}, and said to be on ${places.get(owner)}`);
       return open;
     }),
     CALL_LIMIT_MS,
@@ -127,14 +126,19 @@ function isCutOff({ host, network, zombies }: SimulatedFileServer, meta: Simulat
   return network.isCut(host, meta.host) && zombies.length === 0;
 }
 
+/** Whose roots a node has; none while it is down. */
+export function ownersOn(node: Looked["nodes"][number]): readonly string[] {
+  return node.look(({ storage }) => storage.roots().map(({ owner }) => owner)) ?? [];
+}
+
 /** No root is held by two nodes. */
 export function checkHolders({ nodes, violation }: Looked): void {
   const holders = new Map<string, string>();
-  for (const { id, running } of nodes) {
-    for (const { owner } of running?.storage.roots() ?? []) {
+  for (const node of nodes) {
+    for (const owner of ownersOn(node)) {
       const other = holders.get(owner);
-      if (other !== undefined) violation(`${owner} has a root on ${other} and on ${id}`);
-      holders.set(owner, id);
+      if (other !== undefined) violation(`${owner} has a root on ${other} and on ${node.id}`);
+      holders.set(owner, node.id);
     }
   }
 }

@@ -2,6 +2,7 @@
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { ownersOn } from "./checks.ts";
 import type { Network } from "./network.ts";
 import type { Person } from "./person.ts";
 import { type Scheduler, simulation } from "./scheduler.ts";
@@ -83,7 +84,7 @@ function crash(node: SimulatedFileServer, random: SeededRandom): Heal {
 /** An operator stops it while somebody uploads: what runs is finished, and only then the process ends. */
 async function restart(node: SimulatedFileServer, { network, people, violation }: Victims): Promise<Heal> {
   const host = people[0]?.host ?? "";
-  const owners = (node.running?.storage.roots() ?? []).map((root) => root.owner);
+  const owners = ownersOn(node);
   const owner = owners.find((one) => !people.some(({ email }) => email === one)) ?? owners[0];
   const upload = network.isQuiet && owner !== undefined ? slowUpload(node, host, owner) : undefined;
   if (upload !== undefined) await simulation().run(UPLOAD_UNTIL_STOP_MS);

@@ -139,12 +139,12 @@ export class Scheduler {
     };
   }
 
-  /** Calls back at the end of this turn, in the process that asks. */
+  /** Calls back at the end of this turn, in the process that asks, unless that has died by then. */
   immediate(callback: () => void): () => void {
     const process = this.current;
     const state = { isCancelled: false };
     this.#immediates.push(() => {
-      if (!state.isCancelled) this.within(process, callback);
+      if (!state.isCancelled && process?.isAlive !== false) this.within(process, callback);
     });
     return () => {
       state.isCancelled = true;

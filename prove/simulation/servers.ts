@@ -96,6 +96,12 @@ abstract class Server<Running> {
     if (isSilent) this.scheduler.host(this.host).isDown = true;
   }
 
+  /** Looks into what runs, as a part of its process: what a look leaves for later, such as the end of a snapshot, dies with it. Nothing while nothing runs. */
+  look<T>(read: (running: Running) => T): T | undefined {
+    const { running } = this;
+    return running === undefined ? undefined : this.scheduler.within(this.process, () => read(running));
+  }
+
   /** True while it serves, or tries to. */
   get isUp(): boolean {
     return this.running !== undefined;

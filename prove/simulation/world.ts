@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { checkData, checkHolders, checkSums, LeaseWatch, type Looked, unconverged } from "./checks.ts";
+import {
+  checkData,
+  checkHolders,
+  checkSums,
+  LeaseWatch,
+  type Looked,
+  ownersOn,
+  unconverged,
+} from "./checks.ts";
 import { befall, FAULTS, type FaultKind, type Victims } from "./faults.ts";
 import { startNetwork } from "./network.ts";
 import { Person } from "./person.ts";
@@ -110,9 +118,9 @@ class World {
   }
 
   async #setQuota(username: string): Promise<void> {
-    for (const { running, address } of this.#victims.nodes) {
-      if (running?.storage.root(username) === undefined) continue;
-      const channel = new GrpcChannel({ addresses: [address] });
+    for (const node of this.#victims.nodes) {
+      if (!ownersOn(node).includes(username)) continue;
+      const channel = new GrpcChannel({ addresses: [node.address] });
       const client = createClient(FileServer, channel);
       const signIn = { metadata: { authorization: `Bearer mock-jwt.${ADMIN}` } };
       const { success, error } = await this.#scheduler.runUntil(
@@ -221,8 +229,8 @@ class World {
     for (const owner of people) {
       for (const other of people) {
         if (owner === other) continue;
-        const isShared = this.#victims.nodes.some(({ running }) =>
-          running?.storage.shares.pathsOf(owner.email, other.email).includes("/shared"),
+        const isShared = this.#victims.nodes.some((node) =>
+          node.look(({ storage }) => storage.shares.pathsOf(owner.email, other.email).includes("/shared")),
         );
         const can = await this.#scheduler.runUntil(other.canList(owner.email, "/shared"), END_LIMIT_MS);
         if (can !== isShared)
