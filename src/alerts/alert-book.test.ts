@@ -305,3 +305,158 @@ test("ids are time-ordered, differ, and do not depend on what else there is (D-0
   const [over, recovery] = alone.apply([storage(79)], after(10_000));
   assert.ok((recovery?.alert.id ?? "") > (over?.alert.id ?? ""));
 });
+
+test("what happens again worse is worse, once milder it stays; whoever took it on before has not taken on that (D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.happened({ ...RESTART, count: 2 }, START);
+  assert.deepEqual([raised?.kind, raised?.alert.raised_count], ["raised", 2]);
+  book.acknowledge(raised?.alert.id ?? "", "0123abcd", after(1_000));
+  const [same] = book.happened(RESTART, after(2_000));
+  assert.deepEqual([same?.kind, same?.alert.raised_count, same?.alert.acked_by], ["changed", 3, "0123abcd"]);
+  const [worse] = book.happened({ ...RESTART, level: "critical" }, after(3_000));
+  assert.deepEqual([worse?.alert.severity, worse?.alert.acked_by], ["critical", undefined]);
+  const [milder] = book.happened({ ...RESTART, count: 5 }, after(4_000));
+  assert.deepEqual([milder?.alert.severity, milder?.alert.raised_count], ["critical", 9]);
+});
+
+test("a count never passes what the file can hold, whatever a node says (F-05)", () => {
+  const book = new AlertBook();
+  book.happened({ ...RESTART, count: Number.MAX_SAFE_INTEGER - 1 }, START);
+  const [next] = book.happened({ ...RESTART, count: 5 }, after(1_000));
+  assert.equal(next?.alert.raised_count, Number.MAX_SAFE_INTEGER);
+});
+
+test("a happening that was open before a restart is over as long after it was last seen as without one (A-10, D11)", () => {
+  const book = new AlertBook();
+  book.happened(RESTART, START);
+  const again = new AlertBook(book.state(), { wallMs: START.wallMs + 60_000, steadyMs: 5 });
+  const steady = (steadyMs: number): Moment => ({ wallMs: START.wallMs + 60_000, steadyMs });
+  assert.deepEqual(again.expire(steady(5 + RESTART_OVER_MS - 60_000 - 1)), []);
+  assert.deepEqual(kinds(again.expire(steady(5 + RESTART_OVER_MS - 60_000))), [
+    "resolved warning",
+    "recorded info",
+  ]);
+  // A wall that went back in between makes it no younger than now.
+  const jumped = new AlertBook(book.state(), { wallMs: START.wallMs - 60_000, steadyMs: 5 });
+  assert.deepEqual(jumped.expire(steady(5 + RESTART_OVER_MS - 1)), []);
+  assert.equal(jumped.expire(steady(5 + RESTART_OVER_MS)).length, 2);
+});
+
+test("a key stands while its alert is open or muted, and no longer once it is clear or its subject gone (D11)", () => {
+  const book = new AlertBook();
+  assert.equal(book.isStanding(STORAGE.key), false);
+  const [raised] = book.apply([storage(81)], START);
+  assert.deepEqual([book.isStanding(STORAGE.key), [...book.mutedKeys()]], [true, []]);
+  book.resolve([raised?.alert.id ?? ""], after(1_000));
+  assert.equal(book.isStanding(STORAGE.key), true);
+  assert.deepEqual(
+    [...book.mutedKeys()],
+    [{ key: STORAGE.key, type: "storage_warning", severity: "warning", nodeId: "n1" }],
+  );
+  assert.deepEqual(book.drop([STORAGE.key, "nobody"], after(2_000)), []);
+  assert.equal(book.isStanding(STORAGE.key), false);
+  book.apply([storage(81)], after(3_000));
+  const dropped = book.drop([STORAGE.key], after(4_000));
+  assert.deepEqual(kinds(dropped), ["resolved warning"], "nobody knows of a recovery");
+  assert.equal(book.isStanding(STORAGE.key), false);
+});
+
+test("what is muted about the console itself names no node", () => {
+  const book = new AlertBook();
+  const about = { key: "auth", type: "cert_expiring" } as const;
+  const [raised] = book.apply([{ ...about, level: "warning" }], START);
+  book.resolve([raised?.alert.id ?? ""], after(1_000));
+  assert.deepEqual([...book.mutedKeys()], [{ key: "auth", type: "cert_expiring", severity: "warning" }]);
+});
+
+test("only an open alert can be taken on, and by another operator anew (D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  const id = raised?.alert.id ?? "";
+  assert.deepEqual(book.acknowledge("nobody", "a", after(1_000)), []);
+  assert.equal(book.acknowledge(id, "a", after(1_000)).length, 1);
+  assert.equal(book.acknowledge(id, "b", after(2_000))[0]?.alert.acked_by, "b");
+  book.resolve([id], after(3_000));
+  assert.deepEqual(book.acknowledge(id, "c", after(4_000)), []);
+});
+
+test("each change of a record has the next revision, and fresher numbers alone have none (D11)", () => {
+  const book = new AlertBook();
+  const revision = (): number | undefined => [...book.alerts()][0]?.revision;
+  book.apply([storage(81)], START);
+  assert.equal(revision(), 1);
+  book.apply([storage(82)], after(5_000));
+  assert.equal(revision(), 1);
+  book.apply([storage(96)], after(10_000));
+  assert.equal(revision(), 2);
+  book.resolve([book.openAlert(STORAGE.key)?.id ?? ""], after(15_000));
+  assert.equal(revision(), 3);
+});
+
+test("a recovery is a record of its own, resolved from the start, and counts like its alert (spec 3.1 rule 2)", () => {
+  const book = new AlertBook();
+  for (let round = 1; round <= 3; round++) {
+    book.apply([storage(81)], after(round * 10_000));
+    const [, recovery] = book.apply([storage(79)], after(round * 10_000 + 5_000));
+    assert.deepEqual([recovery?.alert.raised_count, recovery?.alert.resolved_by], [round, "auto"]);
+    assert.equal(recovery?.alert.node_id, "n1");
+    assert.equal(recovery?.alert.value, 79);
+  }
+  const about = { key: "node_offline:n1", type: "node_offline", nodeId: "n1", nodeName: "fs-1" } as const;
+  for (let round = 1; round <= 2; round++) {
+    book.apply([{ ...about, level: "critical" }], after(round * 100_000));
+    const [, online] = book.apply([{ ...about, level: "clear" }], after(round * 100_000 + 5_000));
+    assert.equal(online?.alert.raised_count, round);
+  }
+});
+
+test("a count is forgotten with the last record that tells it, and begins again (D11)", () => {
+  const book = new AlertBook();
+  book.happened(RESTART, START);
+  book.expire(after(RESTART_OVER_MS));
+  book.expire(after(RESTART_OVER_MS + ALERT_KEPT_MS));
+  assert.ok([...book.alerts()].length > 0);
+  book.expire(after(RESTART_OVER_MS + ALERT_KEPT_MS + 1));
+  assert.deepEqual([...book.alerts()], []);
+  const [again] = book.happened(RESTART, after(2 * ALERT_KEPT_MS));
+  assert.equal(again?.alert.raised_count, 1);
+});
+
+test("an alert about a user that another node takes over is counted there (F-05)", () => {
+  const book = new AlertBook();
+  const moving = { ...quota(99), key: "quota_exceeded:ann", username: "ann" };
+  book.apply([{ ...moving, nodeId: "n1" }], START);
+  book.apply([{ ...moving, nodeId: "n2" }], after(5_000));
+  const fill = (node: string, count: number): Condition[] =>
+    Array.from({ length: count }, (_, i) => ({
+      ...quota(99),
+      key: `quota_exceeded:${node}-${i}`,
+      username: `${node}-${i}`,
+      nodeId: node,
+    }));
+  assert.equal(
+    book.apply(fill("n1", USER_ALERTS_PER_NODE_MAX), after(10_000)).length,
+    USER_ALERTS_PER_NODE_MAX,
+  );
+  assert.equal(
+    book.apply(fill("n2", USER_ALERTS_PER_NODE_MAX), after(10_000)).length,
+    USER_ALERTS_PER_NODE_MAX - 1,
+  );
+  assert.equal(book.notRaised, 1);
+});
+
+test("what is restored is counted for its node too, and records come back in the order of their end (A-10)", () => {
+  const book = new AlertBook();
+  book.apply([{ ...quota(99), nodeId: "n1" }], START);
+  for (const [round, percent] of [81, 79, 96, 10].entries())
+    book.apply([storage(percent)], after(round * 1_000));
+  const { alerts, muted } = book.state();
+  const again = new AlertBook({ alerts: [...alerts].reverse(), muted }, after(10_000));
+  assert.equal([...again.alerts()].length, alerts.length);
+  assert.equal([...again.openAlerts()].length, 1);
+  assert.equal(again.apply([storage(81)], after(20_000))[0]?.alert.raised_count, 3);
+  // The older ones are forgotten first.
+  again.expire({ wallMs: START.wallMs + 1_000 + ALERT_KEPT_MS + 1, steadyMs: 0 });
+  const left = [...again.alerts()].filter(({ resolved }) => resolved !== undefined);
+  assert.deepEqual([...new Set(left.map(({ resolved }) => resolved?.atMs))], [START.wallMs + 3_000]);
+});

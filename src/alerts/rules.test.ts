@@ -1,12 +1,12 @@
 // Shows both sides of every threshold of the rules, and that what is not known changes nothing (spec 3.1, 3.3, 8; D11, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RESTART_EXPLAINED_MS } from "#base/limits.ts";
+import { RESTART_EXPLAINED_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { Condition, Moment } from "./condition.ts";
 import { type NodeGauges, nodeConditions, offlineCondition } from "./node-rules.ts";
 import { QuotaWatch, quotaLevel, type UserReadings } from "./quota-watch.ts";
 import { RestartWatch } from "./restart-watch.ts";
-import { FailureWindow, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
+import { FailureWindow, loginFailures, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
 
 const NODE = { id: "n1", name: "fs-1" };
 const HEALTHY: NodeGauges = {
@@ -265,4 +265,222 @@ test("failed sign-ins are an alert from the tenth within 15 minutes on, one for 
   assert.equal(window.take(later)?.count, 10, "the first has left the window");
   window.add(1, "192.0.2.3", at(60 * 60_000));
   assert.equal(window.take(at(60 * 60_000)), undefined);
+});
+
+test("an alert about storage says what is known of the disk, and nothing of what is not (D24)", () => {
+  const detail = (gauges: Partial<NodeGauges>, fullInDays?: number): unknown =>
+    nodeConditions(NODE, { ...HEALTHY, ...gauges }, { window: QUIET, fullInDays })[0]?.detail;
+  assert.deepEqual(detail({}), { free_bytes: 600, total_bytes: 1_000 });
+  assert.deepEqual(detail({ diskFreeBytes: null, diskTotalBytes: null }), {});
+  assert.deepEqual(detail({ diskFreeBytes: 2n ** 63n }, 12.345), {
+    free_bytes: "9223372036854775808",
+    total_bytes: 1_000,
+    full_in_days: 12.3,
+  });
+});
+
+test("an alert carries what was measured and the edge that it was held against (spec 3.1, D11)", () => {
+  const facts = (type: Condition["type"], gauges: Partial<NodeGauges>): unknown => {
+    const { level, value, threshold } = conditionOf(type, gauges);
+    return [level, value, threshold];
+  };
+  assert.deepEqual(facts("cert_expiring", { certDaysLeft: 1 }), ["critical", 1, 2]);
+  assert.deepEqual(facts("cert_expiring", { certDaysLeft: 2 }), ["warning", 2, 14]);
+  assert.deepEqual(facts("clock_skew", { clockSkewMs: -60_001 }), ["warning", -60_001, 60_000]);
+  assert.deepEqual(facts("quota_drift", { quotaDriftBytes: -7n }), ["warning", 7, 0]);
+  assert.deepEqual(facts("quota_drift", { quotaDriftBytes: 1n }), ["warning", 1, 0]);
+  assert.deepEqual(facts("quota_drift", { quotaDriftBytes: 0n }), ["clear", 0, 0]);
+  assert.deepEqual(facts("corruption", { damagedFileCount: null }), ["unknown", undefined, undefined]);
+  assert.deepEqual(conditionOf("error_spike", {}, { errors: 3, ops: 30, isFull: true }).detail, {
+    errors: 3,
+    operations: 30,
+  });
+});
+
+test("of fields that are not valid the first five are named, and how many more there are (F-05)", () => {
+  const fields = (count: number): unknown =>
+    conditionOf("bad_metrics", { invalidFields: Array.from({ length: count }, (_, i) => `f${i}`) }).detail;
+  assert.deepEqual(fields(0), {});
+  assert.deepEqual(fields(5), { fields: "f0, f1, f2, f3, f4" });
+  assert.deepEqual(fields(7), { fields: "f0, f1, f2, f3, f4 and 2 more" });
+});
+
+test("a node that is away says since when and whom it keeps from their files; one that is back for how long (spec 3.3)", () => {
+  const now = { isOffline: true, isStale: true, lastSeen: 90, users: null, awaySeconds: undefined };
+  assert.deepEqual(offlineCondition(NODE, now).detail, { last_seen: 90 });
+  assert.deepEqual(offlineCondition(NODE, { ...now, users: 0 }).detail, { last_seen: 90, users: 0 });
+  const back = { ...now, isOffline: false, isStale: false };
+  assert.deepEqual(offlineCondition(NODE, back).detail, {});
+  assert.deepEqual(offlineCondition(NODE, { ...back, awaySeconds: 31 }).detail, { away_seconds: 31 });
+});
+
+test("nobody without a quota, or with one of zero, is near its edge (T1)", () => {
+  const watch = new QuotaWatch([]);
+  const quotas = new Map([["zero", 0n]]);
+  assert.deepEqual(watch.conditions(NODE, users({ zero: 5n, none: 5n }, { perUserQuota: quotas })), []);
+});
+
+test("a user whose quota is not told any more is unknown, and clear when there is neither use nor quota", () => {
+  const watch = new QuotaWatch([]);
+  watch.conditions(NODE, users({ bob: 960n }));
+  assert.deepEqual(watch.conditions(NODE, users({ bob: 960n }, { perUserQuota: new Map() })), []);
+  assert.deepEqual(watch.conditions(NODE, users({ bob: 1n }, { perUserQuota: new Map([["bob", 0n]]) })), []);
+  assert.deepEqual(watch.conditions(NODE, users({}, { usersTruncated: null })), []);
+  assert.deepEqual(said(watch.conditions(NODE, users({}))), ["bob clear"]);
+});
+
+test("an alert about a quota says what is used, what is allowed and, where it is known, what the trash holds (D14)", () => {
+  const watch = new QuotaWatch([]);
+  const detail = (trashBytes: bigint | null): unknown => {
+    const [found] = watch.conditions(
+      NODE,
+      users({ bob: 1_000n }, { perUserDetail: new Map([["bob", { trashBytes }]]) }),
+    );
+    return [found?.value, found?.threshold, found?.detail, found?.key, found?.nodeName];
+  };
+  const about = ["quota_exceeded:bob", "fs-1"];
+  assert.deepEqual(detail(null), [100, 100, { used_bytes: 1_000, quota_bytes: 1_000 }, ...about]);
+  assert.deepEqual(detail(40n), [
+    100,
+    100,
+    { used_bytes: 1_000, quota_bytes: 1_000, trash_bytes: 40 },
+    ...about,
+  ]);
+  assert.equal(watch.conditions(NODE, users({ bob: 960n }))[0]?.threshold, 95);
+});
+
+test("a node that is forgotten holds its users no longer: the next that tells of them does (F-05)", () => {
+  const watch = new QuotaWatch([]);
+  const other = { id: "n2", name: "fs-2" };
+  watch.conditions(NODE, users({ bob: 960n, ann: 990n }));
+  watch.forget("n2");
+  assert.deepEqual(watch.conditions(other, users({ bob: 960n })), []);
+  watch.forget("n1");
+  assert.deepEqual(said(watch.conditions(other, users({ bob: 960n, ann: 990n }))), [
+    "bob warning",
+    "ann warning",
+  ]);
+  assert.deepEqual(said(watch.conditions(NODE, users({}))), []);
+});
+
+test("what a node did not say of its life at first is learned later, and is no restart (D24)", () => {
+  const watch = new RestartWatch();
+  const see = (lastRestartUnix: number | null, bootId: string | null, ms: number) =>
+    watch.observe(NODE, { lastRestartUnix, bootId }, at(ms));
+  assert.equal(see(null, null, 0), undefined);
+  assert.equal(see(100, null, 1), undefined);
+  assert.equal(see(null, "b1", 2), undefined);
+  assert.equal(see(null, null, 3), undefined);
+  assert.deepEqual(see(null, "b2", 4)?.detail, { machine: "restarted" });
+  assert.equal(see(100, "b2", 5), undefined);
+  const restart = see(101, "b2", 6);
+  assert.deepEqual(restart, {
+    key: "service_restart:n1",
+    type: "service_restart",
+    level: "warning",
+    nodeId: "n1",
+    nodeName: "fs-1",
+    detail: {},
+  });
+});
+
+test("a node that is forgotten and comes again is a new one, whoever worked on it before (D24)", () => {
+  const watch = new RestartWatch();
+  const life = (lastRestartUnix: number) => ({ lastRestartUnix, bootId: "b1" });
+  watch.observe(NODE, life(100), at(0));
+  watch.touched("n1", at(1));
+  watch.forget("n1");
+  assert.equal(watch.observe(NODE, life(200), at(2)), undefined);
+  assert.ok(watch.observe(NODE, life(300), at(3)) !== undefined);
+});
+
+test("an attempt from elsewhere says from where and for which address, and without a user it is about the node (D22)", () => {
+  const watch = new SecurityWatch(new Map());
+  const [full] = watch.occurrences(NODE, [event("01", { count: 3 })], at(0));
+  assert.deepEqual(full, {
+    key: "ip_mismatch:bob@example.com",
+    type: "ip_mismatch",
+    level: "warning",
+    nodeId: "n1",
+    nodeName: "fs-1",
+    username: "bob@example.com",
+    value: 3,
+    count: 3,
+    detail: { ip_bound: "192.0.2.1", ip_seen: "203.0.113.7" },
+  });
+  const bare = { username: undefined, ipBound: undefined, ipSeen: undefined };
+  const [less] = watch.occurrences(NODE, [event("02", bare)], at(1));
+  assert.deepEqual([less?.key, less?.detail, "username" in (less ?? {})], ["ip_mismatch:n1", {}, false]);
+  assert.deepEqual(
+    watch.occurrences(NODE, [event("03", { type: "unknown_certificate" as never })], at(2)),
+    [],
+  );
+});
+
+test("passwords that fail on one node are one alert of that node, from the tenth on (D-03)", () => {
+  const watch = new SecurityWatch(new Map());
+  const failed = (id: string, count: number) =>
+    event(id, { type: "admin_hash_failed", username: undefined, count, ipSeen: `192.0.2.${count}` });
+  assert.deepEqual(watch.occurrences(NODE, [failed("01", 4)], at(0)), []);
+  assert.deepEqual(watch.occurrences({ id: "n2", name: "fs-2" }, [failed("01", 9)], at(0)), []);
+  assert.deepEqual(watch.occurrences(NODE, [failed("01", 9)], at(2_000)), []);
+  assert.deepEqual(watch.occurrences(NODE, [failed("02", 1)], at(3_000)), [
+    {
+      key: "login_failures:n1",
+      type: "login_failures",
+      level: "warning",
+      nodeId: "n1",
+      nodeName: "fs-1",
+      value: 10,
+      threshold: 10,
+      detail: { address: "192.0.2.1" },
+    },
+  ]);
+  assert.deepEqual(watch.occurrences(NODE, [], at(4_000)), []);
+  watch.forget("n1");
+  assert.deepEqual(watch.occurrences(NODE, [failed("03", 9)], at(5_000)), [], "counted anew");
+});
+
+test("failed sign-ins to the console are about no node, and an address that nobody knows is not told (D-03)", () => {
+  assert.deepEqual(loginFailures({ count: 12, lastAddress: undefined }), {
+    key: "login_failures",
+    type: "login_failures",
+    level: "warning",
+    value: 12,
+    threshold: 10,
+    detail: {},
+  });
+});
+
+test("failures of one second are one entry and leave the window together; those of the next leave later (D-03)", () => {
+  const window = new FailureWindow();
+  window.add(5, "a", at(0));
+  window.add(4, "a", at(999));
+  window.add(1, "b", at(1_000));
+  assert.deepEqual(window.take(at(15 * 60_000 - 1)), { count: 10, lastAddress: "b" });
+  window.add(8, "c", at(15 * 60_000));
+  assert.equal(window.take(at(15 * 60_000)), undefined, "nine of the first second are gone");
+  window.add(1, "d", at(15 * 60_000));
+  assert.equal(window.take(at(15 * 60_000 + 999))?.count, 10);
+});
+
+test("of a node's events the newest are remembered, so that none is news twice (D22)", () => {
+  const watch = new SecurityWatch(new Map());
+  const id = (at: number): string => String(at).padStart(6, "0");
+  const all = Array.from({ length: SECURITY_EVENTS_KEPT + 1 }, (_, i) => event(id(i)));
+  assert.equal(watch.occurrences(NODE, all, at(0)).length, SECURITY_EVENTS_KEPT + 1);
+  assert.deepEqual(watch.occurrences(NODE, all, at(1)), [], "the oldest is forgotten, and behind the mark");
+  const grown = all.slice(1).map((each) => ({ ...each, count: 2 }));
+  assert.equal(watch.occurrences(NODE, grown, at(2)).length, SECURITY_EVENTS_KEPT);
+  assert.deepEqual(watch.occurrences(NODE, [event(id(0), { count: 2 })], at(3)), []);
+});
+
+test("a node that is forgotten and comes again tells of its attempts anew", () => {
+  const marks = new Map<string, string>();
+  const watch = new SecurityWatch(marks);
+  watch.occurrences(NODE, [event("01")], at(0));
+  assert.deepEqual([...marks], [["n1", "01"]]);
+  watch.forget("n1");
+  assert.deepEqual([...marks], []);
+  assert.equal(watch.occurrences(NODE, [event("01")], at(1)).length, 1);
 });
