@@ -38,5 +38,28 @@ test("a chunk is found by its position, before, between and behind holes", () =>
     [0, 1, 5, 9].includes(position) ? 10 + position : undefined,
   );
   assert.deepEqual(found, expected);
+  const late: ChunkList = { positions: Float64Array.of(3, 7), chunkIds: Float64Array.of(13, 17) };
+  assert.deepEqual(
+    [2, 3, 4, 7, 8].map((position) => chunkIdAt(late, position)),
+    [undefined, 13, undefined, 17, undefined],
+  );
   assert.equal(chunkIdAt({ positions: new Float64Array(0), chunkIds: new Float64Array(0) }, 0), undefined);
+});
+
+test("a list that nobody reads any more is loaded anew, and its chunks are pinned again", () => {
+  const pins = new ChunkPins();
+  pins.unpin(pins.pin("a", () => list(1)));
+  assert.equal(pins.isPinned(1), false);
+  const again = pins.pin("a", () => list(2));
+  assert.deepEqual([...again.chunkIds], [2]);
+  assert.deepEqual([pins.isPinned(1), pins.isPinned(2)], [false, true]);
+  pins.unpin(again);
+});
+
+test("a chunk that stands twice in a list is released once its list is", () => {
+  const pins = new ChunkPins();
+  const released: number[] = [];
+  pins.onReleased((ids) => released.push(...ids));
+  pins.unpin(pins.pin("a", () => list(5, 5)));
+  assert.deepEqual([released, pins.isPinned(5)], [[5], false]);
 });

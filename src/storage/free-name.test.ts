@@ -46,3 +46,21 @@ test("a numbered name is itself a name, however long the old one was (D13)", () 
     ),
   );
 });
+
+test("an extension has at most 15 characters behind its dot; what is longer belongs to the name", () => {
+  assert.equal(numberedName(`a.${"x".repeat(15)}`, 2), `a (2).${"x".repeat(15)}`);
+  assert.equal(numberedName(`a.${"x".repeat(16)}`, 2), `a.${"x".repeat(16)} (2)`);
+  assert.equal(numberedName(".hidden", 2), ".hidden (2)");
+  assert.equal(numberedName("a.b.c", 3), "a.b (3).c");
+  assert.equal(numberedName("a.", 3), "a (3).");
+});
+
+test("a name is cut between characters, and to no more than there is no room for (spec 8)", () => {
+  const full = `${"x".repeat(NAME_MAX_BYTES - 4)}.txt`;
+  assert.equal(numberedName(full, 2), `${"x".repeat(NAME_MAX_BYTES - 8)} (2).txt`);
+  const fits = `${"x".repeat(NAME_MAX_BYTES - 8)}.txt`;
+  assert.equal(numberedName(fits, 2), `${"x".repeat(NAME_MAX_BYTES - 8)} (2).txt`);
+  const wide = "😀".repeat(63);
+  assert.equal(numberedName(wide, 2), `${"😀".repeat(62)} (2)`);
+  assert.equal(numberedName(wide, 10), `${"😀".repeat(62)} (10)`);
+});
