@@ -10,6 +10,7 @@ import {
   USER_ALERTS_PER_NODE_MAX,
 } from "#base/limits.ts";
 import { AlertBook, type AlertEvent } from "./alert-book.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { gradeOf } from "./node-rules.ts";
 import { quotaLevel } from "./quota-watch.ts";
@@ -459,4 +460,65 @@ test("what is restored is counted for its node too, and records come back in the
   again.expire({ wallMs: START.wallMs + 1_000 + ALERT_KEPT_MS + 1, steadyMs: 0 });
   const left = [...again.alerts()].filter(({ resolved }) => resolved !== undefined);
   assert.deepEqual([...new Set(left.map(({ resolved }) => resolved?.atMs))], [START.wallMs + 3_000]);
+});
+
+test("what happened is counted over the ends of its alerts (D11)", () => {
+  const book = new AlertBook();
+  for (let i = 0; i < 3; i++) book.happened(RESTART, after(i * 1_000));
+  book.expire(after(2_000 + RESTART_OVER_MS));
+  const [again] = book.happened(RESTART, after(2 * RESTART_OVER_MS));
+  assert.deepEqual([again?.kind, again?.alert.raised_count], ["raised", 4]);
+});
+
+test("attempts against more users than there is room for are left out, and nothing comes of them later (F-05)", () => {
+  const book = new AlertBook();
+  const attempt = (at: number): Occurrence => ({
+    key: `ip_mismatch:${at}`,
+    type: "ip_mismatch",
+    level: "warning",
+    username: `${at}`,
+    nodeId: "n1",
+  });
+  for (let at = 0; at <= USER_ALERTS_PER_NODE_MAX; at++) book.happened(attempt(at), START);
+  assert.equal(book.notRaised, 1);
+  const over = book.expire(after(365 * 86_400_000));
+  assert.equal(over.length, USER_ALERTS_PER_NODE_MAX);
+});
+
+test("which alerts are about single users, and which stand whatever an operator says (T10, D22)", () => {
+  const kindsWith = (rule: "isAboutUser" | "isPermanent"): string[] =>
+    Object.entries(ALERT_KINDS).flatMap(([type, kind]) => (kind[rule] === true ? [type] : []));
+  assert.deepEqual(kindsWith("isAboutUser"), ["quota_exceeded", "ip_mismatch"]);
+  assert.deepEqual(kindsWith("isPermanent"), ["auth_mock", "default_password"]);
+});
+
+test("a muted key that became worse is muted no longer, and its next end is told as any other (D11)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  book.resolve([raised?.alert.id ?? ""], after(1_000));
+  book.apply([storage(96)], after(2_000));
+  assert.deepEqual([...book.mutedKeys()], []);
+});
+
+test("only records of a recovery say that they are one, and those never change (spec 3.1 rule 2)", () => {
+  const book = new AlertBook();
+  const [raised] = book.apply([storage(81)], START);
+  const [, recovery] = book.apply([storage(79)], after(5_000));
+  const of = (event: AlertEvent | undefined) => book.find(event?.alert.id ?? "");
+  assert.deepEqual([of(raised)?.isRecovery, of(recovery)?.isRecovery], [false, true]);
+  assert.equal(of(recovery)?.revision, 0);
+});
+
+test("however many users are near their quota, alerts about the node itself are raised (F-05)", () => {
+  const book = new AlertBook();
+  for (let i = 0; i < USER_ALERTS_PER_NODE_MAX; i++)
+    book.apply([{ ...quota(99), key: `quota_exceeded:${i}`, username: `${i}` }], START);
+  assert.deepEqual(kinds(book.apply([storage(96)], after(1_000))), ["raised critical"]);
+});
+
+test("the end of what was muted is recorded as the first, when nothing else is kept of it (A-10)", () => {
+  const muted = { key: STORAGE.key, type: STORAGE.type, severity: "warning", nodeId: "n1" } as const;
+  const book = new AlertBook({ alerts: [], muted: [muted] }, START);
+  const [recovery] = book.apply([storage(79)], after(1_000));
+  assert.deepEqual([recovery?.kind, recovery?.alert.raised_count], ["recorded", 1]);
 });
