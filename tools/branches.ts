@@ -27,7 +27,7 @@ export interface ScriptCoverage {
   }[];
 }
 
-/** Both ways of every `if`, `?:`, `&&`, `||` and `??`; every `case`, `catch` and function. What V8 does not count (`?.`, default values) is left out. */
+/** Both ways of every `if`, `?:`, `&&`, `||` and `??`; every `case`, `catch` and function. What V8 does not count (`?.`, default values, ways around in a loop's test) is left out. */
 export function branchesOf(path: string, text: string): Branch[] {
   const branches: Branch[] = [];
   const add = (offset: number, from: SyntaxNode, to: number, aroundOf?: number): void => {
@@ -35,8 +35,11 @@ export function branchesOf(path: string, text: string): Branch[] {
     const way = aroundOf === undefined ? "taken" : "not taken";
     branches.push({ line: lineAt(text, offset), text: words, way, offset, aroundOf });
   };
+  /** Of loops: they run more often than what stands before the loop, so that the ways around them cannot be told. */
+  const loopTests = new Set<SyntaxNode>();
   walk(parseTypeScript(path, text), (node) => {
     const { body, test, consequent, alternate, right } = node;
+    if (/^(?:For|While|DoWhile)Statement$/.test(node.type)) walk(test, (each) => void loopTests.add(each));
     if (node.type === "IfStatement" && isNode(test) && isNode(consequent)) {
       add(consequent.start, node, test.end + 1);
       if (isNode(alternate)) add(alternate.start, node, test.end + 1);
@@ -46,7 +49,7 @@ export function branchesOf(path: string, text: string): Branch[] {
       add(alternate.start, node, node.end);
     } else if (node.type === "LogicalExpression" && isNode(right)) {
       add(right.start, node, node.end);
-      add(right.start, node, node.end, node.start);
+      if (!loopTests.has(node)) add(right.start, node, node.end, node.start);
     } else if (node.type === "SwitchCase" && Array.isArray(consequent) && isNode(consequent[0])) {
       add(consequent[0].start, node, consequent[0].start);
     } else if (node.type === "CatchClause" && isNode(body)) {

@@ -141,3 +141,31 @@ test("every alert has a text, its record is what the schema says, and visitors' 
     { numRuns: 2_000 },
   );
 });
+
+test("sentences say what is known and leave out what is not, in the number of their nouns (D11)", () => {
+  const said = (alert: Partial<Alert>): { title: string; message: string } => {
+    const { title, message } = recordOf({ ...BARE, nodeId: "n1", nodeName: "fs-1", ...alert });
+    return { title, message };
+  };
+  assert.deepEqual(said({ type: "service_restart", detail: { machine: "restarted" } }), {
+    title: "The machine of fs-1 restarted",
+    message: "The machine of fs-1 restarted, and nobody had asked for it.",
+  });
+  assert.match(
+    said({ type: "bad_metrics", value: 1 }).message,
+    /^1 field of what fs-1 reports is missing .* counts as/,
+  );
+  assert.match(
+    said({ type: "bad_metrics", value: 2 }).message,
+    /^2 fields of what fs-1 reports are missing .* count as/,
+  );
+  const free = { free_bytes: "9223372036854775808", total_bytes: "18446744073709551615" };
+  assert.match(said({ value: 81, threshold: 80, detail: free }).message, /; 8 EiB of 16 EiB are free/);
+  const back = (away_seconds: number): string =>
+    said({ type: "node_online", severity: "info", isRecovery: true, detail: { away_seconds } }).message;
+  assert.match(back(59), / 59 s/);
+  assert.match(back(60), / 1 min/);
+  assert.match(back(7_200), / 2 h/);
+  assert.match(back(172_799), / 48 h/);
+  assert.match(back(172_800), / 2 days/);
+});

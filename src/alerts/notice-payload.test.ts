@@ -156,3 +156,19 @@ test("a flapping alert says that it flaps and that nothing more is told for now 
   assert.match(subject, /Flapping: pi-1/);
   assert.match(text, /more than 3 times within 30 minutes; nothing more is told/);
 });
+
+test("a mail says how many more stand as before, and where to look", () => {
+  const cut = { ...notice(disk), truncated: 3 };
+  assert.match(
+    mailText(cut, "https://console").text,
+    /\n\n3 more of the same kind stand as before\.\n\nhttps:\/\/console\n$/,
+  );
+  assert.doesNotMatch(mailText(notice(disk), "").text, /more of the same kind|https/);
+});
+
+test("a group's key names its labels in one order, whatever the order in which they are kept", () => {
+  const key = (group: Readonly<Record<string, string>>): string =>
+    webhookPayload({ ...notice(disk), group }, "ops", "").groupKey;
+  assert.equal(key({ b: "2", a: "1" }), '{}:{a="1", b="2"}');
+  assert.equal(key({ a: "1", b: "2" }), '{}:{a="1", b="2"}');
+});

@@ -95,3 +95,30 @@ test("what is not of the subset is refused with a reason", () => {
   assert.equal(problemOf("a".repeat(SILENCE_VALUE_MAX_LENGTH)), undefined);
   assert.match(problemOf("a".repeat(SILENCE_VALUE_MAX_LENGTH + 1)) ?? "", /at most/);
 });
+
+test("inside [ ] an escape stands for its character or its class, a dash at an end for itself", () => {
+  for (const [source, yes, no] of [
+    ["[\\.x]", [".", "x"], ["a", "\\"]],
+    ["[\\w-]", ["a", "_", "-"], [".", " "]],
+    ["[\\]a]", ["]", "a"], ["[", "\\"]],
+    ["[\\--0]", ["-", ".", "0"], ["1", ","]],
+    ["[a\\d]", ["a", "7"], ["b"]],
+    ["[^\\s]", ["a"], [" ", "\t"]],
+    ["[]a]", ["]", "a"], ["b"]],
+  ] as const) {
+    for (const text of yes) assert.equal(compiled(source)(text), true, `${source} on ${text}`);
+    for (const text of no) assert.equal(compiled(source)(text), false, `${source} on ${text}`);
+  }
+  for (const source of ["[\\D]", "[b-a]", "[a-\\d]", "[a", "[\\"]) {
+    assert.ok(problemOf(source) !== undefined, source);
+  }
+});
+
+test("a class is what it is at each of its edges", () => {
+  const edges = "/09:@AZ[^_`az{\t\r\u000e\b !".split("");
+  for (const source of ["\\d", "\\D", "\\w", "\\W", "\\s", "\\S"]) {
+    for (const text of [...edges, "\n"]) {
+      assert.equal(compiled(source)(text), new RegExp(`^${source}$`, "u").test(text), `${source} on ${text}`);
+    }
+  }
+});
