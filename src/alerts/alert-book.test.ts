@@ -452,7 +452,7 @@ test("what is restored is counted for its node too, and records come back in the
   for (const [round, percent] of [81, 79, 96, 10].entries())
     book.apply([storage(percent)], after(round * 1_000));
   const { alerts, muted } = book.state();
-  const again = new AlertBook({ alerts: [...alerts].reverse(), muted }, after(10_000));
+  const again = new AlertBook({ alerts: alerts.toReversed(), muted }, after(10_000));
   assert.equal([...again.alerts()].length, alerts.length);
   assert.equal([...again.openAlerts()].length, 1);
   assert.equal(again.apply([storage(81)], after(20_000))[0]?.alert.raised_count, 3);
@@ -521,4 +521,14 @@ test("the end of what was muted is recorded as the first, when nothing else is k
   const book = new AlertBook({ alerts: [], muted: [muted] }, START);
   const [recovery] = book.apply([storage(79)], after(1_000));
   assert.deepEqual([recovery?.kind, recovery?.alert.raised_count], ["recorded", 1]);
+});
+
+test("what a condition does not say of its subject stays as it was (D11)", () => {
+  const book = new AlertBook();
+  const facts = { nodeName: "fs-1", username: "bob", value: 1, threshold: 2, detail: { a: 1 } };
+  const about = { key: "corruption:n1", type: "corruption", level: "critical" } as const;
+  book.apply([{ ...about, nodeId: "n1", ...facts }], START);
+  book.apply([about], after(5_000));
+  const { nodeId, nodeName, username, value, threshold, detail } = book.openAlert(about.key) ?? {};
+  assert.deepEqual({ nodeId, nodeName, username, value, threshold, detail }, { nodeId: "n1", ...facts });
 });

@@ -11,6 +11,8 @@ import {
   afterTime,
   CALM,
   type Flaps,
+  isCalm,
+  isWorse,
   type NoticeLevel,
   type Reading,
   STEADY,
@@ -228,4 +230,39 @@ test("a hold ends 30 minutes after the last change, and raises count from nothin
   flaps = afterChange(flaps, false, 600_000);
   assert.equal(afterTime(flaps, 600_000 + FLAP_WINDOW_MS - 1).unstableMs, 600_000);
   assert.equal(afterTime(flaps, 600_000 + FLAP_WINDOW_MS), STEADY);
+});
+
+test("a key is calm when it has no level and none begins; of two levels the higher is the worse one", () => {
+  assert.equal(isCalm(CALM), true);
+  assert.equal(isCalm({ ...CALM, level: "warning" }), false);
+  assert.equal(isCalm({ ...CALM, overWarning: { sinceMs: 0, count: 1 } }), false);
+  const order: readonly NoticeLevel[] = ["none", "warning", "critical"];
+  for (const [a, before] of order.entries())
+    for (const [b, now] of order.entries()) assert.equal(isWorse(before, now), b > a, `${before} ${now}`);
+});
+
+test("without a level at which it clears, what keeps critical stays critical, and anything less is under it (D11)", () => {
+  const read = (reading: Reading): NoticeLevel => {
+    const rule: NoticeRule = { raise: NOTICE_RULES.auth_mock.raise, clear: { readings: 1, forMs: 0 } };
+    const before = afterReading(CALM, { level: "critical" }, rule, { steadyMs: 0, mayRaise: true });
+    return afterReading(before, reading, rule, { steadyMs: 5_000, mayRaise: true }).level;
+  };
+  assert.equal(read({ level: "warning", keepsCritical: true }), "critical");
+  assert.equal(read({ level: "warning" }), "warning");
+  assert.equal(read({ level: "warning", keepsCritical: false }), "warning");
+  assert.equal(read({ level: "clear" }), "none");
+});
+
+test("only what becomes worse is counted towards a hold (D11)", () => {
+  let flaps: Flaps = STEADY;
+  for (let at = 0; at < 20; at++) flaps = afterChange(flaps, false, at);
+  assert.equal(flaps, STEADY);
+});
+
+test("a raise is forgotten exactly 30 minutes after it, each by itself (D11)", () => {
+  const two = afterChange(afterChange(STEADY, true, 0), true, 1_000);
+  assert.equal(afterTime(two, FLAP_WINDOW_MS - 1), two);
+  assert.deepEqual(afterTime(two, FLAP_WINDOW_MS).raisesMs, [1_000]);
+  assert.equal(afterTime(two, FLAP_WINDOW_MS + 1_000), STEADY);
+  assert.equal(afterTime(STEADY, FLAP_WINDOW_MS), STEADY);
 });

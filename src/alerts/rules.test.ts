@@ -484,3 +484,30 @@ test("a node that is forgotten and comes again tells of its attempts anew", () =
   assert.deepEqual([...marks], []);
   assert.equal(watch.occurrences(NODE, [event("01")], at(1)).length, 1);
 });
+
+test("a minute without a failure has a rate of 0 %, and one byte of drift counts either way (T4)", () => {
+  assert.equal(conditionOf("error_spike", {}, { errors: 0, ops: 5, isFull: true }).value, 0);
+  assert.equal(conditionOf("bad_metrics", { invalidFields: ["a"] }).threshold, 0);
+  assert.equal(conditionOf("quota_drift", { quotaDriftBytes: 1n }).value, 1);
+});
+
+test("who is let go by a node that is not the home is free for the home's next answer (F-05)", () => {
+  const homes = new Map<string, string>();
+  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const liar = { id: "n2", name: "fs-2" };
+  watch.conditions(liar, users({ bob: 1_000n }));
+  homes.set("bob", "n1");
+  assert.deepEqual(said(watch.conditions(liar, users({}, { usersWithheld: true }))), ["bob clear"]);
+  assert.deepEqual(watch.conditions(liar, users({}, { usersWithheld: true })), [], "told once");
+});
+
+test("of failures that come in many seconds each is counted in its own, and those told of are not told again (D-03)", () => {
+  const window = new FailureWindow();
+  assert.equal(window.take(at(0)), undefined);
+  for (let second = 0; second < 10; second++) window.add(1, "a", at(100_000 + second * 1_000));
+  assert.equal(window.take(at(110_000))?.count, 10);
+  assert.equal(window.take(at(110_000)), undefined);
+  // Each leaves the window by itself.
+  window.add(1, "b", at(100_000 + 15 * 60_000 + 500));
+  assert.equal(window.take(at(100_000 + 15 * 60_000 + 500))?.count, 10);
+});
