@@ -1,5 +1,6 @@
 // Calls of the console's interface: JSON in and out, refusals as ApiProblem with the sentence that the console sent.
 import type { Problem } from "#webapi/problem.ts";
+import { sentence } from "../words/sentence.ts";
 
 /** A refusal of the console, or its absence (status 0). */
 export class ApiProblem extends Error {
@@ -49,7 +50,7 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   const problem = await readProblem(answer);
   const refusal = new ApiProblem(
     answer.status,
-    problem?.detail ?? `The console answered ${answer.status} without saying why.`,
+    sentence(problem?.detail ?? `The console answered ${answer.status} without saying why.`),
     problem,
   );
   if (answer.status === 401) onRefused?.(refusal);

@@ -7,7 +7,7 @@ import { useNodeChoices } from "../live/cluster.ts";
 import { useIsOperator } from "../live/session.ts";
 import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
-import { Nothing, Reading, Unread } from "../parts/page-state.tsx";
+import { Nothing, Unread } from "../parts/page-state.tsx";
 import { Silences } from "../parts/silences.tsx";
 import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
 import { countText } from "../words/number.ts";
@@ -52,7 +52,7 @@ export function Page(): ReactNode {
       {isOperator ? <Silences /> : null}
       <h2>What has been</h2>
       {past === undefined ? (
-        <Reading what="past alerts" />
+        <Unread what="past alerts" error={all.error} />
       ) : past.length === 0 ? (
         <Nothing>
           {isFiltered ? "No past alert fits the filter." : "No alert has ended yet."} They are kept for 30

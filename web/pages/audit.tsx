@@ -9,7 +9,7 @@ import { call } from "../live/api.ts";
 import { useNodeChoices } from "../live/cluster.ts";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
-import { bytesText } from "../words/number.ts";
+import { bytesText, countText } from "../words/number.ts";
 import { formatMoment } from "../words/time.ts";
 
 const FILTERS = ["act", "actor", "subject", "node"] as const;
@@ -45,7 +45,7 @@ export function Page(): ReactNode {
         <Nothing>
           {query.hasNextPage
             ? "Nothing fits among the newest lines; look further back."
-            : "Nothing fits. Sign-ins, changed quotas, shares, permanent deletes and security events each leave a line here."}
+            : `${filters.size > 1 ? "Nothing fits" : "There is no line yet"}. Sign-ins, changed quotas, shares, permanent deletes and security events each leave a line here.`}
         </Nothing>
       ) : (
         <Entries entries={entries} />
@@ -69,13 +69,16 @@ function Chains(): ReactNode {
     queryKey: ["audit-chains"],
     queryFn: ({ signal }) => call<z.infer<typeof auditChains>>("/api/audit/chains", { signal }),
   });
-  if (data === undefined) return null;
+  if (data === undefined || data.chains.length === 0) return null;
   const broken = data.chains.filter(({ breaks }) => breaks > 0);
   const waiting = data.chains.filter(({ problem }) => problem !== undefined);
   return (
     <p>
       {broken.length === 0 ? (
-        <StateMark state="online" label={`Every chain of lines holds (${data.chains.length} machines).`} />
+        <StateMark
+          state="online"
+          label={`Every chain of lines holds (${countText(data.chains.length, "machine")}).`}
+        />
       ) : (
         <StateMark
           state="critical"
@@ -186,10 +189,14 @@ function Broken({ text }: { readonly text: string }): ReactNode {
   ));
 }
 
-/** Facts of a line as people read them: bytes with their unit. */
+/** Facts of a line as people read them: bytes with their unit, moments in the zone of who reads. */
 function detailText(name: string, value: unknown): string {
   const text = String(value);
-  return name.endsWith("_bytes") && /^\d{1,20}$/.test(text)
-    ? `${name.slice(0, -"_bytes".length)} ${bytesText(text)}`
-    : `${name.replaceAll("_", " ")} ${text}`;
+  if (name.endsWith("_bytes") && /^\d{1,20}$/.test(text)) {
+    return `${name.slice(0, -"_bytes".length)} ${bytesText(text)}`;
+  }
+  const words = name.replaceAll("_", " ");
+  return name.endsWith("_at") && typeof value === "number"
+    ? `${words} ${formatMoment(value)}`
+    : `${words} ${text}`;
 }

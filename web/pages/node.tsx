@@ -22,6 +22,7 @@ import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { reasonOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
+import { sentence } from "../words/sentence.ts";
 import { lastAndHighest } from "../words/summary.ts";
 import { formatDaysUntil, formatMoment, formatSpan } from "../words/time.ts";
 
@@ -66,7 +67,7 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
         <StateMark state={node.status} />
       </div>
       <p className="lead">
-        {sentence(reasonOf(node, now))}.
+        {sentence(reasonOf(node, now))}
         {node.maintenance_until === undefined
           ? null
           : ` In maintenance until ${formatMoment(node.maintenance_until)}.`}
@@ -118,10 +119,6 @@ function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
       {silencing.error === null ? null : <span role="alert">{silencing.error.message}</span>}
     </div>
   );
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 interface Plan {
@@ -270,7 +267,7 @@ function Details({ node }: { readonly node: LiveNode }): ReactNode {
   return (
     <Tabs
       ref={box}
-      className="node-tabs"
+      className={wanted === null ? undefined : "node-tabs"}
       value={tab}
       onChange={(value) => set("tab", value)}
       keepMounted={false}

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useCluster } from "../live/cluster.ts";
 import { NodeTable } from "../parts/node-table.tsx";
-import { Nothing, Unread } from "../parts/page-state.tsx";
+import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
 import { byNeed } from "../words/node-state.ts";
 import { countText } from "../words/number.ts";
 
@@ -44,12 +44,10 @@ export function Page(): ReactNode {
           onChange={(value) => set("state", value)}
         />
       </div>
-      {shown.length === 0 ? (
-        <Nothing>
-          {cluster.nodes.length === 0
-            ? "No FileServer has registered yet; one that starts appears here within ten seconds."
-            : "No node has this name and state. Clear the filter to see all."}
-        </Nothing>
+      {cluster.nodes.length === 0 ? (
+        <NoNodes />
+      ) : shown.length === 0 ? (
+        <Nothing>No node has this name and state. Clear the filter to see all.</Nothing>
       ) : (
         <NodeTable nodes={shown} />
       )}

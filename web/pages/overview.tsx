@@ -9,7 +9,7 @@ import { useIsOperator } from "../live/session.ts";
 import { useUserCount } from "../live/users.ts";
 import { type Fact, FactList } from "../parts/fact-list.tsx";
 import { NodeTable } from "../parts/node-table.tsx";
-import { Nothing, Unread } from "../parts/page-state.tsx";
+import { NoNodes, Unread } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { StepButtons } from "../parts/step-buttons.tsx";
@@ -30,16 +30,9 @@ export function Page(): ReactNode {
   return (
     <div className={isStale ? "is-stale" : undefined}>
       <Needs cluster={cluster} />
-      <Totals cluster={cluster} />
+      {cluster.nodes.length === 0 ? null : <Totals cluster={cluster} />}
       <h2>Nodes</h2>
-      {cluster.nodes.length === 0 ? (
-        <Nothing>
-          No FileServer has registered yet. Start one with <code>grove fileserver</code>, pointed at this
-          cluster's MetaServer; it appears here within ten seconds.
-        </Nothing>
-      ) : (
-        <NodeTable nodes={nodes} />
-      )}
+      {cluster.nodes.length === 0 ? <NoNodes /> : <NodeTable nodes={nodes} />}
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { columnOf, useHistory } from "../live/history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { FactList } from "../parts/fact-list.tsx";
-import { Nothing, Unread } from "../parts/page-state.tsx";
+import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
 import { plainNumber } from "../words/number.ts";
@@ -62,6 +62,14 @@ export function Page(): ReactNode {
       <p className="quiet">
         Rates of the last polls; MB are 10⁶ bytes. Percentiles are of each node's last 1024 operations.
       </p>
+      {data.nodes.length === 0 ? <NoNodes /> : <Figures data={data} />}
+    </>
+  );
+}
+
+function Figures({ data }: { readonly data: PerformanceReply }): ReactNode {
+  return (
+    <>
       <FactList
         facts={[
           ["Write", `${plainNumber(data.cluster_write_mbps)} MB/s`],
@@ -76,11 +84,7 @@ export function Page(): ReactNode {
       <Button component="a" href="/api/performance/export" download variant="default" size="xs" mb="sm">
         Download the last hour as CSV
       </Button>
-      {data.nodes.length === 0 ? (
-        <Nothing>No FileServer has registered yet.</Nothing>
-      ) : (
-        <NodeRows rows={data.nodes} />
-      )}
+      <NodeRows rows={data.nodes} />
     </>
   );
 }

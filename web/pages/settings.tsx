@@ -52,29 +52,33 @@ export function Page(): ReactNode {
       {byVersion.size > 1 ? (
         <p>Several versions run at once, as during a rollout. Each works with its neighbour.</p>
       ) : null}
-      <table className="table" style={{ maxWidth: 640 }}>
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">Nodes</th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...byVersion].map(([name, nodes]) => (
-            <tr key={name}>
-              <td>{name}</td>
-              <td>
-                {countText(nodes.length, "node")}:{" "}
-                {nodes
-                  .slice(0, 8)
-                  .map((node) => node.name)
-                  .join(", ")}
-                {nodes.length > 8 ? " …" : ""}
-              </td>
+      {byVersion.size === 0 ? (
+        <p className="quiet">No FileServer has registered yet.</p>
+      ) : (
+        <table className="table" style={{ maxWidth: 640 }}>
+          <thead>
+            <tr>
+              <th scope="col">Version</th>
+              <th scope="col">Nodes</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {[...byVersion].map(([name, nodes]) => (
+              <tr key={name}>
+                <td>{name}</td>
+                <td>
+                  {countText(nodes.length, "node")}:{" "}
+                  {nodes
+                    .slice(0, 8)
+                    .map((node) => node.name)
+                    .join(", ")}
+                  {nodes.length > 8 ? " …" : ""}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
     </>
   );
 }

@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ApiProblem } from "../live/api.ts";
+import { capital, sentence } from "../words/sentence.ts";
 
 /** While something is being read for the first time. */
 export function Reading({ what }: { readonly what: string }): ReactNode {
@@ -17,17 +18,19 @@ export function Nothing({ children }: { readonly children: ReactNode }): ReactNo
   return <p className="panel quiet">{children}</p>;
 }
 
+/** The cluster has no node yet, and how it gets one. */
+export function NoNodes(): ReactNode {
+  return (
+    <Nothing>
+      No FileServer has registered yet. Start one with <code>grove fileserver</code>, pointed at this
+      cluster's MetaServer; it appears here within ten seconds.
+    </Nothing>
+  );
+}
+
 /** What is not there yet: it is being read, or could not be; `what` begins with a small letter. */
 export function Unread({ what, error }: { readonly what: string; readonly error: Error | null }): ReactNode {
   return error === null ? <Reading what={what} /> : <Failed what={capital(what)} error={error} />;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`;
 }
 
 /** Something could not be read. */
