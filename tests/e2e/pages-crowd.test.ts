@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
+import { HISTORY_COLUMNS } from "#webapi/performance.ts";
 import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
 
 const skip = CHROMIUM === undefined && "Chromium is not installed";
@@ -58,6 +59,34 @@ test("of a thousand nodes and ten thousand users only what is in sight is drawn,
     assert.ok((await rowsDrawn(page)) < 60);
   }
   assert.ok(fake.asked.filter((path) => path === "/api/users").length >= 2);
+  assert.deepEqual(errors, []);
+});
+
+test("who is led to a node's users sees them without scrolling: its own and nobody else's, and from there the list of the same", {
+  skip,
+}, async (t) => {
+  const users = Array.from({ length: 300 }, (_, index) =>
+    fakeUser(index, { home_node_id: index % 2 === 0 ? "n1" : "n2", home_node_name: `fs-${(index % 2) + 1}` }),
+  );
+  const { page, fake, errors } = await open(t, { users });
+  await page.setViewportSize({ width: 1_280, height: 720 });
+  const ts = Math.floor(Date.now() / 1_000);
+  const points = Array.from({ length: 60 }, (_, index) =>
+    HISTORY_COLUMNS.map((column) => (column === "ts" ? ts - (60 - index) * 5 : index)),
+  );
+  const history = { node_id: "n2", interval_seconds: 5, from: ts - 300, to: ts, columns: HISTORY_COLUMNS };
+  fake.replies.set("GET /api/history/n2", { ...history, points });
+  await page.goto(`${FAKE_URL}/nodes/n2`);
+  await page.locator(".chart canvas").nth(4).waitFor();
+  await page.getByRole("link", { name: "Its users" }).click();
+  const first = page.getByRole("link", { name: "user1@people.example" });
+  await first.waitFor();
+  while (((await first.boundingBox())?.y ?? 720) > 680) await page.waitForTimeout(50);
+  assert.equal(await page.getByText("user2@people.example").count(), 0);
+  await first.click();
+  await page.getByRole("complementary", { name: "user1@people.example" }).waitFor();
+  await page.getByRole("heading", { name: "150 users" }).waitFor();
+  assert.equal(await page.getByText("user2@people.example").count(), 0);
   assert.deepEqual(errors, []);
 });
 
