@@ -31,6 +31,8 @@ export interface CampaignOptions {
   readonly goal: number;
   /** Milliseconds until no further attack is begun. */
   readonly timeMs: number;
+  /** The run ends at so many violations; 20 by default. */
+  readonly violationsMax?: number | undefined;
   /** False ends the run as if its time were up. */
   readonly isWanted?: () => boolean;
   /** Told how far the run is, every five seconds. */
@@ -75,6 +77,7 @@ export class Campaign {
   readonly #ends: (() => unknown)[] = [];
   readonly #onProgress: (line: string) => void;
   readonly #isWanted: () => boolean;
+  readonly #violationsMax: number;
   readonly #listener: CampaignListener | undefined;
   #violationCount = 0;
   #toldMs = 0;
@@ -88,6 +91,7 @@ export class Campaign {
     this.#onProgress = options.onProgress ?? (() => undefined);
     this.#isWanted = options.isWanted ?? (() => true);
     this.#listener = options.listener;
+    this.#violationsMax = options.violationsMax ?? MAX_VIOLATIONS;
     this.#counts.set(rig.unit, 0);
   }
 
@@ -104,7 +108,7 @@ export class Campaign {
   /** Whether time is up or too much is broken: for attacks that have begun and may take long. */
   isOver(): boolean {
     if (performance.now() - this.#startedMs > this.#timeMs || !this.#isWanted()) return true;
-    return this.#violationCount >= MAX_VIOLATIONS;
+    return this.#violationCount >= this.#violationsMax;
   }
 
   /** Counts attacks made. */

@@ -70,6 +70,7 @@ async function askRig(
     "--short",
     "--json",
     "--no-planted",
+    "--end-at-first",
     "--seed",
     String(seed),
   ];

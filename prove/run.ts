@@ -20,6 +20,8 @@ interface Choices {
   readonly seed: number;
   readonly goal: number | undefined;
   readonly isShort: boolean;
+  /** Whether the first violation ends a run. */
+  readonly endsAtFirst: boolean;
   readonly isJson: boolean;
   readonly isPlanted: boolean;
 }
@@ -27,7 +29,7 @@ interface Choices {
 function usage(): string {
   const width = Math.max(0, ...rigs.map((rig) => rig.name.length));
   const lines = rigs.map((rig) => `  ${rig.name.padEnd(width)}  ${rig.figure.padEnd(3)}  ${rig.proves}`);
-  return `usage: npm run prove -- NAME… [--minutes N] [--seed S] [--goal N] [--short] [--no-planted] [--json]
+  return `usage: npm run prove -- NAME… [--minutes N] [--seed S] [--goal N] [--short] [--no-planted] [--end-at-first] [--json]
        npm run prove -- planted [RIG…]   every planted bug against the rigs that must catch it
        npm run prove -- all              every rig, one after the other
 
@@ -39,6 +41,7 @@ ${lines.join("\n")}
   --goal N      another number of attacks than the rig's own
   --short       the form that runs in npm test
   --no-planted  leaves out the planted bugs that show what the rig can see
+  --end-at-first  ends a run at its first violation
   --json        nothing on stdout but one line of JSON for each rig
 
 Exit code 0 when every goal was reached without a violation, 1 when not, ${EXIT_CANNOT} when the machine lacks what a rig needs.
@@ -56,6 +59,7 @@ function readChoices(argv: readonly string[]): Choices {
       short: { type: "boolean", default: false },
       "no-planted": { type: "boolean", default: false },
       json: { type: "boolean", default: false },
+      "end-at-first": { type: "boolean", default: false },
     },
   });
   const seed = number(values.seed, "--seed") ?? Math.floor(Math.random() * SEEDS);
@@ -67,6 +71,7 @@ function readChoices(argv: readonly string[]): Choices {
     seed,
     goal,
     isShort: values.short,
+    endsAtFirst: values["end-at-first"],
     isJson: values.json,
     isPlanted: !values["no-planted"],
   };

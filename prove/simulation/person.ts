@@ -13,7 +13,9 @@ import type { SeededRandom } from "#prove/seeded-random.ts";
 import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.ts";
 
 const PATIENCE_MS = 40_000;
-const THINK_MEAN_MS = 20_000;
+const THINK_MEAN_MS = 15_000;
+/** In calm times. */
+const WORKS_AFTER_THINKING = 0.25;
 const FILES_KEPT = 14;
 const SMALL_MAX_BYTES = 20_000;
 /** Beyond what lies in the database. */
@@ -42,6 +44,8 @@ export class Person {
   readonly #shared = new Set<string>();
   #made = 0;
   #isWorking = true;
+  /** Works less: nothing befalls anybody for a while. */
+  isCalm = false;
   #working: Promise<void> = Promise.resolve();
   acknowledged = 0;
   unknown = 0;
@@ -102,6 +106,7 @@ export class Person {
   async #work(): Promise<void> {
     while (this.#isWorking) {
       await this.#pause(-Math.log(1 - this.#random.next()) * THINK_MEAN_MS);
+      if (this.isCalm && !this.#random.chance(WORKS_AFTER_THINKING)) continue;
       if (this.#isWorking) await this.#once();
     }
   }

@@ -2,6 +2,7 @@
 // run for two simulated hours a seed, through every kind of fault: crashes of processes and of machines (the store lost, or an older copy
 // of it put back), restarts, partitions, one-way partitions, slow links, lost replies, late and doubled messages of the control plane, wall
 // clocks that jump by up to 13 hours, full disks, and a second process that registers with a node's id while the first goes on elsewhere.
+// People work before, during and half a minute after a fault; in the minutes until the next one they do a quarter of that.
 // How: the product's modules are loaded unchanged, and a module hook (hooks.ts) gives them simulated parts of Node. Timers, clocks and
 // chance come from one scheduler; worker threads run their own modules in this thread, between turns; files and SQLite are real, called
 // synchronously, and a killed process leaves its database and log as they are at that moment; HTTP/2 streams hand their headers and

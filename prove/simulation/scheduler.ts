@@ -247,14 +247,14 @@ export class Scheduler {
   #askForTurns(): void {
     if (this.#turnsAhead > 0) return;
     this.#turnsAhead = TURNS_AT_ONCE;
-    for (let at = 0; at < TURNS_AT_ONCE; at++) {
-      realImmediate(() => {
-        this.#turnsAhead--;
-        this.#turn?.();
-        if (this.#turn !== undefined) this.#askForTurns();
-      });
-    }
+    for (let at = 0; at < TURNS_AT_ONCE; at++) realImmediate(this.#takeTurn);
   }
+
+  readonly #takeTurn = (): void => {
+    this.#turnsAhead--;
+    this.#turn?.();
+    if (this.#turn !== undefined) this.#askForTurns();
+  };
 
   #push(event: Event): void {
     const heap = this.#heap;

@@ -25,6 +25,8 @@ const NODES = 3;
 const PEOPLE = 4;
 const FAULTS_OF_A_RUN = 20;
 const SLOT_MS = 360_000;
+/** After the end of a fault people work on as during it, and then less, until the next one is near: what no fault meets costs as much. */
+const BUSY_AFTERWARDS_MS = 30_000;
 const LOOK_EVERY_MS = 7_000;
 const CONVERGED_WITHIN_MS: number = 2 * NODE_LEASE_MS;
 const QUOTA_BYTES = 600_000n;
@@ -143,6 +145,7 @@ class World {
   async slot(kind: FaultKind): Promise<void> {
     const { random } = this.#victims;
     const endMs = this.#scheduler.nowMs + SLOT_MS;
+    this.#setCalm(false);
     await this.#live(random.next() * 40_000);
     const heals = [await this.#befall(kind)];
     await this.#live(Math.exp(random.next() * Math.log(60)) * 1_000);
@@ -152,7 +155,14 @@ class World {
     this.#scheduler.trace("healed", kind);
     await this.#converge(kind);
     this.#burnZombies();
-    await this.#live(Math.max(0, endMs - this.#scheduler.nowMs));
+    const leftMs = (): number => Math.max(0, endMs - this.#scheduler.nowMs);
+    await this.#live(Math.min(BUSY_AFTERWARDS_MS, leftMs()));
+    this.#setCalm(true);
+    await this.#live(leftMs());
+  }
+
+  #setCalm(isCalm: boolean): void {
+    for (const person of this.#victims.people) person.isCalm = isCalm;
   }
 
   async #befall(kind: FaultKind): Promise<() => Promise<void> | void> {
