@@ -23,16 +23,4 @@ export const attackBugs: readonly PlantedBug[] = [
       },
     ],
   },
-  {
-    name: "receive-limit-after-buffering",
-    is: "the size of a message is looked at when it is all there",
-    rigs: ["attacks"],
-    edits: [
-      {
-        file: "src/grpc/frames.ts",
-        from: "    if (this.#length > this.#maxBytes) {",
-        to: "    if (this.#length > this.#maxBytes && this.#left === this.#length) {",
-      },
-    ],
-  },
 ];

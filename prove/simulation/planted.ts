@@ -50,7 +50,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     name: "unknown-node-does-not-register",
     is: "a node that the MetaServer does not know any more goes on with heartbeats and never registers again",
     rigs: ["simulation"],
-    goal: 8,
+    goal: 24,
     edits: [
       {
         file: "src/fileserver/meta-link.ts",
@@ -63,7 +63,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     name: "link-waits-for-a-dead-connection",
     is: "a node's link to the MetaServer has no keepalive: it was so until the simulation found it",
     rigs: ["simulation"],
-    goal: 8,
+    goal: 24,
     edits: [
       {
         file: "src/fileserver/node.ts",
