@@ -5,9 +5,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Branch, branchesOf, ReachCounts, type ScriptCoverage } from "./branches.ts";
-import { COVERED_ROOMS, UNTAKEN } from "./coverage-exceptions.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** The rooms of src/ whose every branch is taken by tests of their own, or listed in coverage-exceptions.json. */
+const COVERED_ROOMS: readonly string[] = ["quota", "sessions", "policy", "alerts", "storage"];
+
+/** Branches that no test of their room takes, for one reason. */
+interface Untaken {
+  readonly reason: string;
+  /** True where a busy machine may take it by chance: then it is no error when it was taken. */
+  readonly isChancy: boolean;
+  /** By file: the way and the words of each branch, as they are printed behind its line. */
+  readonly branches: Readonly<Record<string, readonly string[]>>;
+}
+
+const UNTAKEN = JSON.parse(
+  await readFile(new URL("coverage-exceptions.json", import.meta.url), "utf8"),
+) as readonly Untaken[];
 
 interface SourceReach {
   readonly path: string;
@@ -71,7 +85,9 @@ function judge(sources: readonly SourceReach[]): RoomReport {
   const wrong: string[] = [];
   let listed = 0;
   for (const { path, branches, reach } of sources) {
-    const exceptions = new Set(UNTAKEN.flatMap((group) => group.branches[path] ?? []));
+    const exceptions = new Map(
+      UNTAKEN.flatMap((group) => (group.branches[path] ?? []).map((words) => [words, group] as const)),
+    );
     const used = new Set<string>();
     for (const branch of branches) {
       if (reach.isTaken(branch)) continue;
@@ -83,8 +99,9 @@ function judge(sources: readonly SourceReach[]): RoomReport {
         wrong.push(`${path}:${branch.line} ${words}`);
       }
     }
-    for (const words of exceptions) {
-      if (!used.has(words)) wrong.push(`${path} is listed as an exception and is none: ${words}`);
+    for (const [words, group] of exceptions) {
+      if (!used.has(words) && !group.isChancy)
+        wrong.push(`${path} is listed as an exception and is none: ${words}`);
     }
   }
   const branches = sources.reduce((sum, source) => sum + source.branches.length, 0);

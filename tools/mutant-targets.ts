@@ -93,4 +93,47 @@ export const EQUIVALENT: readonly Equivalent[] = [
       ],
     },
   },
+  {
+    reason: "the quick way and the long one find the same",
+    mutants: {
+      "src/storage/chunk-pins.ts": [
+        "if (positions[position] === position) return chunkIds[position]; → if (false) return chunkIds[position];",
+      ],
+      "src/storage/free-name.ts": [
+        "let taken = free === 2 ? 1 : free / 2; → let taken = free !== 2 ? 1 : free / 2;",
+      ],
+      "src/storage/inode.ts": [
+        "if (id < 2 ** 31) return id.toString(36); → if (id <= 2 ** 31) return id.toString(36);",
+      ],
+    },
+  },
+  {
+    reason: "the default is never taken: the value is always there",
+    mutants: {
+      "src/storage/chunk-pins.ts": [
+        "const count = (this.#counts.get(id) ?? 0) - 1; → const count = (this.#counts.get(id) ?? 1) - 1;",
+      ],
+      "src/alerts/alert-book.ts": [
+        "this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 0)); → this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 1));",
+      ],
+    },
+  },
+  {
+    reason: "the checksum of nothing takes any length before it, and messages are begun before they end",
+    mutants: {
+      "src/storage/content-checksums.ts": [
+        "#messageCrc = 0; → #messageCrc = 1;",
+        "#segmentLength = 0; → #segmentLength = 1;",
+      ],
+    },
+  },
+  {
+    reason: "two levels that are equal in rank are one level",
+    mutants: {
+      "src/alerts/alert-book.ts": [
+        "const severity = RANKS[level] > RANKS[open.severity] ? level : open.severity; → const severity = RANKS[level] >= RANKS[open.severity] ? level : open.severity;",
+        "const base = RANKS[severity] > RANKS[open.severity] ? unacked : open; → const base = RANKS[severity] >= RANKS[open.severity] ? unacked : open;",
+      ],
+    },
+  },
 ];
