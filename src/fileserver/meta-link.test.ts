@@ -22,6 +22,8 @@ interface Script {
   known: boolean;
   sendFull: boolean;
   refuse: GroveError | undefined;
+  /** They are taken, and the answer does not arrive. */
+  losesRegistrations: boolean;
   clusterId: string;
   home: { fsId: string; address: string };
   readonly registrations: RegisterFileServerRequest[];
@@ -44,6 +46,7 @@ const startMeta = async (atPort = 0) => {
     registerFileServer: (request) => {
       if (script.refuse !== undefined) throw script.refuse;
       script.registrations.push(request);
+      if (script.losesRegistrations) throw new GroveError("STORE_UNAVAILABLE", "the answer is lost");
       return { clusterId: script.clusterId, heartbeatSeconds: 1, epoch: BigInt(script.registrations.length) };
     },
     heartbeat: (request) => {
@@ -75,6 +78,7 @@ beforeEach(async () => {
     known: true,
     sendFull: false,
     refuse: undefined,
+    losesRegistrations: false,
     clusterId: "cluster-1",
     home: { fsId: "n1", address: "node.example.net:50051" },
     registrations: [],
@@ -124,6 +128,20 @@ test("known=false and send_full each bring a full registration with the roots (D
   const before = script.registrations.length;
   script.sendFull = true;
   await until(() => script.registrations.length > before);
+});
+
+test("after a registration whose answer was lost comes another, and no heartbeat of the epoch before (D19)", async () => {
+  node = await startNode();
+  await until(() => script.heartbeats.length > 0);
+  script.losesRegistrations = true;
+  script.known = false;
+  await until(() => script.registrations.length >= 3);
+  const heard = script.heartbeats.length;
+  script.losesRegistrations = false;
+  script.known = true;
+  await until(() => script.heartbeats.length > heard);
+  assert.equal(script.heartbeats[heard]?.epoch, BigInt(script.registrations.length));
+  assert.ok(script.heartbeats.slice(0, heard).every((beat) => beat.epoch === 1n));
 });
 
 test("a root that is assigned elsewhere makes a visitor, who is told where it is (D19)", async () => {

@@ -75,6 +75,7 @@ const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIE
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
   #epoch: bigint | undefined;
+  #isRegistrationDue = false;
   #intervalMs = HEARTBEAT_INTERVAL_MS;
   #isRunning = false;
   #cancelTimer: (() => void) | undefined;
@@ -170,7 +171,7 @@ export class MetaLink {
     // What was asked for before the fence came down must not register again.
     if (this.#isFenced) return;
     try {
-      if (this.#epoch === undefined) await this.#register();
+      if (this.#epoch === undefined || this.#isRegistrationDue) await this.#register();
       else await this.#heartbeat(this.#epoch);
       if (this.#lastFailure !== undefined) log.info("metaserver_reached");
       this.#lastFailure = undefined;
@@ -208,6 +209,8 @@ export class MetaLink {
   }
 
   async #register(): Promise<void> {
+    // Until it is answered: it may have begun another epoch, in which a heartbeat of this one would fence its own process.
+    this.#isRegistrationDue = true;
     const { client, node, cluster, shares, log } = this.#deps;
     const disk = this.#deps.diskSpace();
     const list = await shares.pause();
@@ -232,6 +235,7 @@ export class MetaLink {
       log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
     }
     this.#epoch = answer.epoch;
+    this.#isRegistrationDue = false;
     shares.registered(answer.epoch, list);
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });

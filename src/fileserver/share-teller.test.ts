@@ -28,6 +28,8 @@ let node: TestNode | undefined;
 let listed: Map<string, bigint>;
 let registrations: RegisterFileServerRequest[];
 let refuse: GroveError | undefined;
+/** What is told is heard, and the answer is not. */
+let losesAnswers = false;
 let isFenced = false;
 
 async function startMeta(): Promise<void> {
@@ -40,6 +42,7 @@ async function startMeta(): Promise<void> {
     const key = `${request.user} ${request.path}`;
     if (granted) listed.set(key, request.version);
     else listed.delete(key);
+    if (losesAnswers) throw new GroveError("STORE_UNAVAILABLE", "the answer is lost");
     return {};
   };
   server = new GrpcServer({ mapError });
@@ -87,6 +90,7 @@ beforeEach(async () => {
   listed = new Map();
   registrations = [];
   refuse = undefined;
+  losesAnswers = false;
   isFenced = false;
   port = 0;
   await startMeta();
@@ -137,6 +141,30 @@ test("what a MetaServer refuses for now is told again, in the epoch of that time
   refuse = undefined;
   await until(lists("bob@example.com /a"));
   assert.equal(isFenced, false);
+});
+
+test("of a change whose answer was lost the MetaServer hears what became of it, whichever way (F-01)", async () => {
+  const alice = await startNode();
+  const bob = { path: "/a", user: "bob@example.com" };
+  await alice.call.createDirectory({ path: "/a" });
+  losesAnswers = true;
+  await alice.call.share(bob);
+  await until(lists("bob@example.com /a"));
+  refuse = new GroveError("STARTING", "not yet");
+  await alice.call.unshare(bob);
+  losesAnswers = false;
+  refuse = undefined;
+  await until(lists());
+  await alice.call.share(bob);
+  await until(lists("bob@example.com /a"));
+  losesAnswers = true;
+  await alice.call.unshare(bob);
+  await until(lists());
+  refuse = new GroveError("STARTING", "not yet");
+  await alice.call.share(bob);
+  losesAnswers = false;
+  refuse = undefined;
+  await until(lists("bob@example.com /a"));
 });
 
 test("a grant that is refused for good stands in nobody's way", async () => {

@@ -31,6 +31,13 @@ export interface RootList {
   readonly toFollow: readonly string[];
 }
 
+/** A grant that the MetaServer has heard of, or may have. */
+interface ToldGrant {
+  readonly grant: SharedPath;
+  /** False from before a call that says something of it until that is answered: where the answer is lost nobody knows what it heard. */
+  readonly isSure: boolean;
+}
+
 /** Why what one grant was told cannot be repeated with another outcome. */
 const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
   undefined,
@@ -44,12 +51,13 @@ const GRANT_HEAD_BYTES = 10;
 
 /**
  * What there is to tell is what differs between the grants in storage, which are durable, and those that the MetaServer has acknowledged to
- * this process. So nothing is lost with either side: a restart registers, and a registration tells everything.
+ * this process; of what it has not answered both are told, the grant and its end. So nothing is lost with either side: a restart registers,
+ * and a registration tells everything.
  */
 export class ShareTeller {
   readonly #deps: ShareTellerDeps;
-  /** By owner, the grants that the MetaServer has heard of: as many as there are. */
-  #told = new Map<string, Map<string, SharedPath>>();
+  /** By owner, the grants that the MetaServer may list: as many as there are, and one that has just ended. */
+  #told = new Map<string, Map<string, ToldGrant>>();
   readonly #changed = new Set<string>();
   #epoch: bigint | undefined;
   #telling: Promise<unknown> | undefined;
@@ -81,7 +89,7 @@ export class ShareTeller {
   /** A registration with that list was answered; what has changed since then follows. */
   registered(epoch: bigint, list: RootList): void {
     this.#epoch = epoch;
-    this.#told = new Map([...list.told].map(([owner, grants]) => [owner, new Map(grants)]));
+    this.#told = new Map([...list.told].map(([owner, grants]) => [owner, surely(grants)]));
     for (const owner of list.toFollow) this.#changed.add(owner);
     this.reached();
   }
@@ -180,19 +188,21 @@ export class ShareTeller {
     const root = storage.root(owner);
     if (root === undefined) return true;
     const wanted = tellable(storage.shares.ofRoot(owner));
-    const told = this.#told.get(owner) ?? new Map<string, SharedPath>();
-    for (const [key, grant] of told) {
+    const told = this.#told.get(owner) ?? new Map<string, ToldGrant>();
+    this.#told.set(owner, told);
+    for (const [key, { grant }] of told) {
       if (wanted.has(key)) continue;
       if (this.#isPaused) return false;
+      told.set(key, { grant, isSure: false });
       await this.#call("rootUnshare", root, grant);
       told.delete(key);
     }
     for (const [key, grant] of wanted) {
-      if (told.has(key)) continue;
+      if (told.get(key)?.isSure === true) continue;
       if (this.#isPaused) return false;
+      told.set(key, { grant, isSure: false });
       await this.#call("rootShare", root, grant);
-      told.set(key, grant);
-      this.#told.set(owner, told);
+      told.set(key, { grant, isSure: true });
     }
     if (told.size === 0) this.#told.delete(owner);
     return true;
@@ -219,6 +229,10 @@ export class ShareTeller {
       });
     }
   }
+}
+
+function surely(grants: ReadonlyMap<string, SharedPath>): Map<string, ToldGrant> {
+  return new Map([...grants].map(([key, grant]) => [key, { grant, isSure: true }]));
 }
 
 /** By path and user. Moves may take a folder deeper than any path can name; nobody can ask the way there. */
