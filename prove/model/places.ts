@@ -49,7 +49,7 @@ export class Places {
   protected putIntoTrash(node: Node): TrashedNode {
     const formerShares = nodesFrom(node)
       .flatMap((each) => [...each.grants].map((user) => ({ path: pathOf(each), user })))
-      .toSorted((a, b) => (`${a.path} ${a.user}` < `${b.path} ${b.user}` ? -1 : 1));
+      .toSorted((a, b) => (`${a.path}\0${a.user}` < `${b.path}\0${b.user}` ? -1 : 1));
     const item: TrashedNode = { node, path: pathOf(node), by: this.by, formerShares, id: undefined };
     for (const each of nodesFrom(node)) each.grants.clear();
     unhang(node);
