@@ -90,12 +90,12 @@ async function takePages(browser: Browser, site: DemoSite, user: string): Promis
   await shoot(dark, "console-telephone");
 }
 
-/** The node that has written most lately: its charts show something. */
+/** The node that has written most: its charts show something. */
 async function busiestNode(page: Page, site: DemoSite): Promise<string> {
-  const answer = await page.request.get(`${site.url}/api/performance`);
-  const { nodes } = (await answer.json()) as { nodes: { id: string; write_mbps: number | null }[] };
-  const [busiest] = nodes.toSorted((a, b) => (b.write_mbps ?? 0) - (a.write_mbps ?? 0));
-  return busiest?.id ?? "node-1";
+  const answer = await page.request.get(`${site.url}/api/cluster`);
+  const { nodes } = (await answer.json()) as { nodes: { id: string; bytes_written_total?: number }[] };
+  const written = ({ bytes_written_total: bytes = 0 }: (typeof nodes)[number]): number => bytes;
+  return nodes.toSorted((a, b) => written(b) - written(a))[0]?.id ?? "node-1";
 }
 
 async function operator(browser: Browser, site: DemoSite, colorScheme: "light" | "dark"): Promise<Page> {

@@ -149,7 +149,7 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shap
       y: { range: (_plot, _low, high) => [0, top ?? niceTop(Math.max(high ?? 0, 0))] },
     },
     // The last moment's text is half as wide as that to the right of its place.
-    padding: [null, 32, null, null],
+    padding: [null, 40, null, null],
     axes: [
       { ...axis, space: 72, size: 32, values: (_plot, splits) => timeTexts(splits) },
       { ...axis, size: widthOf, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
