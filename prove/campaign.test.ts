@@ -76,3 +76,15 @@ test("an end that fails keeps no other from being made, and is told", async () =
   await assert.rejects(Campaign.run(sample, OPTIONS), /could not clean up/);
   assert.deepEqual(made, ["last", "first"]);
 });
+
+test("an interruption ends what was made, and is no result", async () => {
+  const interrupted = Promise.withResolvers<never>();
+  const made: string[] = [];
+  const sample = rig((campaign) => {
+    campaign.atEnd(() => made.push("ended"));
+    interrupted.reject(new Error("interrupted"));
+    return new Promise(() => undefined);
+  });
+  await assert.rejects(Campaign.run(sample, { ...OPTIONS, interrupted: interrupted.promise }), /interrupted/);
+  assert.deepEqual(made, ["ended"]);
+});

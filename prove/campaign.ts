@@ -33,6 +33,8 @@ export interface CampaignOptions {
   readonly timeMs: number;
   /** The run ends at so many violations; 20 by default. */
   readonly violationsMax?: number | undefined;
+  /** When it rejects, what the run has made is ended at once, and the run rejects with it. */
+  readonly interrupted?: Promise<never>;
   /** False ends the run as if its time were up. */
   readonly isWanted?: () => boolean;
   /** Told how far the run is, every five seconds. */
@@ -166,8 +168,9 @@ export class Campaign {
   /** Has the rig run, cleans up after it, and says what it came to. An error of the rig itself is thrown. */
   static async run(rig: Attack, options: CampaignOptions): Promise<CampaignResult> {
     const campaign = new Campaign(rig, options);
+    const run = rig.run(campaign);
     try {
-      await rig.run(campaign);
+      await (options.interrupted === undefined ? run : Promise.race([run, options.interrupted]));
     } finally {
       await campaign.#end();
     }

@@ -43,6 +43,9 @@ export function startFileServer(settings: {
     env: { ...Object.fromEntries(own), TZ: "UTC", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  // Also when the rig is interrupted, and has no time to wait.
+  const kill = (): void => void child.kill("SIGKILL");
+  process.once("exit", kill);
   let tail = "";
   const { promise: serves, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(() => reject(new Error(`it does not serve: ${tail}`)), SPEAKS_WITHIN_MS);
@@ -56,6 +59,7 @@ export function startFileServer(settings: {
   });
   const ended = once(child, "close").then(([code, signal]) => {
     clearTimeout(late);
+    process.off("exit", kill);
     reject(new Error(`it ended with ${String(code ?? signal)}: ${tail}`));
     return (code ?? signal) as number | NodeJS.Signals | null;
   });

@@ -92,9 +92,14 @@ async function askRig(
     all = (all + text).slice(-TAIL_CHARACTERS);
   });
   // The rig's own servers end with it: they are of its process group.
-  const late = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), LIMIT_MS);
+  const kill = (): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  };
+  process.once("exit", kill);
+  const late = setTimeout(kill, LIMIT_MS);
   await once(child, "close");
   clearTimeout(late);
+  process.off("exit", kill);
   const result = lastJson(stdout);
   if (result === undefined) return { isCaught: false, why: `the rig did not end: ${all}` };
   const first = result.violations[0];

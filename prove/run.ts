@@ -13,6 +13,11 @@ const SEEDS = 2 ** 31;
 const EXIT_BROKEN = 1;
 const EXIT_USAGE = 2;
 const EXIT_CANNOT = 3;
+const EXIT_INTERRUPTED = 130;
+
+class Interruption extends Error {}
+/** Rejects when somebody ends the process. */
+const interrupted = Promise.withResolvers<never>();
 
 interface Choices {
   readonly names: readonly string[];
@@ -45,6 +50,7 @@ ${lines.join("\n")}
   --json        nothing on stdout but one line of JSON for each rig
 
 Exit code 0 when every goal was reached without a violation, 1 when not, ${EXIT_CANNOT} when the machine lacks what a rig needs.
+Ctrl-C ends everything that a rig has started, and is no result.
 `;
 }
 
@@ -99,7 +105,7 @@ async function tryPlanted(only: readonly Rig[], seed: number, firstRigOnly: bool
     for (const name of firstRigOnly ? bug.rigs.slice(0, 1) : bug.rigs) {
       const rig = only.find((each) => each.name === name);
       if (rig === undefined) continue;
-      const outcome = await tryBug(bug, rig, seed);
+      const outcome = await Promise.race([tryBug(bug, rig, seed), interrupted.promise]);
       process.stderr.write(
         `${outcome.isCaught ? "caught" : "MISSED"} ${bug.name} by ${name}: ${outcome.why}\n`,
       );
@@ -129,6 +135,7 @@ async function runRig(rig: Rig, choices: Choices): Promise<number> {
     seed: choices.seed,
     goal: choices.goal ?? (choices.isShort ? rig.shortGoal : rig.goal),
     timeMs: choices.minutes * 60_000,
+    interrupted: interrupted.promise,
     onProgress: (line) => process.stderr.write(`${line}\n`),
   });
   process.stdout.write(`${JSON.stringify(result)}\n`);
@@ -138,9 +145,9 @@ async function runRig(rig: Rig, choices: Choices): Promise<number> {
   return result.reached && catches.every((each) => each.isCaught) ? 0 : EXIT_BROKEN;
 }
 
-async function runPlanted(names: readonly string[], choices: Choices): Promise<number> {
+async function runPlanted(asked: readonly Rig[], choices: Choices): Promise<number> {
   process.stdout.write(`seed ${choices.seed}\n`);
-  const catches = await tryPlanted(names.length === 0 ? rigs : chosen(names), choices.seed, false);
+  const catches = await tryPlanted(asked, choices.seed, false);
   process.stdout.write(`${JSON.stringify({ planted: catches })}\n${sensitivity(catches)}\n`);
   const bugs = new Set(catches.map((each) => each.bug));
   const caught = new Set(catches.filter((each) => each.isCaught).map((each) => each.bug));
@@ -151,6 +158,7 @@ async function runPlanted(names: readonly string[], choices: Choices): Promise<n
 async function main(): Promise<number> {
   let choices: Choices;
   let asked: readonly Rig[];
+  let isPlanted: boolean;
   try {
     choices = readChoices(process.argv.slice(2));
     const [first, ...rest] = choices.names;
@@ -158,15 +166,28 @@ async function main(): Promise<number> {
       process.stdout.write(usage());
       return 0;
     }
-    if (first === "planted") return await runPlanted(rest, choices);
-    asked = chosen(choices.names);
+    isPlanted = first === "planted";
+    asked = isPlanted && rest.length === 0 ? rigs : chosen(isPlanted ? rest : choices.names);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage()}`);
     return EXIT_USAGE;
   }
+  if (isPlanted) return runPlanted(asked, choices);
   let worst = 0;
   for (const rig of asked) worst = Math.max(worst, await runRig(rig, choices));
   return worst;
 }
 
-process.exitCode = await main();
+interrupted.promise.catch(() => undefined);
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () =>
+    interrupted.reject(new Interruption(`${signal}: what was begun has been ended`)),
+  );
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof Interruption)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  // The rig itself may still wait for what is gone.
+  process.exit(EXIT_INTERRUPTED);
+}
