@@ -184,7 +184,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     interrupted.reject(new Interruption(`${signal}: what was begun has been ended`)),
   );
 try {
-  process.exitCode = await main();
+  // What a rig has made is ended by now; a handle that it forgot must not hold the process.
+  process.exit(await main());
 } catch (error) {
   if (!(error instanceof Interruption)) throw error;
   process.stderr.write(`${error.message}\n`);
