@@ -75,20 +75,6 @@ export function testDirectoryContract(
   );
 
   contract(
-    "a registration that comes late, of a process before the one that runs, takes nothing over until the lease ends (D19)",
-    async ({ directory }, clock) => {
-      const [before, now, after] = [1, 2, 3].map((digit) => `01ARZ3NDEKTSV4RRFFQ69G5FA${digit}`);
-      await directory.register(registration("a", { instanceId: now ?? "" }));
-      const late = registration("a", { instanceId: before ?? "" });
-      await refused("NODE_ID_HELD", directory.register(late));
-      assert.equal((await directory.register(registration("a", { instanceId: after ?? "" }))).epoch, 2);
-      // A clock that was set back delays a restart by no more than that.
-      clock.advance(NODE_LEASE_MS);
-      assert.equal((await directory.register(late)).epoch, 3);
-    },
-  );
-
-  contract(
     "with certificates the key decides, not the data directory (D19)",
     async ({ directory }, clock) => {
       const key = (keyFingerprint: string): Speaker => ({ kind: "named", keyFingerprint });

@@ -31,29 +31,19 @@ export function maySpeak(node: Pick<NodeRow, "first_key">, speaker: Speaker): vo
   );
 }
 
-/** Ids of FileServers' processes (ULID): those that began later come later. */
-const TIMED_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
-
-/**
- * Throws NODE_ID_HELD unless the newcomer proves to be the holder of the live lease, started again (D19). It is not when it began before the
- * holder: then its registration comes late, from a process that is gone, and would fence the one that runs.
- */
+/** Throws NODE_ID_HELD unless the newcomer proves to be the holder of the live lease, started again (D19). */
 export function mayHold(
-  node: Pick<NodeRow, "holder_key" | "data_id" | "instance_id">,
-  newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "fsId" | "instanceId">,
+  node: Pick<NodeRow, "holder_key" | "data_id">,
+  newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "fsId">,
 ): void {
   const key = newcomer.speaker.kind === "mock" ? null : newcomer.speaker.keyFingerprint;
   // Where one of the two has no key, that is mock mode, and there the data directory is the proof.
   const isSame =
     key === null || node.holder_key === null ? node.data_id === newcomer.dataId : node.holder_key === key;
-  if (isSame && !beganBefore(newcomer.instanceId, node.instance_id)) return;
+  if (isSame) return;
   throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${newcomer.fsId}`, {
     metadata: { fs_id: newcomer.fsId },
   });
-}
-
-function beganBefore(instanceId: string, other: string): boolean {
-  return TIMED_ID.test(instanceId) && TIMED_ID.test(other) && instanceId < other;
 }
 
 /**

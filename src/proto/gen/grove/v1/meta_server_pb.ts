@@ -213,8 +213,6 @@ export type RegisterFileServerRequest = Message<"grove.v1.RegisterFileServerRequ
   diskFree: bigint;
 
   /**
-   * The process: a ULID of its start. A registration of one that began before the holder of the live lease is late and refused.
-   *
    * @generated from field: string instance_id = 10;
    */
   instanceId: string;
