@@ -90,8 +90,8 @@ export class RangeWriter {
     const { sizeBytes, ifMatch, fileId } = change;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const record = this.#record(change);
+      requireEtag(record, ifMatch);
       const etag = etagOf(record.inode);
-      if (ifMatch !== undefined && ifMatch !== etag) throw changed(record);
       if (sizeBytes < record.inode.sizeBytes) {
         const reply = await this.#slots.run(() => this.#cut(change));
         if (reply !== undefined) return reply;
@@ -119,7 +119,7 @@ export class RangeWriter {
     // What was seen before the wait for a slot may be gone: the content is that of the row that is read with it.
     const record = this.#record(change);
     if (sizeBytes >= record.inode.sizeBytes) return undefined;
-    if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) throw changed(record);
+    requireEtag(record, ifMatch);
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];
     let isCommitted = false;
@@ -196,9 +196,7 @@ export class RangeWriter {
     const { store, queue, content: deps } = this.#deps;
     const record = this.#record(write);
     if (endsSmall(record, write)) return undefined;
-    if (ifMatch !== undefined && ifMatch !== etagOf(record.inode)) {
-      throw changed(record);
-    }
+    requireEtag(record, ifMatch);
     const content = new PinnedContent(deps, record);
     const writers: ChunkWriter[] = [];
     let isCommitted = false;
@@ -274,9 +272,12 @@ function endsSmall({ inode }: ContentRecord, { offset, data }: RangeWrite): bool
   return Math.max(inode.sizeBytes, offset + data.length) <= INLINE_FILE_MAX_BYTES;
 }
 
-function changed({ inode }: ContentRecord): GroveError {
-  return new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
-    metadata: { etag: etagOf(inode) },
+/** Throws ETAG_MISMATCH unless the file is at the version that is wanted, if one is. */
+function requireEtag({ inode }: ContentRecord, ifMatch: string | undefined): void {
+  const etag = etagOf(inode);
+  if (ifMatch === undefined || ifMatch === etag) return;
+  throw new GroveError("ETAG_MISMATCH", "the file is not at the expected version any more", {
+    metadata: { etag },
   });
 }
 
