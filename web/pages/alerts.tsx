@@ -3,10 +3,10 @@ import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
-import { useNodeChoices } from "../live/cluster.ts";
 import { useIsOperator } from "../live/session.ts";
 import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
+import { NodeFilter } from "../parts/node-filter.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { Silences } from "../parts/silences.tsx";
 import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
@@ -72,7 +72,6 @@ function FilterBar({
   readonly search: URLSearchParams;
   readonly set: (name: string, value: string | null) => void;
 }): ReactNode {
-  const nodes = useNodeChoices() ?? [];
   return (
     <div className="filter-bar">
       <Select
@@ -83,16 +82,7 @@ function FilterBar({
         value={search.get("severity")}
         onChange={(value) => set("severity", value)}
       />
-      <Select
-        aria-label="Node"
-        placeholder="Any node"
-        clearable
-        searchable
-        limit={50}
-        data={nodes}
-        value={search.get("node_id")}
-        onChange={(value) => set("node_id", value)}
-      />
+      <NodeFilter value={search.get("node_id")} onChange={(value) => set("node_id", value)} />
       <Select
         aria-label="Type"
         placeholder="Any type"

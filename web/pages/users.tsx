@@ -1,11 +1,11 @@
 // Users by the thousand: found by name, sorted by use or name, quotas changed beside the list and put back with one click.
-import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
+import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { UserRow } from "#webapi/user.ts";
 import { useAddressSearch } from "../live/address-search.ts";
-import { useNodeChoices } from "../live/cluster.ts";
 import { type QuotaChanged, setQuota, useUsers } from "../live/users.ts";
+import { NodeFilter } from "../parts/node-filter.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { BarKey } from "../parts/usage-legend.tsx";
 import { UserPanel } from "../parts/user-panel.tsx";
@@ -63,7 +63,6 @@ export function Page(): ReactNode {
 }
 
 function FilterBar({ search, set }: ReturnType<typeof useAddressSearch>): ReactNode {
-  const nodes = useNodeChoices() ?? [];
   return (
     <div className="filter-bar">
       <TextInput
@@ -73,16 +72,7 @@ function FilterBar({ search, set }: ReturnType<typeof useAddressSearch>): ReactN
         value={search.get("q") ?? ""}
         onChange={(event) => set("q", event.currentTarget.value)}
       />
-      <Select
-        aria-label="Node"
-        placeholder="Any node"
-        clearable
-        searchable
-        limit={50}
-        data={nodes}
-        value={search.get("node")}
-        onChange={(value) => set("node", value)}
-      />
+      <NodeFilter value={search.get("node")} onChange={(value) => set("node", value)} />
       <SegmentedControl
         aria-label="Sort by"
         value={orderOf(search)}
