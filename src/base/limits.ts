@@ -244,6 +244,9 @@ export const LIVE_SLICE_MS = 4;
 export const LIVE_SLICE_SOCKETS = 128;
 /** How often sockets are looked after: silence, sessions, floods. */
 export const LIVE_TICK_MS = 1_000;
+/** Addresses of the console, each with its query, that are known to have answers which may lie ready; and the characters of one. */
+export const KEPT_URLS_MAX = 1_000;
+export const KEPT_URL_MAX_LENGTH = 1_024;
 /** Users on one page of the list (decision D5). */
 export const USERS_PAGE_MAX = 500;
 /** Users on one page unless told otherwise. */

@@ -1,5 +1,5 @@
 // Makes the console's Fastify application: JSON in 64 bits, problem documents, the gate, headers, limits; route modules plug in (D2, D17).
-import { createServer as createHttpServer, type Server } from "node:http";
+import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
@@ -20,9 +20,10 @@ import {
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
-import { isRequestId, makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
+import { makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { peerAddress } from "./client-address.ts";
-import { addGuard, type GuardDeps } from "./guard.ts";
+import { addGuard, Guard, type GuardDeps, requestIdOf } from "./guard.ts";
+import { type Answered, KeptAnswers } from "./kept-answers.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "./live-routes.ts";
 import { addOpenApi } from "./openapi.ts";
 import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
@@ -46,12 +47,18 @@ export interface AppDeps extends Omit<GuardDeps, "securityHeaders"> {
 /** Makes the application; route modules register their routes with it before it listens. */
 export async function makeApp(deps: AppDeps): Promise<App> {
   const { log } = deps;
+  const answered = ({ route, status, ms, address }: Answered): void => {
+    deps.onAnswered?.(status);
+    log.debug("request", { route, status, ms, address });
+  };
+  const guard = new Guard({ ...deps, securityHeaders: await securityHeaders(deps.tls !== undefined) });
+  const keptAnswers = new KeptAnswers({ guard, clock: deps.clock, onAnswered: answered });
   const app = fastify({
-    serverFactory: (handler) => makeServer(deps, handler),
-    genReqId: ({ headers }) => {
-      const given = headers[REQUEST_ID_HEADER];
-      return typeof given === "string" && isRequestId(given) ? given : makeRequestId();
-    },
+    serverFactory: (handler) =>
+      makeServer(deps, (request, response) => {
+        if (!keptAnswers.answer(request, response)) handler(request, response);
+      }),
+    genReqId: requestIdOf,
     bodyLimit: CONSOLE_BODY_MAX_BYTES,
     routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
     return503OnClosing: false,
@@ -98,20 +105,33 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     socket.end(text, () => socket.destroy());
   });
   await addOpenApi(app);
-  addGuard(app, { ...deps, securityHeaders: await securityHeaders(deps.tls !== undefined) });
-  if (deps.checkReplies === true) checkReplies(app);
+  addGuard(app, guard);
+  plugKept(app, keptAnswers);
+  if (deps.checkReplies === true) {
+    checkReplies(app);
+    keptAnswers.close();
+  }
   answerUnknownPaths(app);
-  app.addHook("onResponse", (request, reply, done) => {
-    deps.onAnswered?.(reply.statusCode);
-    log.debug("request", {
-      route: routeOf(request),
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime),
-      address: request.client?.address,
-    });
+  tellAnswered(app, answered);
+  return app;
+}
+
+/** Routes may say which of their answers lie ready. What is answered while the server closes tells so, which is the framework's to do. */
+function plugKept(app: App, keptAnswers: KeptAnswers): void {
+  app.decorate("keptAnswers", keptAnswers);
+  app.addHook("preClose", (done) => {
+    keptAnswers.close();
     done();
   });
-  return app;
+}
+
+function tellAnswered(app: App, answered: (answered: Answered) => void): void {
+  app.addHook("onResponse", (request, reply, done) => {
+    const route = routeOf(request);
+    const ms = Math.round(reply.elapsedTime);
+    answered({ route, status: reply.statusCode, ms, address: request.client?.address });
+    done();
+  });
 }
 
 /** Only what the pages need; `upgrade-insecure-requests` would break them over plain HTTP. */
@@ -146,7 +166,7 @@ async function securityHeaders(isTls: boolean): Promise<Readonly<Record<string, 
   );
 }
 
-function makeServer(deps: AppDeps, handler: Parameters<typeof createHttpServer>[1]): Server {
+function makeServer(deps: AppDeps, handler: RequestListener): Server {
   const options = {
     maxHeaderSize: CONSOLE_HEADERS_MAX_BYTES,
     requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,

@@ -28,8 +28,9 @@ export class TrustedProxies {
 
   /** True for an address that is one of them. */
   has(address: string): boolean {
+    if (this.#isEmpty) return false;
     const family = isIP(address);
-    return !this.#isEmpty && family !== 0 && this.#list.check(address, family === 6 ? "ipv6" : "ipv4");
+    return family !== 0 && this.#list.check(address, family === 6 ? "ipv6" : "ipv4");
   }
 
   #add(place: string): void {

@@ -1,11 +1,18 @@
 // The gate before every handler: request id, headers of every answer, who asks, how often, and whether they may (spec 5.8, D2, D17, D-14).
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
+import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
 import { networkOf } from "#base/network.ts";
-import { withRequestId, withRequestIdAtOnce } from "#base/request-scope.ts";
+import {
+  isRequestId,
+  makeRequestId,
+  REQUEST_ID_HEADER,
+  withRequestId,
+  withRequestIdAtOnce,
+} from "#base/request-scope.ts";
 import { VERSION } from "#base/version.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
-import { type Credential, takeCredential } from "./credentials.ts";
+import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import { changesState, senderOf } from "./own-origin.ts";
 import { type App, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
@@ -37,12 +44,33 @@ const OPERATOR_PATHS: readonly string[] = [
 ];
 
 /** What the gate makes of a path, worked out once for each route. */
-interface PathRules {
+export interface PathRules {
   readonly isForOperators: boolean;
   /** Counts against the caller's rate. */
   readonly isCounted: boolean;
+  /** What every answer carries. */
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** What the gate has found out about a request, as far as it looked. */
+export interface Verdict {
+  client: ClientFacts | undefined;
+  /** True when there is a token in the query, whether or not it counts. */
+  hasQueryToken: boolean;
+  credential: Credential | undefined;
+  viewer: Viewer | undefined;
+  /** Why the request goes no further; undefined when it may. */
+  refusal: Error | undefined;
+}
+
+/** A request to which the gate has noted what it knows of it. */
+interface NotedRequest extends IncomingMessage {
+  [ID]?: string;
+  [VERDICT]?: Verdict;
+}
+
+const ID = Symbol("request id");
+const VERDICT = Symbol("verdict");
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -64,16 +92,78 @@ export function factsOf(request: FastifyRequest): ClientFacts {
 
 /** True when the page behind the request is not ours, or, where `needsProof`, cannot be shown to be. For requests that a cookie speaks for. */
 export function isForeign(request: FastifyRequest, needsProof: boolean): boolean {
-  const sender = senderOf(request.headers, factsOf(request).isSecure);
-  return sender === "foreign" || (sender === "untold" && needsProof);
+  return isForeignTo(factsOf(request), request.raw, needsProof);
+}
+
+/** The id under which a request is worked on: its own, where that may stand in a log. */
+export function requestIdOf(request: IncomingMessage): string {
+  const noted: NotedRequest = request;
+  if (noted[ID] !== undefined) return noted[ID];
+  const given = request.headers[REQUEST_ID_HEADER];
+  noted[ID] = typeof given === "string" && isRequestId(given) ? given : makeRequestId();
+  return noted[ID];
+}
+
+/** Decides over every request to the console, whichever way it is answered. */
+export class Guard {
+  readonly #deps: GuardDeps;
+  readonly #buckets: Readonly<Record<Viewer["kind"], TokenBuckets>>;
+
+  constructor(deps: GuardDeps) {
+    this.#deps = deps;
+    this.#buckets = {
+      visitor: new TokenBuckets(deps.clock, deps.rates.visitor),
+      operator: new TokenBuckets(deps.clock, deps.rates.operator),
+    };
+  }
+
+  /** The rules for a path: the pattern of a route, or what was asked for where there is none. */
+  rulesOf(path: string, auth?: RouteAuth): PathRules {
+    return {
+      isForOperators: auth === "operator" || isOperatorPath(path),
+      // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
+      isCounted: /^\/(?:api|ws)\//.test(path),
+      headers: headersOf(path, this.#deps.securityHeaders),
+    };
+  }
+
+  /** Looks who asks and whether he may. Asked again about the same request it says the same, and nothing is counted twice. */
+  judge(request: IncomingMessage, rules: PathRules, query: Record<string, unknown>): Verdict {
+    const noted: NotedRequest = request;
+    if (noted[VERDICT] !== undefined) return noted[VERDICT];
+    const verdict: Verdict = {
+      client: undefined,
+      hasQueryToken: false,
+      credential: undefined,
+      viewer: undefined,
+      refusal: undefined,
+    };
+    try {
+      withRequestIdAtOnce(requestIdOf(request), () => this.#look(request, rules, query, verdict));
+    } catch (error) {
+      verdict.refusal = error as Error;
+    }
+    noted[VERDICT] = verdict;
+    return verdict;
+  }
+
+  #look(request: IncomingMessage, rules: PathRules, query: Record<string, unknown>, verdict: Verdict): void {
+    const { proxies, sessions, allowQueryToken, onQueryToken } = this.#deps;
+    const fromQuery = takeQueryToken(query);
+    verdict.hasQueryToken = fromQuery !== undefined;
+    requireOneHost(request);
+    const client = clientFacts(request, proxies);
+    verdict.client = client;
+    verdict.credential = shownCredential(request.headers, allowQueryToken ? fromQuery : undefined);
+    if (verdict.credential?.from === "query") onQueryToken();
+    verdict.viewer = lookWho(client, verdict.credential, sessions);
+    if (rules.isCounted) limit(verdict.viewer, this.#buckets);
+    admit(request, rules, { client, viewer: verdict.viewer, credential: verdict.credential });
+  }
 }
 
 /** Puts the gate before every route of the application, also before paths that have none. */
-export function addGuard(app: App, deps: GuardDeps): void {
-  const buckets = {
-    visitor: new TokenBuckets(deps.clock, deps.rates.visitor),
-    operator: new TokenBuckets(deps.clock, deps.rates.operator),
-  };
+export function addGuard(app: App, guard: Guard): void {
   app.decorateRequest("viewer", undefined);
   app.decorateRequest("client", undefined);
   app.decorateRequest("credential", undefined);
@@ -87,30 +177,18 @@ export function addGuard(app: App, deps: GuardDeps): void {
         `the route ${String(route.method)} ${route.url} lies where only operators may look`,
       );
     }
-    route.config = { ...route.config, auth, rules: rulesOf(route.url, auth, deps.securityHeaders) };
+    route.config = { ...route.config, auth, rules: guard.rulesOf(route.url, auth) };
   });
-  const guard = (request: FastifyRequest, reply: FastifyReply): void => {
-    const rules =
-      request.routeOptions.config?.rules ?? rulesOf(pathOf(request), undefined, deps.securityHeaders);
-    reply.header("x-request-id", request.id);
-    reply.headers(rules.headers);
-    requireOneHost(request);
-    request.client = clientFacts(request.raw, deps.proxies);
-    request.credential = takeCredential(request, deps.allowQueryToken);
-    if (request.credential?.from === "query") deps.onQueryToken();
-    request.viewer = lookWho(request.client, request.credential, deps.sessions);
-    if (rules.isCounted) limit(request.viewer, buckets);
-    admit(request, rules);
-  };
   // Without a promise for each request: nothing is waited for.
   app.addHook("onRequest", (request, reply, done) => {
-    try {
-      withRequestIdAtOnce(request.id, () => guard(request, reply));
-    } catch (error) {
-      withRequestId(request.id, () => done(error as Error));
-      return;
-    }
-    withRequestId(request.id, done);
+    const rules = request.routeOptions.config?.rules ?? guard.rulesOf(pathOf(request));
+    reply.header(REQUEST_ID_HEADER, request.id);
+    reply.headers(rules.headers);
+    const verdict = guard.judge(request.raw, rules, (request.query ?? {}) as Record<string, unknown>);
+    request.client = verdict.client;
+    request.credential = verdict.credential;
+    request.viewer = verdict.viewer;
+    withRequestId(request.id, () => done(verdict.refusal));
   });
   // Events of a body that is still arriving do not belong to the scope above.
   app.addHook("preValidation", (request, _reply, done) => {
@@ -119,28 +197,14 @@ export function addGuard(app: App, deps: GuardDeps): void {
   });
 }
 
-/** The gate's rules for a path: the pattern of a route, or what was asked for where there is none. */
-function rulesOf(
-  path: string,
-  auth: RouteAuth | undefined,
-  securityHeaders: Readonly<Record<string, string>>,
-): PathRules {
-  return {
-    isForOperators: auth === "operator" || isOperatorPath(path),
-    // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
-    isCounted: /^\/(?:api|ws)\//.test(path),
-    headers: headersOf(path, securityHeaders),
-  };
-}
-
 /** Which host was asked decides what is a page of ours: two answers to that are none (RFC 9112, 3.2). HTTP/1.0 may leave it out. */
-function requireOneHost({ raw }: FastifyRequest): void {
+function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
   let count = 0;
-  for (let at = 0; at < raw.rawHeaders.length; at += 2) {
-    const name = raw.rawHeaders[at] ?? "";
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
     if (name.length === 4 && name.toLowerCase() === "host") count++;
   }
-  if (count > 1 || (count === 0 && raw.httpVersion !== "1.0")) {
+  if (count > 1 || (count === 0 && httpVersion !== "1.0")) {
     throw new ProblemError("BAD_REQUEST", "a request names one Host");
   }
 }
@@ -182,7 +246,7 @@ function lookWho(facts: ClientFacts, credential: Credential | undefined, session
     : { kind: "operator", address: facts.address, session };
 }
 
-function limit(viewer: Viewer, buckets: Record<"visitor" | "operator", TokenBuckets>): void {
+function limit(viewer: Viewer, buckets: Readonly<Record<Viewer["kind"], TokenBuckets>>): void {
   const waitMs =
     viewer.kind === "operator"
       ? buckets.operator.take(viewer.session.id)
@@ -193,23 +257,32 @@ function limit(viewer: Viewer, buckets: Record<"visitor" | "operator", TokenBuck
   });
 }
 
-function admit(request: FastifyRequest, { isForOperators }: PathRules): void {
-  const isOperator = request.viewer?.kind === "operator";
+function admit(
+  request: IncomingMessage,
+  { isForOperators }: PathRules,
+  by: { readonly client: ClientFacts; readonly viewer: Viewer; readonly credential: Credential | undefined },
+): void {
+  const isOperator = by.viewer.kind === "operator";
   if (isForOperators && !isOperator) {
     throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");
   }
   // Only what a browser adds by itself can be used by other people's pages.
   if (
     isOperator &&
-    request.credential?.from === "cookie" &&
-    changesState(request.method) &&
-    isForeign(request, true)
+    by.credential?.from === "cookie" &&
+    changesState(request.method ?? "") &&
+    isForeignTo(by.client, request, true)
   ) {
     throw new ProblemError(
       "ORIGIN_REJECTED",
       "a request that changes something must come from a page of this console",
     );
   }
+}
+
+function isForeignTo({ isSecure }: ClientFacts, { headers }: IncomingMessage, needsProof: boolean): boolean {
+  const sender = senderOf(headers, isSecure);
+  return sender === "foreign" || (sender === "untold" && needsProof);
 }
 
 /** The pattern of the route, however its path was written (`/%61pi/…` is one of ours too); without one the path without its query. */

@@ -77,6 +77,9 @@ export function operatorOf(request: FastifyRequest): OperatorSession {
   throw new ProblemError("AUTH_REQUIRED", "sign in as an operator first: POST /api/auth/login");
 }
 
+/** Media type of every answer that is JSON and no problem. */
+export const JSON_TYPE = "application/json; charset=utf-8";
+
 /** As much of a reply as `sendJson` needs, whatever the schema of its route. */
 interface AnyReply {
   type(contentType: string): unknown;
@@ -85,6 +88,6 @@ interface AnyReply {
 
 /** Answers 200 with JSON that is serialised already; the handler returns nothing then. */
 export function sendJson(reply: AnyReply, body: Buffer): void {
-  reply.type("application/json; charset=utf-8");
+  reply.type(JSON_TYPE);
   reply.send(body as never);
 }

@@ -49,9 +49,9 @@ export class UserList {
     name: new SortedOrder<MergedUser>(compareNames),
     usage: new SortedOrder<MergedUser>(compareUsage),
   };
-  readonly #pages = new LRUCache<string, Buffer>({
+  readonly #pages = new LRUCache<string, { readonly body: Buffer }>({
     maxSize: USERS_PAGES_KEPT_BYTES,
-    sizeCalculation: (page) => page.length + 1,
+    sizeCalculation: ({ body }) => body.length + 1,
   });
   readonly #ahead = new Map<string, QuotaAhead>();
   readonly #heardNodes = new Set<string>();
@@ -70,20 +70,24 @@ export class UserList {
     ];
   }
 
-  /** One page as the JSON of the answer; at once while nothing has to be merged first. */
-  page(query: UsersQuery): Buffer | Promise<Buffer> {
-    if (this.#merges === 0 || this.#isStale || this.#merging !== undefined) {
-      return this.#bringUpToDate().then(() => this.#pageNow(query));
-    }
+  /** One page as the JSON of the answer. */
+  async page(query: UsersQuery): Promise<Buffer> {
+    await this.#bringUpToDate();
+    return this.#pageNow(query).body;
+  }
+
+  /** The same at once; undefined while something has to be merged first. */
+  kept(query: UsersQuery): { readonly body: Buffer } | undefined {
+    if (this.#merges === 0 || this.#isStale || this.#merging !== undefined) return undefined;
     void this.#deps.homes.refresh();
     return this.#pageNow(query);
   }
 
-  #pageNow(query: UsersQuery): Buffer {
+  #pageNow(query: UsersQuery): { readonly body: Buffer } {
     const key = JSON.stringify([query.sort, query.limit, query.cursor, query.q, query.node]);
     let page = this.#pages.get(key);
     if (page === undefined) {
-      page = Buffer.from(stringify64(this.#page(query)));
+      page = { body: Buffer.from(stringify64(this.#page(query))) };
       this.#pages.set(key, page);
     }
     return page;

@@ -6,6 +6,7 @@ import { parseU64 } from "#base/json64.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { quotaChanged, userList } from "#webapi/user.ts";
 import { factsOf } from "./guard.ts";
+import { sendKept } from "./kept-answers.ts";
 import type { QuotaChanged, QuotaDesk } from "./quota-desk.ts";
 import { type App, operatorOf, ProblemError, sendJson } from "./route.ts";
 import type { UserList } from "./user-list.ts";
@@ -50,10 +51,9 @@ export function userRoutes(app: App, deps: UserRoutesDeps): void {
       },
     },
     (request, reply) => {
-      const page = deps.users.page(request.query);
-      // Most pages are kept: a promise for each of them would cost more than finding them.
-      if (Buffer.isBuffer(page)) return sendJson(reply, page);
-      void page.then(
+      const { query } = request;
+      if (sendKept(request, reply, () => deps.users.kept(query))) return;
+      void deps.users.page(query).then(
         (body) => sendJson(reply, body),
         (error: unknown) => reply.send(error as never),
       );
