@@ -9,7 +9,7 @@ import { DiskFile, DiskFolder, DiskModel } from "./disk-model.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";
 import type { RecorderLine } from "./recorder-lines.ts";
 import { Recording } from "./recording.ts";
-import { recoveredFolders } from "./state-check.ts";
+import { StateChecks } from "./state-check.ts";
 import { imageHash, StateFolder } from "./state-folder.ts";
 import type { TraceEvent } from "./trace-events.ts";
 import { allWorkloads, PREPARED, type Workload } from "./workloads.ts";
@@ -33,6 +33,7 @@ class Explorer {
   readonly #recording = new Recording(join(folder, "trace"), join(folder, "live"), join(folder, "cache"));
   readonly #seen = new Set<string>();
   readonly #images = new Set<string>();
+  readonly #checks = new StateChecks();
   readonly #lines = linesOf(PREPARED, byCrc32);
   #template: CrashImage = { folders: [], files: new Map() };
 
@@ -97,6 +98,7 @@ class Explorer {
       workloads: workloads.length,
       acknowledged: states.acknowledged,
       distinct: this.#images.size,
+      looked: this.#checks.forget(),
     });
   }
 
@@ -142,7 +144,7 @@ class Explorer {
   async #check(image: CrashImage, states: FolderStates): Promise<string | undefined> {
     this.#state.become(image);
     try {
-      const { folders, problems } = await recoveredFolders(this.#state.path);
+      const { folders, problems } = await this.#checks.recovered(this.#state.path, image);
       const all = [...problems, ...states.compare(folders)];
       return all.length === 0 ? undefined : all.slice(0, 3).join("; ");
     } catch (error) {

@@ -10,5 +10,7 @@ export type ExplorerLine =
       readonly acknowledged: number;
       /** Images of the disk that differ in some byte, of all so far. */
       readonly distinct: number;
+      /** Recovered folders that were looked through; the others are the same to the byte. */
+      readonly looked: number;
     }
   | { readonly violation: string };

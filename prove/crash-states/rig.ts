@@ -6,7 +6,9 @@
 // until then each write is there, not there, or torn at 512 bytes, each name is old or new, in any order. At each acknowledgement the
 // worst such state is made, and random ones in between; each is opened with the code that starts a node, every stored byte is compared
 // with its checksum and every counter with a recount, and each folder must be as acknowledged last or as the change under way makes it.
-// No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that differ in their bytes.
+// No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that differ in their bytes. Every
+// state is recovered; of recovered folders of a batch with the same bytes in all files the first is looked through, and what was found in
+// it is compared with each state's own expectation ("looked through").
 // What it cannot see: operations that overlap (the rig that cuts the power has six at a time), a crash of the recovery itself (the same),
 // and what lies below the calls: it believes that a flush that ended well has flushed. States are opened without the writer's thread.
 import { spawnSync } from "node:child_process";
@@ -54,6 +56,7 @@ function explore(campaign: Campaign, part: number, folder: string): Promise<void
         campaign.count("acknowledged changes", line.acknowledged);
         campaign.count("distinct images", line.distinct - distinct);
         distinct = line.distinct;
+        campaign.count("looked through", line.looked);
         campaign.step(line.states);
       }
       // A whole run goes on to the last workload.

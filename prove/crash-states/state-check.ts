@@ -1,4 +1,7 @@
 // Opens a crash state with the code that starts a node, without its writer's thread, and says what is not as it must be.
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { asListed, byCrc32, foldersOf, linesOf, type StoreView } from "#prove/store/folder-contents.ts";
@@ -11,17 +14,62 @@ import { PinnedContent } from "#storage/pinned-content.ts";
 import { SnapshotReader } from "#storage/snapshot-reader.ts";
 import type { SharedPath } from "#storage/storage.ts";
 import { OWNER } from "#storage/store.fixture.ts";
+import type { CrashImage } from "./crash-mixture.ts";
+import { hashOf, isImmutable } from "./state-folder.ts";
 
-/** Recovers the folder, has every byte and counter checked, and tells the lines of each folder in it; throws what a start throws. */
-export async function recoveredFolders(
-  directory: string,
-): Promise<{ folders: Map<string, string>; problems: string[] }> {
-  const data = await openDataDirectory(directory, { clock: systemClock, random: systemRandom });
-  data.release();
+/** What is found in a folder that was recovered. */
+export interface Found {
+  /** Lines of each folder of the root. */
+  readonly folders: ReadonlyMap<string, string>;
+  readonly problems: readonly string[];
+}
+
+/** Recovers each state; of recovered folders that are the same to the byte it looks through the first one only. */
+export class StateChecks {
+  readonly #known = new Map<string, Found>();
+
+  /** Recovers the folder, has every byte and counter checked, and tells the lines of each folder in it; throws what a start throws. */
+  async recovered(directory: string, image: CrashImage): Promise<Found> {
+    const data = await openDataDirectory(directory, { clock: systemClock, random: systemRandom });
+    data.release();
+    const key = recoveredKey(directory, image);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const found = await foundIn(directory, data.databasePath);
+    this.#known.set(key, found);
+    return found;
+  }
+
+  /** Forgets what was found, for a batch whose folders are others; returns how many were looked through. */
+  forget(): number {
+    const looked = this.#known.size;
+    this.#known.clear();
+    return looked;
+  }
+}
+
+/** Everything of which a recovered folder consists: the bytes of its files, and which chunks are left of those that the image had. */
+function recoveredKey(directory: string, { files }: CrashImage): string {
+  const parts: string[] = [];
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (!entry.isFile()) parts.push(`${entry.name}/`);
+    // The index of the log says nothing that the log does not.
+    else if (!entry.name.endsWith("-shm"))
+      parts.push(`${entry.name} ${hash("sha1", readFileSync(join(directory, entry.name)))}`);
+  }
+  for (const [path, bytes] of files) {
+    if (!isImmutable(path)) continue;
+    const size = statSync(join(directory, path), { throwIfNoEntry: false })?.size;
+    parts.push(`${path} ${hashOf(bytes)} ${size}`);
+  }
+  return parts.toSorted().join("\n");
+}
+
+async function foundIn(directory: string, databasePath: string): Promise<Found> {
   const { differences, notes } = checkStorage(directory, { repair: false, deep: true });
   // A start sweeps; what it leaves of these is never removed.
   const leftovers = notes.filter((note) => note.includes("interrupted uploads"));
-  const view = new ReadOnlyView(directory, data.databasePath);
+  const view = new ReadOnlyView(directory, databasePath);
   try {
     const folders = await foldersOf(view, asListed);
     const lines = [...folders].map(([name, contents]) => [name, linesOf(contents, byCrc32)] as const);

@@ -5,11 +5,17 @@ import { join } from "node:path";
 import type { CrashImage } from "./crash-mixture.ts";
 
 /** Files that opening a store never changes, only removes. */
-const IMMUTABLE = /^chunks\//;
+const IMMUTABLE = "chunks/";
 
 const hashes = new WeakMap<Buffer, string>();
 
-function hashOf(bytes: Buffer): string {
+/** True for a file, by its path in an image, that opening a store may remove and never changes. */
+export function isImmutable(path: string): boolean {
+  return path.startsWith(IMMUTABLE);
+}
+
+/** Of bytes that nobody changes any more; computed once. */
+export function hashOf(bytes: Buffer): string {
   let known = hashes.get(bytes);
   if (known === undefined) {
     known = hash("sha1", bytes);
@@ -65,7 +71,7 @@ export class StateFolder {
       const full = join(this.path, path);
       const isThere =
         this.#written.get(path) === key &&
-        IMMUTABLE.test(path) &&
+        isImmutable(path) &&
         existsSync(full) &&
         statSync(full).size === bytes.length;
       if (isThere) continue;
