@@ -174,6 +174,65 @@ export function testDirectoryContract(
   );
 
   contract(
+    "a process is replaced only by naming its epoch, so that a late registration of one that is gone changes nothing (F-02)",
+    async ({ directory }, clock) => {
+      const gone = { ...registration("a"), knownEpoch: 0 };
+      assert.equal((await directory.register(gone)).epoch, 1);
+      const next = { ...registration("a"), knownEpoch: 0, address: "next.example.com:50051" };
+      const held = await directory.register(next);
+      assert.deepEqual([held.epoch, held.heldEpoch], [0, 1]);
+      assert.equal((await directory.heartbeat(beat("a", 1))).known, true);
+      const named = await directory.register({ ...next, knownEpoch: 1 });
+      assert.deepEqual([named.epoch, named.heldEpoch], [2, undefined]);
+      // Once more, late, with the epoch that was right for it then, while the lease runs and when it has run out.
+      for (const waitMs of [0, NODE_LEASE_MS]) {
+        clock.advance(waitMs);
+        for (const knownEpoch of [0, 1]) {
+          assert.equal((await directory.register({ ...gone, knownEpoch })).heldEpoch, 2);
+        }
+      }
+      const [node] = await directory.nodes();
+      assert.deepEqual([node?.epoch, node?.live, node?.address], [2, false, next.address]);
+      assert.equal((await directory.heartbeat(beat("a", 2))).known, true);
+      // The answer to its own was lost: it says the same again.
+      assert.equal((await directory.register({ ...next, knownEpoch: 1 })).epoch, 2);
+    },
+  );
+
+  contract(
+    "a process that had the node before another took it is fenced also when it registers; one whose store was lost is not (D19)",
+    async ({ directory }) => {
+      const first = registration("a");
+      await directory.register({ ...first, knownEpoch: 0 });
+      const second = registration("a");
+      await directory.register({ ...second, knownEpoch: 1 });
+      await refused("FENCED", directory.register({ ...first, lastEpoch: 1, knownEpoch: 1 }));
+      assert.equal((await directory.nodes())[0]?.epoch, 2);
+      // The store that has epoch 2 is the older one for a process with 7: it takes the node, once it names what is there.
+      const newer = registration("a", { lastEpoch: 7, knownEpoch: 7 });
+      assert.equal((await directory.register(newer)).heldEpoch, 2);
+      assert.equal((await directory.register({ ...newer, knownEpoch: 2 })).epoch, 8);
+    },
+  );
+
+  contract(
+    "a heartbeat of a newer epoch than the store's asks for a registration, and of another process it renews nothing (D19)",
+    async ({ directory }, clock) => {
+      const own = registration("a");
+      await directory.register(own);
+      clock.advance(NODE_LEASE_MS);
+      const late = beat("a", 7, { instanceId: "of before the store was lost" });
+      assert.deepEqual(await directory.heartbeat(late), { known: true, sendFull: true });
+      assert.deepEqual((await directory.nodes())[0]?.live, false);
+      const { instanceId } = own;
+      assert.equal((await directory.heartbeat(beat("a", 1, { instanceId }))).known, true);
+      assert.deepEqual((await directory.nodes())[0]?.live, true);
+      assert.equal((await directory.heartbeat(beat("a", 7, { instanceId }))).sendFull, true);
+      assert.deepEqual((await directory.nodes())[0]?.epoch, 7);
+    },
+  );
+
+  contract(
     "after the store is lost epochs go on from what the node's process remembers, so that older ones stay fenced (D19)",
     async ({ directory }) => {
       assert.equal((await directory.register(registration("a", { lastEpoch: 7 }))).epoch, 8);

@@ -48,6 +48,8 @@ export interface NodeRegistration {
   readonly instanceId: string;
   /** The epoch that the process had before; 0 or undefined at its start. */
   readonly lastEpoch?: number | undefined;
+  /** The epoch of this id that the process was told last, 0 for none; undefined from nodes that do not tell, and replace whoever was before. */
+  readonly knownEpoch?: number | undefined;
   /** Made once for each data directory. */
   readonly dataId: string;
   readonly diskTotalBytes: bigint;
@@ -71,6 +73,8 @@ export interface Lease {
   /** Grows with each registration of the id, over the loss of the store too as long as its process remembers; speakers with an older one are fenced. */
   readonly epoch: number;
   readonly conflicts: readonly RootConflict[];
+  /** Set when nothing was registered, and the epoch is 0: another process has this epoch, which the sender must name to replace it. */
+  readonly heldEpoch?: number | undefined;
 }
 
 /** What a node says every 5 s. */
@@ -180,7 +184,9 @@ export interface Directory {
   adoptClusterId(clusterId: string): Promise<void>;
 
   /**
-   * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. Throws CLUSTER_MISMATCH;
+   * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. One that does not name the epoch of
+   * the process that it replaces is told that epoch, and changes nothing: it may have come late, of a process that is gone. Throws
+   * CLUSTER_MISMATCH; FENCED when it had an epoch itself, and another process has a newer one;
    * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory);
    * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
    */

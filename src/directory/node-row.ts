@@ -70,6 +70,38 @@ export function requireEpoch(node: Pick<NodeRow, "epoch">, epoch: number): void 
   });
 }
 
+/**
+ * Of a process that has registered already, and says so without the epoch that it was given, the answer was lost or this message was late:
+ * its epoch stays, or it would be fenced by itself.
+ */
+export function nextEpoch(
+  known: Pick<NodeRow, "epoch" | "instance_id"> | undefined,
+  { instanceId, lastEpoch = 0 }: NodeRegistration,
+): number {
+  const epoch = Number(known?.epoch ?? 0n);
+  return known?.instance_id === instanceId && lastEpoch < epoch ? epoch : Math.max(epoch, lastEpoch) + 1;
+}
+
+/**
+ * The epoch of another process, which a registration must name to replace it; undefined when it does. Only who is there hears of it and can
+ * name it: a message that was overtaken by the next process's registration names an older one. Throws FENCED.
+ */
+export function epochInTheWay(
+  known: Pick<NodeRow, "epoch" | "instance_id">,
+  { instanceId, knownEpoch, lastEpoch = 0 }: NodeRegistration,
+): number | undefined {
+  if (knownEpoch === undefined || known.instance_id === instanceId) return undefined;
+  if (BigInt(knownEpoch) === known.epoch) return undefined;
+  // It had the node before the other one took it.
+  if (lastEpoch > 0) requireEpoch(known, lastEpoch);
+  return Number(known.epoch);
+}
+
+/** True when a heartbeat is of another process than the one that registered, as far as it tells. */
+export function isOfAnother(node: Pick<NodeRow, "instance_id">, { instanceId = "" }: Heartbeat): boolean {
+  return instanceId !== "" && instanceId !== node.instance_id;
+}
+
 /** The row as others see it. */
 export function toNodeRecord(row: NodeRow, live: boolean): NodeRecord {
   return {

@@ -17,7 +17,17 @@ import type {
   SharePlace,
   Subject,
 } from "./directory.ts";
-import { mayBeat, mayHold, maySpeak, type NodeRow, requireEpoch, toNodeRecord } from "./node-row.ts";
+import {
+  epochInTheWay,
+  isOfAnother,
+  mayBeat,
+  mayHold,
+  maySpeak,
+  type NodeRow,
+  nextEpoch,
+  requireEpoch,
+  toNodeRecord,
+} from "./node-row.ts";
 import { chooseNode } from "./placement.ts";
 import { registerRoots } from "./root-takeover.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
@@ -69,6 +79,8 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
   if (known !== undefined) {
     maySpeak(known, registration.speaker);
     if (now.isLive(known)) mayHold(known, registration);
+    const heldEpoch = epochInTheWay(known, registration);
+    if (heldEpoch !== undefined) return { clusterId: id, epoch: 0, conflicts: [], heldEpoch };
   } else {
     const nodes = yield* get<{ count: bigint }>("SELECT COUNT(*) AS count FROM nodes");
     if (nodes !== undefined && nodes.count >= NODES_MAX) {
@@ -84,18 +96,6 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
   return { clusterId: id, epoch, conflicts };
 }
 
-/**
- * Of a process that has registered already, and says so without the epoch that it was given, the answer was lost or this message was late:
- * its epoch stays, or it would be fenced by itself.
- */
-function nextEpoch(
-  known: Pick<NodeRow, "epoch" | "instance_id"> | undefined,
-  { instanceId, lastEpoch = 0 }: NodeRegistration,
-): number {
-  const epoch = Number(known?.epoch ?? 0n);
-  return known?.instance_id === instanceId && lastEpoch < epoch ? epoch : Math.max(epoch, lastEpoch) + 1;
-}
-
 /** Renews a lease. */
 export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome> {
   const node = yield* getLocked<NodeRow & { held_count: bigint; roots_refused: bigint }>(
@@ -108,8 +108,13 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   requireEpoch(node, beat.epoch);
   if (now.isLive(node)) mayBeat(node, beat);
   // A newer epoch than the store's, or roots that it lacks, mean that the store was restored from an older copy.
-  const isStoreOlder =
-    BigInt(beat.epoch) > node.epoch || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
+  const isNewer = BigInt(beat.epoch) > node.epoch;
+  const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
+  if (isNewer && isOfAnother(node, beat)) {
+    // Of before the store was lost, and of a process that may be gone: who is there registers.
+    yield* awaitRoots(now);
+    return { known: true, sendFull: true };
+  }
   const key = beat.speaker.kind === "mock" ? null : beat.speaker.keyFingerprint;
   yield* run(
     `UPDATE nodes SET disk_free = ?, draining = ?, roots_version = ?, holder_key = ?, epoch = ?, last_seen_ms = ?

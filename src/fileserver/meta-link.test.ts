@@ -24,6 +24,8 @@ interface Script {
   refuse: GroveError | undefined;
   /** They are taken, and the answer does not arrive. */
   losesRegistrations: boolean;
+  /** The epoch of another process, which must be named; undefined for none. */
+  heldEpoch: bigint | undefined;
   clusterId: string;
   home: { fsId: string; address: string };
   readonly registrations: RegisterFileServerRequest[];
@@ -47,6 +49,8 @@ const startMeta = async (atPort = 0) => {
       if (script.refuse !== undefined) throw script.refuse;
       script.registrations.push(request);
       if (script.losesRegistrations) throw new GroveError("STORE_UNAVAILABLE", "the answer is lost");
+      if (script.heldEpoch !== undefined && request.knownEpoch !== script.heldEpoch)
+        return { clusterId: script.clusterId, heldEpoch: script.heldEpoch };
       return { clusterId: script.clusterId, heartbeatSeconds: 1, epoch: BigInt(script.registrations.length) };
     },
     heartbeat: (request) => {
@@ -79,6 +83,7 @@ beforeEach(async () => {
     sendFull: false,
     refuse: undefined,
     losesRegistrations: false,
+    heldEpoch: undefined,
     clusterId: "cluster-1",
     home: { fsId: "n1", address: "node.example.net:50051" },
     registrations: [],
@@ -142,6 +147,35 @@ test("after a registration whose answer was lost comes another, and no heartbeat
   await until(() => script.heartbeats.length > heard);
   assert.equal(script.heartbeats[heard]?.epoch, BigInt(script.registrations.length));
   assert.ok(script.heartbeats.slice(0, heard).every((beat) => beat.epoch === 1n));
+});
+
+test("a node that is told of the process before it names that one's epoch, and then its own (F-02)", async () => {
+  script.heldEpoch = 41n;
+  node = await startNode();
+  assert.deepEqual(
+    script.registrations.map(({ knownEpoch, lastEpoch }) => [knownEpoch, lastEpoch]),
+    [
+      [0n, 0n],
+      [41n, 0n],
+    ],
+  );
+  await until(() => script.heartbeats.length > 0);
+  assert.equal(script.heartbeats[0]?.epoch, 2n);
+  script.heldEpoch = undefined;
+  script.known = false;
+  await until(() => script.registrations.length > 2);
+  assert.deepEqual([script.registrations[2]?.knownEpoch, script.registrations[2]?.lastEpoch], [2n, 2n]);
+});
+
+test("while others register with its id all the time a node asks a few times, serves, and asks again (D19)", async () => {
+  const answer = Object.getOwnPropertyDescriptor(script, "heldEpoch");
+  let next = 1n;
+  Object.defineProperty(script, "heldEpoch", { configurable: true, get: () => next++ });
+  node = await startNode();
+  assert.equal(script.registrations.length, 3);
+  assert.equal(script.heartbeats.length, 0);
+  Object.defineProperty(script, "heldEpoch", answer ?? {});
+  await until(() => script.heartbeats.length > 0);
 });
 
 test("a root that is assigned elsewhere makes a visitor, who is told where it is (D19)", async () => {

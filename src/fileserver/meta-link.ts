@@ -6,7 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { VERSION, worksWith } from "#base/version.ts";
 import type { Client } from "#grpc/client.ts";
 import { Code, StatusError } from "#grpc/status.ts";
-import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { MetaServer, RegisterFileServerResponse } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import type { RootClaim } from "./root-keeper.ts";
 import type { ShareTeller } from "./share-teller.ts";
@@ -65,6 +65,8 @@ export interface MetaLinkDeps {
 const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
 /** A registration brings everything, and a store in need of it takes it all in. */
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
+/** The first tells which process had the node before, when it was not this one; more are needed only while others register too. */
+const REGISTER_ATTEMPTS = 3;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
 
@@ -75,6 +77,8 @@ const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIE
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
   #epoch: bigint | undefined;
+  /** The epoch of this node that a MetaServer has told us last, of whichever process. */
+  #knownEpoch = 0n;
   #isRegistrationDue = false;
   #intervalMs = HEARTBEAT_INTERVAL_MS;
   #isRunning = false;
@@ -211,16 +215,35 @@ export class MetaLink {
   async #register(): Promise<void> {
     // Until it is answered: it may have begun another epoch, in which a heartbeat of this one would fence its own process.
     this.#isRegistrationDue = true;
-    const { client, node, cluster, shares, log } = this.#deps;
-    const disk = this.#deps.diskSpace();
+    const { cluster, shares, log } = this.#deps;
     const list = await shares.pause();
+    const answer = await this.#sendRegistration(list.roots);
+    requireSameCluster(cluster.clusterId, answer.clusterId);
+    if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
+    if (!worksWith(VERSION, answer.serverVersion)) {
+      log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
+    }
+    this.#epoch = answer.epoch;
+    this.#knownEpoch = answer.epoch;
+    this.#isRegistrationDue = false;
+    shares.registered(answer.epoch, list);
+    if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
+    log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
+  }
+
+  /** Says who this is and what it holds, again where the epoch of the process before has to be named to replace it (F-02). */
+  async #sendRegistration(
+    roots: Awaited<ReturnType<ShareTeller["pause"]>>["roots"],
+  ): Promise<RegisterFileServerResponse> {
+    const { client, node, cluster } = this.#deps;
+    const disk = this.#deps.diskSpace();
     const request = {
       fsId: node.id,
       name: node.name,
       grpcAddr: node.address,
       version: VERSION,
       clusterId: cluster.clusterId,
-      roots: list.roots.map((root) => ({ ...root, ...this.#deps.subjectOf(root.owner ?? "") })),
+      roots: roots.map((root) => ({ ...root, ...this.#deps.subjectOf(root.owner ?? "") })),
       diskTotal: disk.totalBytes,
       diskFree: disk.freeBytes,
       diskReserve: node.reserveBytes,
@@ -228,17 +251,15 @@ export class MetaLink {
       dataId: node.dataId,
       lastEpoch: this.#epoch ?? 0n,
     };
-    const answer = await client.registerFileServer(request, { timeoutMs: REGISTER_TIMEOUT_MS });
-    requireSameCluster(cluster.clusterId, answer.clusterId);
-    if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
-    if (!worksWith(VERSION, answer.serverVersion)) {
-      log.warn("versions_apart", { version: VERSION, metaserver_version: answer.serverVersion });
+    for (let attempts = 0; attempts < REGISTER_ATTEMPTS; attempts++) {
+      const answer = await client.registerFileServer(
+        { ...request, knownEpoch: this.#knownEpoch },
+        { timeoutMs: REGISTER_TIMEOUT_MS },
+      );
+      if (answer.heldEpoch === 0n) return answer;
+      this.#knownEpoch = answer.heldEpoch;
     }
-    this.#epoch = answer.epoch;
-    this.#isRegistrationDue = false;
-    shares.registered(answer.epoch, list);
-    if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
-    log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
+    throw new GroveError("STORE_UNAVAILABLE", "other processes register with this node's id all the time");
   }
 
   #noticeFence(error: unknown): void {

@@ -45,6 +45,13 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const registration = toRegistration(request, speakerFor(request.fsId, context, deps));
       const lease = await directory.register(registration);
       await deps.rememberCluster(lease.clusterId);
+      if (lease.heldEpoch !== undefined) {
+        return {
+          clusterId: lease.clusterId,
+          heldEpoch: BigInt(lease.heldEpoch),
+          serverVersion: VERSION,
+        };
+      }
       const node = { node: registration.fsId, address: registration.address, epoch: lease.epoch };
       const version = registration.softwareVersion;
       log.info("node_registered", { ...node, roots: registration.roots.length, version });

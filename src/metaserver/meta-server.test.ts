@@ -115,6 +115,23 @@ test(
 );
 
 test(
+  "who says which epoch it knows is told the one in the way, and replaces it by naming it (F-02)",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    await client.registerFileServer(nodeMessage("a"));
+    const restart = nodeMessage("a", { instanceId: "restart", knownEpoch: 0n });
+    const told = await client.registerFileServer(restart);
+    assert.deepEqual([told.epoch, told.heldEpoch], [0n, 1n]);
+    assert.equal((await client.heartbeat({ fsId: "a", epoch: 1n })).known, true);
+    const lease = await client.registerFileServer({ ...restart, knownEpoch: told.heldEpoch });
+    assert.deepEqual([lease.epoch, lease.heldEpoch], [2n, 0n]);
+    // Without the field it is as it always was.
+    assert.equal((await client.registerFileServer(nodeMessage("a"))).epoch, 3n);
+  },
+);
+
+test(
   "a clone of a live node, an older epoch and another cluster get their own statuses (D1, D19)",
   TIMEOUT,
   async (t) => {

@@ -26,6 +26,7 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     clusterId: label("cluster_id", message.clusterId, { mayBeEmpty: true }),
     instanceId: label("instance_id", message.instanceId),
     lastEpoch: epochOf(message.lastEpoch),
+    knownEpoch: message.knownEpoch === undefined ? undefined : epochOf(message.knownEpoch),
     dataId: label("data_id", message.dataId),
     diskTotalBytes: storedBytes(message.diskTotal),
     diskFreeBytes: storedBytes(message.diskFree),
