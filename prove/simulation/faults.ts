@@ -41,6 +41,7 @@ const HOUR_MS = 3_600_000;
 const SLOW_MAX_MS = 8_000;
 const GHOST_CHANCE = 0.5;
 const TOGGLE_EVERY_MS = 3_000;
+const REGISTERED_AGAIN_WITHIN_MS = 20_000;
 
 /** Brings one about; resolves with how to end it. */
 export function befall(kind: FaultKind, victims: Victims): Promise<Heal> | Heal {
@@ -154,9 +155,12 @@ async function doubleMessages({ network, random, people, nodes }: Victims): Prom
   const [owner, other] = [people[0], people[1]];
   if (owner !== undefined && other !== undefined) void toggle(owner, other.email, random.between(6, 9));
   const node = random.pick(nodes);
-  if (node.isUp) {
+  // Twice, so that what the first of the two processes said may come when the second has the node.
+  for (const waitMs of [random.next() * REGISTERED_AGAIN_WITHIN_MS, 0]) {
+    if (!node.isUp) break;
     node.kill(false);
     await node.start();
+    await simulation().run(waitMs);
   }
   return () => {
     network.ghostChance = 0;

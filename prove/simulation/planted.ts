@@ -47,6 +47,19 @@ export const simulationBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "late-registration-takes-over",
+    is: "a registration that comes late, of a process that is gone, takes the node from the next one: it was so until the simulation found it",
+    rigs: ["simulation"],
+    goal: 9,
+    edits: [
+      {
+        file: "src/directory/node-row.ts",
+        from: "  if (knownEpoch === undefined || known.instance_id === instanceId) return undefined;",
+        to: "  if (knownEpoch === undefined || knownEpoch >= 0) return undefined;",
+      },
+    ],
+  },
+  {
     name: "unknown-node-does-not-register",
     is: "a node that the MetaServer does not know any more goes on with heartbeats and never registers again",
     rigs: ["simulation"],

@@ -10,6 +10,7 @@ import { readIdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { openClusterIdFile } from "#metaserver/cluster-id-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
+import { Heard } from "./heard.ts";
 import { type Network, network } from "./network.ts";
 import { setDatabasesFull } from "./platform/database.ts";
 import { type Scheduler, type SimulatedProcess, simulation } from "./scheduler.ts";
@@ -127,6 +128,8 @@ interface Meta {
 /** The MetaServer and its store. */
 export class SimulatedMetaServer extends Server<Meta> {
   readonly folder: string;
+  /** What its store has taken from the nodes, over all its starts. */
+  readonly heard = new Heard();
   static readonly PORT = 50_000;
 
   constructor(host: string, folder: string) {
@@ -150,7 +153,7 @@ export class SimulatedMetaServer extends Server<Meta> {
     const url = `sqlite:${join(this.folder, "metadata.db")}`;
     const directory = await openDirectory(url, { clock, clusterId: idFile.clusterId });
     const server = await startMetaServer({
-      directory,
+      directory: this.heard.listenIn(directory),
       tokenVerifier: createTokenVerifier({ ...readIdentitySettings(IDENTITY), mock: true, clock }),
       rememberCluster: (clusterId) => idFile.remember(clusterId),
       clock,
@@ -171,6 +174,7 @@ export class SimulatedMetaServer extends Server<Meta> {
   /** The store's disk is lost while the server is down; with luck there is an older copy. */
   loseStore(hasCopy: boolean): void {
     this.scheduler.trace("store", hasCopy ? "restored from an older copy" : "lost");
+    this.heard.forgetHolders();
     for (const file of ["metadata.db", "metadata.db-wal", "metadata.db-shm"]) {
       rmSync(join(this.folder, file), { force: true });
       if (hasCopy && file !== "metadata.db-shm")
