@@ -38,7 +38,7 @@ export class Heard {
     return new Proxy(directory, {
       get(target, name) {
         const own: unknown = Reflect.get(heard, name) ?? Reflect.get(target, name, target);
-        return typeof own === "function" ? own.bind(target) : own;
+        return typeof own === "function" ? (own.bind(target) as unknown) : own;
       },
     });
   }
