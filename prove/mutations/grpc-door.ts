@@ -1,8 +1,9 @@
 // Mutated gRPC calls on one connection, many at a time, and what is wrong with an answer.
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { Code, decodeMessage } from "#grpc/status.ts";
+import { Code } from "#grpc/status.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
+import { hpack } from "#testing/raw-http2.ts";
+import { CallLine, type Outcome } from "./call-line.ts";
 import { nastyHeader } from "./nasty-values.ts";
 import type { RecordedCall } from "./recorded-calls.ts";
 import { mutatedMessage, withNastyText } from "./wire-mutations.ts";
@@ -23,14 +24,6 @@ interface WrongCall {
   readonly pieces: readonly Buffer[];
 }
 
-/** What became of a call. */
-interface Outcome {
-  readonly httpStatus: number;
-  /** -1 when the stream ended without one. */
-  readonly code: number;
-  readonly message: string;
-}
-
 /** What a door needs to know. */
 export interface GrpcDoorDeps {
   readonly address: string;
@@ -41,16 +34,27 @@ export interface GrpcDoorDeps {
   readonly onSent: (mutation: Mutation, code: number) => void;
 }
 
+const PSEUDO: readonly (readonly [string, string])[] = [
+  [":method", "POST"],
+  [":scheme", "http"],
+  [":authority", "rig"],
+];
+const CONTENT_TYPE = hpack([["content-type", "application/grpc"]]);
+
+const packedMessages = new WeakMap<Uint8Array, Buffer>();
+
 /** One connection with its session. */
 export class GrpcDoor {
   readonly #deps: GrpcDoorDeps;
-  #session: ClientHttp2Session;
+  #line: Promise<CallLine>;
+  /** What all calls of a method, and all with an authorization, have in common. */
+  readonly #blocks = new Map<string, Buffer>();
   #authorization = "";
   #signingIn: Promise<void> | undefined;
 
   constructor(deps: GrpcDoorDeps) {
     this.#deps = deps;
-    this.#session = this.#connect();
+    this.#line = this.#connect();
   }
 
   /** Sends one mutated call and judges the answer. */
@@ -64,13 +68,17 @@ export class GrpcDoor {
   }
 
   close(): void {
-    this.#session.destroy();
+    this.#line.then(
+      (line) => line.close(),
+      () => undefined,
+    );
   }
 
-  #connect(): ClientHttp2Session {
-    const session = connect(`http://${this.#deps.address}`);
-    session.on("error", () => undefined);
-    return session;
+  #connect(): Promise<CallLine> {
+    const line = CallLine.connect(this.#deps.address, ANSWER_WITHIN_MS);
+    // Whoever calls hears of it.
+    line.catch(() => undefined);
+    return line;
   }
 
   #signIn(): Promise<void> {
@@ -103,27 +111,37 @@ export class GrpcDoor {
   }
 
   async #send({ call, headers, pieces }: WrongCall): Promise<Outcome> {
-    if (this.#session.destroyed || this.#session.closed) this.#session = this.#connect();
-    let stream: ClientHttp2Stream;
-    try {
-      stream = this.#session.request(
-        {
-          ":method": "POST",
-          ":path": call.path,
-          "content-type": "application/grpc",
-          te: "trailers",
-          ...headers,
-        },
-        { endStream: false },
-      );
-    } catch (error) {
-      // What node:http2 does not send says nothing of the server.
-      return { httpStatus: 0, code: Code.OK, message: String(error) };
+    let opened = this.#line;
+    const before = await opened.catch(() => undefined);
+    if (before === undefined || before.isOver) {
+      // The first of those that see it opens the next one.
+      if (this.#line === opened) this.#line = this.#connect();
+      opened = this.#line;
     }
-    const outcome = outcomeOf(stream);
-    for (const piece of pieces) stream.write(piece);
-    stream.end();
-    return outcome;
+    try {
+      return await (await opened).call(this.#headerBlock(call.path, headers), pieces);
+    } catch (error) {
+      return { httpStatus: 0, code: -1, message: String(error) };
+    }
+  }
+
+  #headerBlock(path: string, headers: Readonly<Record<string, string>>): Buffer {
+    const blocks = [this.#block(path, () => [...PSEUDO, [":path", path], ["te", "trailers"]])];
+    if (headers["content-type"] === undefined) blocks.push(CONTENT_TYPE);
+    for (const [name, value] of Object.entries(headers)) {
+      const isUsual = value === this.#authorization;
+      blocks.push(isUsual ? this.#block(value, () => [[name, value]]) : hpack([[name, value]]));
+    }
+    return Buffer.concat(blocks);
+  }
+
+  #block(key: string, headers: () => readonly (readonly [string, string])[]): Buffer {
+    let block = this.#blocks.get(key);
+    if (block === undefined) {
+      block = hpack(headers());
+      this.#blocks.set(key, block);
+    }
+    return block;
   }
 
   #judge({ call, mutation, headers, pieces }: WrongCall, { httpStatus, code, message }: Outcome): void {
@@ -138,36 +156,6 @@ export class GrpcDoor {
   }
 }
 
-function outcomeOf(stream: ClientHttp2Stream): Promise<Outcome> {
-  const { promise, resolve } = Promise.withResolvers<Outcome>();
-  let httpStatus = 0;
-  let code = -1;
-  let message = "the stream was closed";
-  const read = (headers: Record<string, unknown>): void => {
-    if (headers["grpc-status"] === undefined) return;
-    code = Number(headers["grpc-status"]);
-    message = decodeMessage(String(headers["grpc-message"] ?? ""));
-  };
-  const late = setTimeout(() => {
-    message = `nothing within ${ANSWER_WITHIN_MS} ms`;
-    stream.destroy();
-  }, ANSWER_WITHIN_MS);
-  stream.on("response", (headers) => {
-    httpStatus = Number(headers[":status"]);
-    read(headers);
-  });
-  stream.on("trailers", read);
-  stream.on("error", (error: Error) => {
-    if (code === -1) message = `${message}: ${error.message}`;
-  });
-  stream.on("close", () => {
-    clearTimeout(late);
-    resolve({ httpStatus, code, message });
-  });
-  stream.resume();
-  return promise;
-}
-
 function framed(messages: readonly Uint8Array[]): Buffer {
   return Buffer.concat(messages.flatMap((message) => [head(0, message.length), message]));
 }
@@ -177,6 +165,16 @@ function head(flag: number, length: number): Buffer {
   bytes[0] = flag;
   bytes.writeUInt32BE(length >>> 0, 1);
   return bytes;
+}
+
+/** Of a recorded message; to pack costs more than a whole call. */
+function packedOf(message: Uint8Array): Buffer {
+  let packed = packedMessages.get(message);
+  if (packed === undefined) {
+    packed = gzipSync(message);
+    packedMessages.set(message, packed);
+  }
+  return packed;
 }
 
 /** Frames that lie, are cut, packed, unpacked, too many or too few. */
@@ -202,12 +200,12 @@ function wrongFrames(
       return [...body.subarray(0, 40)].map((byte) => Buffer.from([byte]));
     case 6: {
       headers["grpc-encoding"] = random.pick(["gzip", "gzip", "br", "identity", ""]);
-      const packed = gzipSync(first);
+      const packed = packedOf(first);
       return [head(1, packed.length), packed];
     }
     case 7: {
       headers["grpc-encoding"] = "gzip";
-      const packed = mutatedMessage(gzipSync(first), random);
+      const packed = mutatedMessage(packedOf(first), random);
       return [head(1, packed.length), packed];
     }
     default:

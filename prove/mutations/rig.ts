@@ -194,5 +194,8 @@ async function judgeServers(
   const port = Number(cluster.fileserver.address.split(":")[1]) - METRICS_PORT_OFFSET;
   const metrics = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).json()) as Record<string, number>;
   for (const figure of ["errors_total", "failed_writes_total", "failed_reads_total"])
-    if (metrics[figure] !== 0) campaign.violation(`the FileServer counts ${figure}: ${metrics[figure]}`);
+    if (metrics[figure] !== 0)
+      campaign.violation(
+        `the FileServer counts ${figure}: ${metrics[figure]}; it says ${cluster.fileserver.process.log()}`,
+      );
 }
