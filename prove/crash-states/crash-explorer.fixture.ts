@@ -26,6 +26,11 @@ function say(line: ExplorerLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
+interface Recorded {
+  readonly events: readonly TraceEvent[];
+  readonly workloads: readonly Workload[];
+}
+
 class Explorer {
   readonly #random = new SeededRandom(Number(seedText)).fork(`part ${partText}`);
   readonly #live = new StateFolder(join(folder, "live"));
@@ -36,6 +41,7 @@ class Explorer {
   readonly #checks = new StateChecks();
   readonly #lines = linesOf(PREPARED, byCrc32);
   #template: CrashImage = { folders: [], files: new Map() };
+  #recorded: Promise<Recorded> | undefined;
 
   async setUp(): Promise<void> {
     const events = await this.#recording.order({
@@ -55,15 +61,22 @@ class Explorer {
     this.#template = readImage(this.#live.path);
   }
 
+  /** Has a batch recorded, and meanwhile looks at what was recorded of the one before. */
   async batch(workloads: readonly Workload[]): Promise<void> {
+    const before = await this.#recorded;
     this.#live.forget();
     this.#live.become(this.#template);
     const order = { order: "work", directory: this.#live.path, folders: BATCH, workloads } as const;
-    const events = await this.#recording.order(order);
-    await this.#explore(events, workloads);
+    this.#recorded = this.#recording.order(order).then((events) => ({ events, workloads }));
+    // It is waited for below, or with the next batch.
+    this.#recorded.catch(() => undefined);
+    if (before !== undefined) await this.#explore(before.events, before.workloads);
   }
 
-  async end(): Promise<void> {
+  /** Looks at the last batch too, unless nobody wants more. */
+  async end(isWanted: boolean): Promise<void> {
+    const last = isWanted ? await this.#recorded : undefined;
+    if (last !== undefined) await this.#explore(last.events, last.workloads);
     await this.#recording.end();
   }
 
@@ -206,4 +219,4 @@ for (const workload of ownWorkloads()) {
   if (stopped.signal.aborted) break;
 }
 if (batch.length > 0) await explorer.batch(batch);
-await explorer.end();
+await explorer.end(!stopped.signal.aborted);

@@ -19,6 +19,8 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     name: "commit-before-chunk-flush",
     is: "an upload is committed while its chunk is still being flushed",
     rigs: ["crash-states"],
+    // Which of the two is first done is up to the machine: it takes some uploads to meet it.
+    goal: 2_000,
     edits: [
       {
         file: "src/storage/upload-sink.ts",
