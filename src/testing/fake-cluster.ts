@@ -48,9 +48,13 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
       return { silences: [] };
     case "/api/performance":
       return {
-        nodes: nodes.map((node) => ({ ...node, node_id: node["id"], node_name: node["name"] })),
-        cluster_write_mbps: 1,
-        cluster_read_mbps: 1,
+        nodes: nodes.map((node) => ({
+          ...(node["status"] === "offline" ? { status: "offline" } : node),
+          node_id: node["id"],
+          node_name: node["name"],
+        })),
+        cluster_write_mbps: sumOf(nodes, "write_mbps"),
+        cluster_read_mbps: sumOf(nodes, "read_mbps"),
         cluster_write_iops: 1,
         cluster_read_iops: 1,
         cluster_error_rate_pct: 0,
@@ -71,6 +75,10 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
       if (!path.startsWith("/api/history/")) return undefined;
       return { node_id: "x", interval_seconds: 5, from: 0, to: 0, columns: ["ts"], points: [] };
   }
+}
+
+function sumOf(nodes: readonly Record<string, unknown>[], field: string): number {
+  return nodes.reduce((sum, node) => sum + Number(node[field] ?? 0), 0);
 }
 
 function summaryOf(alerts: readonly Record<string, unknown>[]): object {

@@ -27,11 +27,13 @@ const NODES: readonly (readonly [string, string])[] = [
   ["n4", "fs-a-node-with-a-rather-long-name-in-the-cellar"],
 ];
 
+const RESTART = ["sudo", "-n", "systemctl", "restart", "svc-fileserver"];
+
 function action(now: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   const target = ([id, name]: readonly [string, string], state: string, code: number | null): object => ({
     node_id: id,
     node_name: name,
-    argv: ["sudo", "-n", "systemctl", "restart", "svc-fileserver"],
+    argv: RESTART,
     exit_code: code,
     state,
     ...(state === "failed"
@@ -142,6 +144,20 @@ function stopped(now: number): Record<string, unknown> {
   });
 }
 
+/** What would be rolled out, before anything has happened. */
+function planned(now: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  const nodes = (rollout(now)["nodes"] as { steps: { action_id?: string }[] }[]).map(
+    ({ steps, ...node }) => ({
+      ...Object.fromEntries(
+        Object.entries(node).filter(([field]) => !/^(?:step|commit_|errors_)/.test(field)),
+      ),
+      state: "pending",
+      steps: steps.map(({ action_id: _, ...step }) => step),
+    }),
+  );
+  return rollout(now, { id: "plan", state: "planned", nodes, ...fields });
+}
+
 /** Fills a fake console with what an operator's pages ask for. */
 export function answerEverything(fake: FakeConsole, now: number): void {
   const say = (path: string, reply: object): void => void fake.replies.set(path, reply);
@@ -202,13 +218,20 @@ export function answerEverything(fake: FakeConsole, now: number): void {
       state: "succeeded",
       request: { action: "restart", dry_run: true },
       finished_at: now,
+      targets: NODES.map(([node_id, node_name]) => ({
+        node_id,
+        node_name,
+        argv: RESTART,
+        state: "skipped",
+        exit_code: null,
+      })),
     }),
   );
   say("GET /api/rollouts", { rollouts: [rollout(now), stopped(now)], total: 2 });
-  say("POST /api/rollouts", rollout(now, { id: "plan", state: "planned" }));
+  say("POST /api/rollouts", planned(now));
   say("GET /api/rollouts/r1", rollout(now));
   say("GET /api/rollouts/r2", stopped(now));
-  say("POST /api/rollouts/r2/back", rollout(now, { id: "plan", state: "planned", direction: "back" }));
+  say("POST /api/rollouts/r2/back", planned(now, { direction: "back" }));
   const entry = (seq: number, act: string, subject: string, detail: object): object => ({
     node: seq % 2 === 0 ? "console" : "n2",
     gathered_at: now - seq * 60,

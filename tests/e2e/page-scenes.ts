@@ -24,7 +24,7 @@ const PUBLIC_SCENES: readonly Scene[] = [
   { name: "node-offline", path: "/nodes/n3", shows: /last answered/i },
   { name: "node-missing", path: "/nodes/gone", shows: /There is no such node/ },
   { name: "alerts", path: "/alerts", shows: /What has been/ },
-  { name: "alerts-none-fits", path: "/alerts?type=corruption", shows: /No open alert fits/ },
+  { name: "alerts-none-fits", path: "/alerts?type=corruption", shows: /Clear it to see all/ },
   { name: "performance", path: "/performance", shows: /Throughput of all nodes/ },
   { name: "sign-in", path: "/sign-in", shows: /Password/ },
   { name: "nowhere", path: "/nowhere", shows: /./ },

@@ -30,20 +30,14 @@ export function Page(): ReactNode {
   const past = all.alerts?.filter((alert) => alert.resolved);
   return (
     <>
-      <h1>
-        {open.alerts === undefined
-          ? "Alerts"
-          : open.alerts.length === 0
-            ? "No alert is open"
-            : countText(open.total, "open alert")}
-      </h1>
+      <h1>{open.alerts === undefined ? "Alerts" : titleOf(open.total, isFiltered)}</h1>
       <FilterBar search={search} set={set} />
       {open.alerts === undefined ? (
         <Unread what="the alerts" error={open.error} />
       ) : open.alerts.length === 0 ? (
         <Nothing>
           {isFiltered
-            ? "No open alert fits the filter."
+            ? "No open alert fits the filter. Clear it to see all."
             : "Nothing is above its limit. What is raised appears here within one poll of five seconds."}
         </Nothing>
       ) : (
@@ -63,6 +57,12 @@ export function Page(): ReactNode {
       )}
     </>
   );
+}
+
+/** Under a filter none found does not mean that none is open. */
+function titleOf(total: number, isFiltered: boolean): string {
+  if (total > 0) return countText(total, "open alert");
+  return isFiltered ? "No open alert fits" : "No alert is open";
 }
 
 function FilterBar({

@@ -29,7 +29,7 @@ export function AlertTable({ alerts }: { readonly alerts: readonly AlertRecord[]
           <td data-head="Severity">
             <StateMark state={alert.severity} />
           </td>
-          <td className="cell-text">
+          <td className="whole-line">
             {alert.message}
             <Where alert={alert} />
           </td>

@@ -115,7 +115,7 @@ function Where({ wish, change }: PartProps): ReactNode {
     <>
       <MultiSelect
         label="Where"
-        placeholder={chosen.length === 0 ? "Every node that can be reached over SSH" : ""}
+        placeholder={chosen.length === 0 ? "Every node with SSH" : ""}
         searchable
         clearable
         limit={100}

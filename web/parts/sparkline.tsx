@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 const WIDTH = 96;
 const HEIGHT = 24;
 
-/** Draws values from left to right, y from zero to the largest; null is a gap. */
+/** Draws values from left to right, y from zero to the largest, what never changes at half the height; null is a gap. */
 export function Sparkline({
   values: given,
   label,
@@ -19,7 +19,9 @@ export function Sparkline({
       given.findIndex((value) => value !== null),
     ),
   );
-  const top = Math.max(1e-9, ...values.map((value) => value ?? 0));
+  const known = values.filter((value) => value !== null);
+  const highest = Math.max(1e-9, ...known);
+  const top = Math.min(...known) === highest ? 2 * highest : highest;
   const step = WIDTH / Math.max(1, values.length - 1);
   // Its room is kept while there is nothing to draw, so that nothing moves when there is.
   if (values.length < 2) return <svg className="spark" aria-hidden="true" />;

@@ -19,7 +19,17 @@ const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSty
 
 /** The whole moment in the viewer's zone. Unix seconds. */
 export function formatMoment(unixSeconds: number): string {
-  return MOMENT.format(unixSeconds * 1_000);
+  return unbroken(MOMENT, unixSeconds);
+}
+
+/** A line never ends between the figures of a time and "AM". */
+function unbroken(format: Intl.DateTimeFormat, unixSeconds: number): string {
+  const parts = format.formatToParts(unixSeconds * 1_000);
+  return parts
+    .map(({ value }, index) =>
+      parts[index + 1]?.type === "dayPeriod" ? value.replaceAll(" ", "\u00a0") : value,
+    )
+    .join("");
 }
 
 /** Days until something is full, as a person counts them: "today", "in 1 day", "in 12 days", "in 3 months". */
@@ -34,5 +44,5 @@ const CLOCK_WITH_SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medi
 
 /** The time of day in the viewer's zone, as axes and sentences tell it. Unix seconds. */
 export function clockText(unixSeconds: number, withSeconds: boolean = false): string {
-  return (withSeconds ? CLOCK_WITH_SECONDS : CLOCK).format(unixSeconds * 1_000);
+  return unbroken(withSeconds ? CLOCK_WITH_SECONDS : CLOCK, unixSeconds);
 }
