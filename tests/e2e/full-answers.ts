@@ -144,17 +144,16 @@ function stopped(now: number): Record<string, unknown> {
   });
 }
 
+const without = (record: object, names: RegExp): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => !names.test(name)));
+
 /** What would be rolled out, before anything has happened. */
 function planned(now: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
-  const nodes = (rollout(now)["nodes"] as { steps: { action_id?: string }[] }[]).map(
-    ({ steps, ...node }) => ({
-      ...Object.fromEntries(
-        Object.entries(node).filter(([field]) => !/^(?:step|commit_|errors_)/.test(field)),
-      ),
-      state: "pending",
-      steps: steps.map(({ action_id: _, ...step }) => step),
-    }),
-  );
+  const nodes = (rollout(now)["nodes"] as { steps: object[] }[]).map((node) => ({
+    ...without(node, /^(?:step|commit_.*|errors_.*)$/),
+    state: "pending",
+    steps: node.steps.map((step) => without(step, /^action_id$/)),
+  }));
   return rollout(now, { id: "plan", state: "planned", nodes, ...fields });
 }
 
