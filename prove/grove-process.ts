@@ -1,10 +1,11 @@
-// Servers of Grove as processes of a rig's own: started from the sources, watched through /proc, ended with the rig.
+// Servers of Grove as processes of a rig's own: started by the launcher as people start them, watched through /proc, ended with the rig.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const GROVE = fileURLToPath(new URL("../src/bin/grove.ts", import.meta.url));
+/** It sets what bounds a server's memory, and then becomes the server. */
+const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
 const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 25_000;
 const LOG_TAIL_CHARACTERS = 4_000;
@@ -39,8 +40,14 @@ export async function startGroveProcess(
   words: readonly string[],
   settings: GroveSettings = {},
 ): Promise<GroveProcess> {
-  const child = spawn(process.execPath, [...(settings.nodeFlags ?? []), GROVE, ...words], {
-    env: { PATH: process.env["PATH"] ?? "", TZ: "UTC", SVC_AUTH_MOCK: "1", ...settings.env },
+  const child = spawn(GROVE, words, {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      TZ: "UTC",
+      SVC_AUTH_MOCK: "1",
+      NODE_OPTIONS: (settings.nodeFlags ?? []).join(" "),
+      ...settings.env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.add(child);

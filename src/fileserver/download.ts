@@ -116,6 +116,8 @@ class Pump {
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
   /** Where the last of them ends. */
   #aheadTo = 0;
+  /** A whole block was taken: for a client that reads nothing none is read ahead. */
+  #isTaken = false;
 
   constructor(content: FileContent, writer: Writer) {
     this.#content = content;
@@ -134,11 +136,12 @@ class Pump {
       const block = await this.#take(at);
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
-      this.#readAhead(at, end);
+      if (this.#isTaken) this.#readAhead(at, end);
       for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
         const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
         if (written !== true) await written;
       }
+      this.#isTaken = true;
     }
   }
 

@@ -6,6 +6,7 @@ import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { ServerLimits } from "./limits.ts";
+import { ReplyTurns } from "./reply-turns.ts";
 import { outsideReading } from "./reset.ts";
 import type { ServerCall } from "./server-call.ts";
 
@@ -37,6 +38,7 @@ export class Connection {
   readonly calls: Set<ServerCall> = new Set();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
+  readonly turns: ReplyTurns = new ReplyTurns();
   readonly address: string;
   /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
   readonly network: string;

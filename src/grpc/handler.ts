@@ -26,6 +26,11 @@ export interface InstantHandler<I extends DescMessage, O extends DescMessage> {
   readonly instant: (request: MessageShape<I>, context: CallContext) => MessageInitShape<O> | EncodedReply;
 }
 
+/** A handler whose replies may be megabytes: of one connection a few are made at a time, the next when the client has taken one. */
+export interface BulkyHandler<I extends DescMessage, O extends DescMessage> {
+  readonly bulky: UnaryHandler<I, O>;
+}
+
 export type ServerStreamHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
   context: CallContext,
@@ -44,7 +49,7 @@ export type BidiHandler<I extends DescMessage, O extends DescMessage> = (
 /** The handlers that a method may have; streams of files may choose the sliced form. */
 export type MethodHandler<M extends DescMethod> =
   M extends DescMethodUnary<infer I, infer O>
-    ? UnaryHandler<I, O> | InstantHandler<I, O>
+    ? UnaryHandler<I, O> | InstantHandler<I, O> | BulkyHandler<I, O>
     : M extends DescMethodServerStreaming<infer I, infer O>
       ? ServerStreamHandler<I, O> | SlicedServerStream<I, O>
       : M extends DescMethodClientStreaming<infer I, infer O>

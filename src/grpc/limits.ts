@@ -127,5 +127,11 @@ export const SWEEP_MS = 1_000;
 export const TRANSPARENT_RETRIES = 3;
 /** Large messages that a server or channel unfolds at a time; waiting ones are bounded by the calls in progress. */
 export const UNFOLDED_AT_ONCE = 2;
+/** Replies of megabytes that one connection may have in the making or unread: enough for a disk, too few to fill the memory. */
+export const BULKY_CALLS_AT_ONCE = 4;
+/** Calls of one connection that its client may give up at once; one more ends the connection. Four times as many as it may have open. */
+export const RESETS_AT_ONCE = 400;
+/** And those that it may give up every second besides. */
+export const RESETS_PER_SECOND = 100;
 /** Closed sessions of a server that are kept until their streams are collected: some kilobytes each. */
 export const CLOSED_SESSIONS_KEPT = 2_000;

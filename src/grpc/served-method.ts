@@ -18,6 +18,11 @@ export interface AnyInstantHandler {
   readonly instant: AnyHandler;
 }
 
+/** A handler of large replies, with its types forgotten. */
+export interface AnyBulkyHandler {
+  readonly bulky: AnyHandler;
+}
+
 /** A method that the server answers. */
 export interface ServedMethod {
   readonly called: CalledMethod;
@@ -25,6 +30,8 @@ export interface ServedMethod {
   readonly output: DescMessage;
   /** Undefined when the service has not implemented it. */
   readonly handler: AnyHandler | undefined;
+  /** Its calls take turns. */
+  readonly isBulky: boolean;
   readonly slicedRequests: SlicedField<DescMessage> | undefined;
   readonly slicedResponses: SlicedField<DescMessage> | undefined;
 }
@@ -32,11 +39,12 @@ export interface ServedMethod {
 /** Puts a method and its handler together. Throws TypeError when a sliced handler names no bytes field. */
 export const serve = (
   method: DescMethod,
-  handler: AnyHandler | AnyInstantHandler | AnySlicedHandler | undefined,
+  handler: AnyHandler | AnyInstantHandler | AnyBulkyHandler | AnySlicedHandler | undefined,
   service: string,
 ): ServedMethod => {
   const sliced = typeof handler === "object" && "sliced" in handler ? handler : undefined;
   const instant = typeof handler === "object" && "instant" in handler ? handler.instant : undefined;
+  const bulky = typeof handler === "object" && "bulky" in handler ? handler.bulky : undefined;
   return {
     called: {
       service,
@@ -47,7 +55,8 @@ export const serve = (
     },
     input: method.input,
     output: method.output,
-    handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant),
+    handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant ?? bulky),
+    isBulky: bulky !== undefined,
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
     slicedResponses:

@@ -6,6 +6,7 @@ import type { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor } from "./handler.ts";
 import { type Inbox, MessageInbox } from "./inbox.ts";
 import { Metadata } from "./metadata.ts";
+import type { ReplyTurns } from "./reply-turns.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 import type { AnyHandler, ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
@@ -30,6 +31,7 @@ export interface CallConnection {
   readonly peer: Peer;
   readonly calls: Set<ServerCall>;
   readonly held: { bytes: number };
+  readonly turns: ReplyTurns;
 }
 
 const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
@@ -57,6 +59,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** What ended the call from outside: the handler's own outcome no longer counts. */
   #cancelled: StatusError | undefined;
   #isRunning = false;
+  #hasTurn = false;
   #isClosed = false;
   #inputEnded = false;
   #receivedBytes = 0;
@@ -176,6 +179,8 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#connection.calls.delete(this);
     if (!this.#reply.isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
     this.#reply.release();
+    // Not before the client has taken the reply: of who reads nothing, no more is made.
+    if (this.#hasTurn) this.#connection.turns.give();
     if (!this.#isRunning) this.#deps.onGone(this);
   }
 
@@ -223,13 +228,24 @@ export class ServerCall implements CallContext, ServerStreamListener {
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
-          if (!this.#reply.isFinished) this.#run(decoded);
+          if (!this.#reply.isFinished) this.#runInTurn(decoded);
         },
         (error: unknown) => this.#breakOff(error),
       );
     } else {
-      this.#run(request);
+      this.#runInTurn(request);
     }
+  }
+
+  #runInTurn(request: unknown): void {
+    if (!this.#served.isBulky) return this.#run(request);
+    const { turns } = this.#connection;
+    turns.take(() => {
+      if (this.#reply.isFinished || this.#stream.destroyed) return turns.give();
+      this.#hasTurn = true;
+      return this.#run(request);
+    });
+    return undefined;
   }
 
   /** A fault of the request itself: a running handler learns of it through its requests and its signal. */

@@ -22,6 +22,8 @@ import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
 import {
   DEFAULT_SERVER_LIMITS,
   FRAME_BYTES,
+  RESETS_AT_ONCE,
+  RESETS_PER_SECOND,
   SESSION_MEMORY_MIB,
   SESSION_WINDOW_BYTES,
   type ServerLimits,
@@ -196,6 +198,8 @@ export class GrpcServer {
     const limits = this.#limits;
     const options = {
       maxSessionMemory: SESSION_MEMORY_MIB,
+      streamResetBurst: RESETS_AT_ONCE,
+      streamResetRate: RESETS_PER_SECOND,
       settings: {
         enablePush: false,
         initialWindowSize: limits.streamWindowBytes,
