@@ -56,16 +56,17 @@ export class QuotaWatch {
     const found = this.#letGo(node);
     if (readings.usersWithheld) return found;
     const seen = new Set<string>();
-    for (const [username, usedBytes] of readings.perUserStorage) {
+    // Not entry by entry: each would be an object, and almost nobody is near.
+    readings.perUserStorage.forEach((usedBytes, username) => {
       const quotaBytes = readings.perUserQuota.get(username);
-      if (quotaBytes === undefined || quotaBytes === 0n) continue;
+      if (quotaBytes === undefined || quotaBytes === 0n) return;
       this.#takeOver(node.id, username);
-      if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) continue;
+      if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return;
       const level = quotaLevel(usedBytes, quotaBytes);
-      if (level === "clear" || !this.#claim(node.id, username)) continue;
+      if (level === "clear" || !this.#claim(node.id, username)) return;
       seen.add(username);
       found.push(condition(node, username, level, usedBytes, quotaBytes, readings));
-    }
+    });
     for (const username of this.#near.get(node.id) ?? []) {
       if (seen.has(username)) continue;
       const [usedBytes, quotaBytes] = [

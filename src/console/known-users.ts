@@ -1,5 +1,6 @@
 // A map of users that lists whom it listed before, read without parsing: of most users nothing has changed, so that nothing need be made.
 import type { UserDetail } from "./cluster-state.ts";
+import type { UserValues } from "./user-values.ts";
 
 /** Reads one user's value at the scan's place; the same as before when nothing has changed, undefined for what is laid out otherwise. */
 export type ValueScan<V extends object | bigint> = (scan: Scan, before: V) => V | undefined;
@@ -17,24 +18,26 @@ const DIGITS_MAX = 15;
 export function rereadUsers<V extends object | bigint>(
   bytes: Buffer,
   start: number,
-  before: ReadonlyMap<string, V>,
+  before: UserValues<V>,
   valueAt: ValueScan<V>,
-): ReadonlyMap<string, V> | undefined {
+): UserValues<V> | undefined {
   const scan = new Scan(bytes, start);
-  let changed: Map<string, V> | undefined;
-  let isFirst = true;
-  for (const [username, known] of before) {
-    if (!isFirst && !scan.byte(COMMA)) return undefined;
-    isFirst = false;
+  const { names } = before;
+  let changed: V[] | undefined;
+  for (let place = 0; place < names.length; place++) {
+    if (place > 0 && !scan.byte(COMMA)) return undefined;
+    const username = names[place] as string;
     if (!scan.byte(QUOTE) || !scan.name(username) || !scan.byte(QUOTE) || !scan.byte(COLON)) return undefined;
+    const known = before.at(place) as V;
     const value = valueAt(scan, known);
     if (value === undefined) return undefined;
     if (value !== known) {
-      changed ??= new Map(before);
-      changed.set(username, value);
+      changed ??= before.copy();
+      changed[place] = value;
     }
   }
-  return scan.byte(CLOSING_BRACE) && scan.isAtEnd ? (changed ?? before) : undefined;
+  if (!scan.byte(CLOSING_BRACE) || !scan.isAtEnd) return undefined;
+  return changed === undefined ? before : before.with(changed);
 }
 
 /** A place in the bytes of a document. What it is asked for and does not find ends the reading. */

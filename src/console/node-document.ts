@@ -99,7 +99,7 @@ export class NodeDocument {
   }
 
   async #takePart(name: UserMapName, bytes: Buffer, maps: Partial<Maps>): Promise<Document> {
-    const { read, behind } = await this.#parts[name].take(bytes, this.#turn, knownNames(maps));
+    const { read, behind } = await this.#parts[name].take(bytes, this.#turn, maps.per_user_storage?.users);
     Object.assign(maps, { [name]: read });
     return behind;
   }
@@ -114,7 +114,9 @@ export class NodeDocument {
 
   #takeParsed(name: UserMapName, document: Document, maps: Partial<Maps>): void {
     if (!Object.hasOwn(document, name)) return;
-    Object.assign(maps, { [name]: this.#parts[name].takeParsed(document[name], knownNames(maps)) });
+    Object.assign(maps, {
+      [name]: this.#parts[name].takeParsed(document[name], maps.per_user_storage?.users),
+    });
   }
 
   #reading({ values, invalid }: SingleFields, maps: Partial<Maps>): NodeReading {
@@ -152,11 +154,6 @@ interface Content {
 function isMissing(name: UserMapName, maps: Partial<Maps>): boolean {
   if (maps[name] !== undefined || name === "per_user_detail") return false;
   return USER_MAP_NAMES.some((other) => maps[other] !== undefined);
-}
-
-/** A name that another map has was checked there. */
-function knownNames(maps: Partial<Maps>): (name: string) => boolean {
-  return (name) => maps.per_user_storage?.users.has(name) === true;
 }
 
 function parseObject(text: string): Document {

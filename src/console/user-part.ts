@@ -7,6 +7,7 @@ import type { UserDetail } from "./cluster-state.ts";
 import { count, flag, smallCount } from "./document-fields.ts";
 import { countAt, detailAt, rereadUsers, type ValueScan } from "./known-users.ts";
 import { NoAnswer } from "./no-answer.ts";
+import { UserValues } from "./user-values.ts";
 
 /** The maps of users by their names in the document. */
 export interface UserMapValues {
@@ -53,7 +54,7 @@ const REREADERS: Rereaders = {
 
 /** A map of users as the node said it last. */
 export interface ReadMap<N extends UserMapName> {
-  readonly users: ReadonlyMap<string, UserMapValues[N]>;
+  readonly users: UserValues<UserMapValues[N]>;
   /** False when something in it was no username or no valid value; such entries are left out. */
   readonly isValid: boolean;
 }
@@ -67,7 +68,7 @@ export type Turn = () => Promise<void>;
 /** One map of one node, from poll to poll. */
 export class UserPart<N extends UserMapName> {
   readonly #name: N;
-  #read: ReadMap<N> = { users: new Map(), isValid: true };
+  #read: ReadMap<N> = nobody();
   #digest = "";
   /** Fields that stood behind the map in its bytes. */
   #behind: Readonly<Record<string, unknown>> = {};
@@ -78,17 +79,17 @@ export class UserPart<N extends UserMapName> {
 
   /**
    * Takes the bytes of the map, which begin with a comma and its name: `,"per_user_quota":{…}`, and may go on with other fields. Returns it
-   * and those fields. Throws SyntaxError for what is no JSON, and NoAnswer for a large one that cannot be read in pieces.
+   * and those fields. Names that `listed` has were checked there, and are shared with it. Throws SyntaxError for what is no JSON, and NoAnswer for a large one that cannot be read in pieces.
    */
   async take(
     bytes: Buffer,
     turn: Turn,
-    isKnownName: (name: string) => boolean,
+    listed: UserValues<unknown> | undefined,
   ): Promise<{ read: ReadMap<N>; behind: Readonly<Record<string, unknown>> }> {
     if (this.#reread(bytes)) return { read: this.#read, behind: this.#behind };
     const digest = await digestOf(bytes, turn);
     if (digest !== this.#digest) {
-      const gathered = new Gathering(this.#name, this.#read.users, isKnownName);
+      const gathered = new Gathering(this.#name, this.#read.users, listed);
       if (bytes.length <= POLL_PIECE_BYTES) {
         const { [this.#name]: map, ...behind } = parse(`{${bytes.toString("utf8", 1)}}`, parsePlain);
         gathered.addAll(map, () => parse(`{${bytes.toString("utf8", 1)}}`, parse64)[this.#name]);
@@ -113,8 +114,8 @@ export class UserPart<N extends UserMapName> {
   }
 
   /** Takes a map that was parsed with the rest of a document. */
-  takeParsed(map: unknown, isKnownName: (name: string) => boolean): ReadMap<N> {
-    const gathered = new Gathering(this.#name, this.#read.users, isKnownName);
+  takeParsed(map: unknown, listed: UserValues<unknown> | undefined): ReadMap<N> {
+    const gathered = new Gathering(this.#name, this.#read.users, listed);
     gathered.addAll(map, () => map);
     this.#read = gathered.result(this.#read);
     this.#digest = "";
@@ -123,29 +124,29 @@ export class UserPart<N extends UserMapName> {
 
   /** Forgets what the node said. */
   clear(): ReadMap<N> {
-    if (this.#read.users.size > 0 || !this.#read.isValid) this.#read = { users: new Map(), isValid: true };
+    if (this.#read.users.size > 0 || !this.#read.isValid) this.#read = nobody();
     this.#digest = "";
     return this.#read;
   }
 }
 
+function nobody<N extends UserMapName>(): ReadMap<N> {
+  return { users: UserValues.of(new Map()), isValid: true };
+}
+
 /** Entries that are read one by one; what is as it was before keeps its object. */
 class Gathering<N extends UserMapName> {
   readonly #name: N;
-  readonly #before: ReadonlyMap<string, UserMapValues[N]>;
-  readonly #isKnownName: (name: string) => boolean;
+  readonly #before: UserValues<UserMapValues[N]>;
+  readonly #listed: UserValues<unknown> | undefined;
   readonly #users = new Map<string, UserMapValues[N]>();
   #isValid = true;
   #hasChanged = false;
 
-  constructor(
-    name: N,
-    before: ReadonlyMap<string, UserMapValues[N]>,
-    isKnownName: (name: string) => boolean,
-  ) {
+  constructor(name: N, before: UserValues<UserMapValues[N]>, listed: UserValues<unknown> | undefined) {
     this.#name = name;
     this.#before = before;
-    this.#isKnownName = isKnownName;
+    this.#listed = listed;
   }
 
   /** Adds a piece of the map. `exact` parses it again for whoever writes integers that a number would round (T17). */
@@ -157,7 +158,7 @@ class Gathering<N extends UserMapName> {
     let exactPiece: Readonly<Record<string, unknown>> | undefined;
     for (const [username, value] of Object.entries(piece)) {
       const before = this.#before.get(username);
-      if (before === undefined && !this.#isKnownName(username) && !isUsername(username)) {
+      if (before === undefined && this.#listed?.has(username) !== true && !isUsername(username)) {
         this.#isValid = false;
         continue;
       }
@@ -184,7 +185,8 @@ class Gathering<N extends UserMapName> {
   result(before: ReadMap<N>): ReadMap<N> {
     const isSame =
       !this.#hasChanged && this.#users.size === this.#before.size && this.#isValid === before.isValid;
-    return isSame ? before : { users: this.#users, isValid: this.#isValid };
+    if (isSame) return before;
+    return { users: UserValues.of(this.#users, [this.#listed, this.#before]), isValid: this.#isValid };
   }
 }
 

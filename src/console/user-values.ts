@@ -1,0 +1,96 @@
+// A node's users by name with a value for each: maps that list the same users share their names, so that a value that changes makes no new map.
+
+/** Names in the order in which a node lists them, and where in it each is. */
+interface Roster {
+  readonly names: readonly string[];
+  readonly places: ReadonlyMap<string, number>;
+}
+
+/** Such a map. It never changes. */
+export class UserValues<V> implements ReadonlyMap<string, V> {
+  readonly #roster: Roster;
+  readonly #values: readonly V[];
+
+  private constructor(roster: Roster, values: readonly V[]) {
+    this.#roster = roster;
+    this.#values = values;
+  }
+
+  /** Makes one of entries; it shares its names with the first of `others` that lists the same ones in the same order. */
+  static of<V>(
+    entries: ReadonlyMap<string, V>,
+    others: readonly (UserValues<unknown> | undefined)[] = [],
+  ): UserValues<V> {
+    const names = [...entries.keys()];
+    const alike = others.find((other) => other !== undefined && isSame(other.names, names));
+    const roster = alike === undefined ? { names, places: placesOf(names) } : alike.#roster;
+    return new UserValues(roster, [...entries.values()]);
+  }
+
+  /** All names, in order. */
+  get names(): readonly string[] {
+    return this.#roster.names;
+  }
+
+  get size(): number {
+    return this.#values.length;
+  }
+
+  has(name: string): boolean {
+    return this.#roster.places.has(name);
+  }
+
+  get(name: string): V | undefined {
+    const place = this.#roster.places.get(name);
+    return place === undefined ? undefined : this.#values[place];
+  }
+
+  /** The value at a place in the order of names. */
+  at(place: number): V | undefined {
+    return this.#values[place];
+  }
+
+  /** The same users with other values, given in the order of their names. */
+  with(values: readonly V[]): UserValues<V> {
+    return new UserValues(this.#roster, values);
+  }
+
+  /** A copy of all values in the order of names, to be changed. */
+  copy(): V[] {
+    return this.#values.slice();
+  }
+
+  forEach(take: (value: V, name: string, map: ReadonlyMap<string, V>) => void): void {
+    const { names } = this.#roster;
+    for (let place = 0; place < names.length; place++) {
+      take(this.#values[place] as V, names[place] as string, this);
+    }
+  }
+
+  *entries(): Generator<[string, V], undefined> {
+    const { names } = this.#roster;
+    for (let place = 0; place < names.length; place++) {
+      yield [names[place] as string, this.#values[place] as V];
+    }
+  }
+
+  keys(): MapIterator<string> {
+    return this.#roster.names.values();
+  }
+
+  values(): MapIterator<V> {
+    return this.#values.values();
+  }
+
+  [Symbol.iterator](): Generator<[string, V], undefined> {
+    return this.entries();
+  }
+}
+
+function placesOf(names: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(names.map((name, place) => [name, place]));
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, place) => name === b[place]);
+}
