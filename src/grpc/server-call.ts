@@ -241,7 +241,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     if (!this.#served.isBulky) return this.#run(request);
     const { turns } = this.#connection;
     turns.take(() => {
-      if (this.#reply.isFinished || this.#stream.destroyed) return turns.give();
+      if (this.#reply.isFinished || this.#stream.closed || this.#stream.destroyed) return turns.give();
       this.#hasTurn = true;
       return this.#run(request);
     });
