@@ -1,6 +1,7 @@
 // Mutated requests to the console: JSON, paths, queries, tokens, and HTTP itself.
 import { Agent, request as httpRequest } from "node:http";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SeededRandom } from "#prove/seeded-random.ts";
 import { ANSWER_WITHIN_MS } from "./grpc-door.ts";
 import { mutatedCharacters, mutatedJson, nastyHeader, nastyText } from "./nasty-values.ts";
@@ -15,6 +16,9 @@ const NO_FAULTS: readonly string[] = [
 ];
 /** They would end the session of the rig. */
 const SPARED = /^\/api\/auth\/logout/;
+
+const SIGN_IN_TRIES = 60;
+const SIGN_IN_AGAIN_MS = 500;
 
 /** What is done at a time. */
 export type HttpMutation = "json" | "path" | "query" | "credential" | "http";
@@ -121,16 +125,25 @@ export class ConsoleDoor {
   }
 
   #signIn(): Promise<void> {
-    const body = JSON.stringify({ password: this.#deps.password });
-    this.#signingIn ??= this.#ask("POST", "/api/auth/login", {}, body)
-      .then(({ status, cookie }) => {
-        if (status !== 200) throw new Error(`the rig cannot sign in: ${status}`);
-        this.#token = /svc_admin_token=([0-9a-f]{64})/.exec(cookie)?.[1] ?? "";
-      })
-      .finally(() => {
-        this.#signingIn = undefined;
-      });
+    this.#signingIn ??= this.#takeToken().finally(() => {
+      this.#signingIn = undefined;
+    });
     return this.#signingIn;
+  }
+
+  async #takeToken(): Promise<void> {
+    const body = JSON.stringify({ password: this.#deps.password });
+    for (let tries = 1; ; tries++) {
+      const { status, cookie } = await this.#ask("POST", "/api/auth/login", {}, body);
+      if (status === 200) {
+        this.#token = /svc_admin_token=([0-9a-f]{64})/.exec(cookie)?.[1] ?? "";
+        return;
+      }
+      // Mutated sign-ins may have taken every turn at comparing passwords.
+      if (![0, 429, 503].includes(status) || tries === SIGN_IN_TRIES)
+        throw new Error(`the rig cannot sign in: ${status}`);
+      await sleep(SIGN_IN_AGAIN_MS);
+    }
   }
 
   /** Status 0 when nothing came in time, or the connection broke. */
