@@ -35,6 +35,18 @@ export const simulationBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: "lease-too-long",
+    is: "a heartbeat lets a lease run for longer than nodes are told",
+    rigs: ["simulation"],
+    edits: [
+      {
+        file: "src/directory/sqlite-store.ts",
+        from: "      renew: (fsId) => leases.set(fsId, now.steadyMs + NODE_LEASE_MS),",
+        to: "      renew: (fsId) => leases.set(fsId, now.steadyMs + 2 * NODE_LEASE_MS),",
+      },
+    ],
+  },
+  {
     name: "epoch-not-compared",
     is: "a heartbeat with the epoch of an earlier registration renews the lease, and nobody is fenced",
     rigs: ["simulation"],
@@ -101,7 +113,7 @@ export const simulationBugs: readonly PlantedBug[] = [
     name: "sessions-by-wall-clock",
     is: "the age of a session is told by the wall clock",
     rigs: ["simulation"],
-    goal: 6,
+    goal: 9,
     edits: [
       {
         file: "src/sessions/session-table.ts",

@@ -44,26 +44,26 @@ export class SessionsWatch {
     this.#violation = violation;
   }
 
-  /** Opens one more session, then tries all that are known. */
-  async look(): Promise<void> {
+  /** Opens one more session, then tries those that are known: all of them, or some. */
+  async look(options: { readonly all?: boolean } = {}): Promise<void> {
     // One at a time: the order in which sessions were opened must be known.
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      await this.#lookNow();
+      await this.#lookNow(options.all === true);
     } finally {
       this.#isLooking = false;
     }
   }
 
-  async #lookNow(): Promise<void> {
+  async #lookNow(isAll: boolean): Promise<void> {
     await this.#open();
     const foreign = this.#sessions[0];
     if (foreign !== undefined) await this.#try(foreign, this.#foreigner);
     const newestFirst = this.#sessions.toReversed();
     for (const [newer, session] of newestFirst.entries()) {
       // Tried rarely, so that some have time to run out.
-      if (newer > 0 && !this.#process.random.chance(0.3)) continue;
+      if (!isAll && newer > 0 && !this.#process.random.chance(0.3)) continue;
       await this.#try(session, this.#process, newer);
     }
     this.#sessions = this.#sessions.slice(-2 * SESSIONS_PER_USER);

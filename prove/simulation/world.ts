@@ -31,6 +31,8 @@ const LOOK_EVERY_MS = 7_000;
 const CONVERGED_WITHIN_MS: number = 2 * NODE_LEASE_MS;
 const QUOTA_BYTES = 600_000n;
 const END_LIMIT_MS = 300_000;
+/** In which sessions are opened that a jump must not end. */
+const BEFORE_A_JUMP_MS = 2_000;
 
 /** What one seed came to. */
 export interface SeedResult {
@@ -172,9 +174,13 @@ class World {
     const { meta, nodes } = this.#victims;
     const isWhole = meta.isUp && nodes.every((node) => node.isUp);
     if (!isWhole && /crash|restart|split/.test(kind)) return () => undefined;
+    if (kind !== "clock jump") return befall(kind, this.#victims);
+    // Neither leases nor sessions end because a clock on the wall was set.
+    for (const watch of this.#sessions) void watch.look();
+    await this.#scheduler.run(BEFORE_A_JUMP_MS);
     const heal = await befall(kind, this.#victims);
-    // Leases do not end because a clock on the wall was set.
-    if (kind === "clock jump") await this.#leases.look(this.#looked);
+    for (const watch of this.#sessions) void watch.look({ all: true });
+    await this.#leases.look(this.#looked);
     return heal;
   }
 
