@@ -27,7 +27,8 @@ export interface Outcome {
   readonly httpStatus: number;
   /** -1 when the stream ended without one. */
   readonly code: number;
-  readonly message: string;
+  /** What it says for people; all that came with it is kept for that. */
+  readonly message: () => string;
 }
 
 interface Waiting {
@@ -85,7 +86,7 @@ export class CallLine {
     while (this.#window < bytes && !this.#isOver) await this.#wider.promise;
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const head: ReplyHead = { httpStatus: 0, code: -1, message: undefined };
-    if (this.#isOver) return { ...head, message: "the connection was closed before" };
+    if (this.#isOver) return { ...head, message: () => "the connection was closed before" };
     const id = this.#nextId;
     this.#nextId += 2;
     this.#window -= bytes;
@@ -174,7 +175,8 @@ export class CallLine {
     if (call === undefined) return;
     this.#calls.delete(id);
     const { httpStatus, code, message } = call.head;
-    const said = message === undefined ? (why ?? "the stream was closed") : decodeMessage(message);
+    const said = (): string =>
+      message === undefined ? (why ?? "the stream was closed") : decodeMessage(message());
     call.resolve({ httpStatus, code, message: said });
   }
 

@@ -121,7 +121,7 @@ export class GrpcDoor {
     try {
       return await (await opened).call(this.#headerBlock(call.path, headers), pieces);
     } catch (error) {
-      return { httpStatus: 0, code: -1, message: String(error) };
+      return { httpStatus: 0, code: -1, message: () => String(error) };
     }
   }
 
@@ -146,11 +146,11 @@ export class GrpcDoor {
 
   #judge({ call, mutation, headers, pieces }: WrongCall, { httpStatus, code, message }: Outcome): void {
     const isHttpRefusal = mutation === "headers" && (httpStatus === 415 || httpStatus === 431);
-    const isLaidDown = code === Code.INTERNAL && message === LAID_DOWN;
+    const isLaidDown = code === Code.INTERNAL && message() === LAID_DOWN;
     const isFault = code === Code.INTERNAL || code === Code.UNKNOWN || code === Code.DATA_LOSS || code === -1;
     if (!isFault || isHttpRefusal || isLaidDown) return;
     const sent = Buffer.concat(pieces).toString("base64").slice(0, 1_000);
-    const said = code === -1 ? `no status (${message})` : `status ${code} (${message})`;
+    const said = code === -1 ? `no status (${message()})` : `status ${code} (${message()})`;
     const { authorization: _token, ...others } = headers;
     this.#deps.onViolation(`${call.path} answered ${said} to ${mutation} ${JSON.stringify(others)} ${sent}`);
   }

@@ -5,8 +5,8 @@ export interface ReplyHead {
   httpStatus: number;
   /** -1 while nothing has said it. */
   code: number;
-  /** As it is on the wire, percent signs and all; undefined while there is none. */
-  message: string | undefined;
+  /** Unpacks it as it is on the wire, percent signs and all, which few need to know; undefined while there is none. */
+  message: (() => string) | undefined;
 }
 
 const STATUS_INDEX_FIRST = 8;
@@ -66,17 +66,21 @@ export function readReplyHead(block: Buffer, head: ReplyHead): void {
     const name = index === 0 ? reader.name() : STATUSES[index - STATUS_INDEX_FIRST] ? ":status" : "";
     if (name === ":status") head.httpStatus = Number(reader.text());
     else if (name === "grpc-status") head.code = Number(reader.text());
-    else if (name === "grpc-message") head.message = reader.text();
-    else reader.skip();
+    else {
+      const from = reader.at;
+      reader.skip();
+      if (name === "grpc-message") head.message = () => new BlockReader(block, from).text();
+    }
   }
 }
 
 class BlockReader {
-  at = 0;
+  at: number;
   readonly #block: Buffer;
 
-  constructor(block: Buffer) {
+  constructor(block: Buffer, at = 0) {
     this.#block = block;
+    this.at = at;
   }
 
   /** A whole number whose first byte gives it so many bits. */

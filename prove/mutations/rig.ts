@@ -3,7 +3,7 @@
 // names, tokens, frames, headers and HTTP itself are changed as well; many are under way at a time on several connections. Every
 // answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no 5xx, no end without a status. Beside them an honest
 // client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles
-// than it did after the first tenth. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
+// than it did when it was warm. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
 
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
@@ -29,6 +29,8 @@ const AT_ONCE = 24;
 const CONSOLE_AT_ONCE = 12;
 /** Between the first tenth of the inputs and the end; a process that is warm grows no more than its heap moves. */
 const GROWTH_MAX_MB = 96;
+/** After fewer inputs its heap still grows towards its size. */
+const WARM_INPUTS = 100_000;
 const MEMORY_MAX_MB = 400;
 const HANDLES_MAX = 40;
 /** What a process that falls says. */
@@ -162,7 +164,8 @@ async function startWatching(
     if (trouble === undefined) campaign.count("honest calls");
     else campaign.violation(`an honest client was not served: ${trouble}`);
     if (cluster.all.some(({ process }) => !process.isRunning())) return early;
-    if (early.length === 0 && campaign.done >= campaign.goal / 10) early = memoryOf(cluster);
+    const isWarm = campaign.done >= Math.max(campaign.goal / 10, WARM_INPUTS);
+    if (early.length === 0 && isWarm) early = memoryOf(cluster);
   }
   return early.length === 0 ? memoryOf(cluster) : early;
 }
