@@ -17,6 +17,7 @@ import { CLUSTER_PASSWORD, type SmallCluster, startSmallCluster } from "#prove/s
 import { ConsoleDoor } from "./console-door.ts";
 import { GrpcDoor, type GrpcDoorDeps } from "./grpc-door.ts";
 import { HonestClient } from "./honest-client.ts";
+import { MemoryFloors } from "./memory-floors.ts";
 import { FILE_SERVER_CALLS, META_SERVER_CALLS } from "./recorded-calls.ts";
 
 const USER = "fuzz@example.com";
@@ -27,8 +28,8 @@ const META_DOORS = 2;
 const AT_ONCE = 24;
 /** Fewer than of others: its requests take several times as long to make and to answer. */
 const CONSOLE_AT_ONCE = 12;
-/** Between the first tenth of the inputs and the end; a process that is warm grows no more than its heap moves. */
-const GROWTH_MAX_MB = 96;
+/** What memory comes down to may rise by this much: 40 bytes an input. */
+const GROWTH_MAX_MB = 64;
 /** After fewer inputs its heap still grows towards its size. */
 const WARM_INPUTS = 100_000;
 const MEMORY_MAX_MB = 400;
@@ -57,7 +58,7 @@ export const mutations: Rig = {
     await prepare(cluster);
     const doors = openDoors(campaign, cluster);
     campaign.atEnd(() => doors.forEach(({ door }) => door.close()));
-    const early: Promise<number[]> = startWatching(campaign, cluster, honest);
+    const floors = startWatching(campaign, cluster, honest);
     await Promise.all(
       doors.flatMap(({ door, atOnce, name }, index) =>
         Array.from({ length: atOnce }, async (_, lane) => {
@@ -66,7 +67,7 @@ export const mutations: Rig = {
         }),
       ),
     );
-    await judgeServers(campaign, cluster, await early);
+    await judgeServers(campaign, cluster, await floors);
   },
 };
 
@@ -152,33 +153,27 @@ async function prepare({ fileserver }: SmallCluster): Promise<void> {
   if (!success) throw new Error(`the quota cannot be set: ${error}`);
 }
 
-/** Serves an honest client in between; resolves to each server's memory after the first tenth. */
+/** Serves an honest client in between, and notes what the servers hold. */
 async function startWatching(
   campaign: Campaign,
   cluster: SmallCluster,
   honest: HonestClient,
-): Promise<number[]> {
-  let early: number[] = [];
+): Promise<MemoryFloors> {
+  const floors = new MemoryFloors(campaign.goal, Math.max(campaign.goal / 10, WARM_INPUTS));
   while (campaign.shouldGoOn()) {
     const trouble = await honest.isServed();
     if (trouble === undefined) campaign.count("honest calls");
     else campaign.violation(`an honest client was not served: ${trouble}`);
-    if (cluster.all.some(({ process }) => !process.isRunning())) return early;
-    const isWarm = campaign.done >= Math.max(campaign.goal / 10, WARM_INPUTS);
-    if (early.length === 0 && isWarm) early = memoryOf(cluster);
+    for (const { name, process } of cluster.all) {
+      if (!process.isRunning()) return floors;
+      floors.note(campaign.done, name, footprintOf(process.pid).memoryMb);
+    }
   }
-  return early.length === 0 ? memoryOf(cluster) : early;
+  return floors;
 }
 
-const memoryOf = (cluster: SmallCluster): number[] =>
-  cluster.all.map(({ process }) => (process.isRunning() ? footprintOf(process.pid).memoryMb : 0));
-
-async function judgeServers(
-  campaign: Campaign,
-  cluster: SmallCluster,
-  early: readonly number[],
-): Promise<void> {
-  for (const [at, { name, process }] of cluster.all.entries()) {
+async function judgeServers(campaign: Campaign, cluster: SmallCluster, floors: MemoryFloors): Promise<void> {
+  for (const { name, process } of cluster.all) {
     const log = process.log();
     if (!process.isRunning()) {
       campaign.violation(`${name} has ended: ${log}`);
@@ -187,9 +182,10 @@ async function judgeServers(
     if (FALL.test(log)) campaign.violation(`${name} says: ${log}`);
     const { memoryMb, handles } = footprintOf(process.pid);
     campaign.figure(`${name} MB`, Math.round(memoryMb));
-    const before = early[at] ?? memoryMb;
-    if (memoryMb - before > GROWTH_MAX_MB || memoryMb > MEMORY_MAX_MB)
-      campaign.violation(`${name} has grown from ${Math.round(before)} to ${Math.round(memoryMb)} MB`);
+    const growthMb = Math.round(floors.growthMb(name));
+    campaign.figure(`${name} has grown by MB`, growthMb);
+    if (growthMb > GROWTH_MAX_MB || memoryMb > MEMORY_MAX_MB)
+      campaign.violation(`${name} has grown by ${growthMb} MB, and holds ${Math.round(memoryMb)} MB`);
     const sockets = handles.length - HANDLES_MAX - FILE_DOORS * AT_ONCE;
     if (sockets > 0) campaign.violation(`${name} holds ${handles.length} handles`);
   }
