@@ -43,7 +43,7 @@ export function makeRequestId(): string {
   return `${prefix}-${made.toString(36)}`;
 }
 
-/** True for an id that may stand in a log: 8 to 64 letters, digits and `.` `_` `:` `-`. Whatever else a client sends is not taken over. */
-export function isRequestId(text: string): boolean {
-  return FORM.test(text);
+/** The id that a client has sent, where it may stand in a log: 8 to 64 letters, digits and `.` `_` `:` `-`. Else a new one. */
+export function requestIdFrom(sent: string | readonly string[] | undefined): string {
+  return typeof sent === "string" && FORM.test(sent) ? sent : makeRequestId();
 }

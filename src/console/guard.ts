@@ -3,13 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
 import { networkOf } from "#base/network.ts";
-import {
-  isRequestId,
-  makeRequestId,
-  REQUEST_ID_HEADER,
-  withRequestId,
-  withRequestIdAtOnce,
-} from "#base/request-scope.ts";
+import { REQUEST_ID_HEADER, requestIdFrom, withRequestId, withRequestIdAtOnce } from "#base/request-scope.ts";
 import { VERSION } from "#base/version.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
 import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
@@ -98,9 +92,7 @@ export function isForeign(request: FastifyRequest, needsProof: boolean): boolean
 /** The id under which a request is worked on: its own, where that may stand in a log. */
 export function requestIdOf(request: IncomingMessage): string {
   const noted: NotedRequest = request;
-  if (noted[ID] !== undefined) return noted[ID];
-  const given = request.headers[REQUEST_ID_HEADER];
-  noted[ID] = typeof given === "string" && isRequestId(given) ? given : makeRequestId();
+  noted[ID] ??= requestIdFrom(request.headers[REQUEST_ID_HEADER]);
   return noted[ID];
 }
 

@@ -79,7 +79,8 @@ export class UserPart<N extends UserMapName> {
 
   /**
    * Takes the bytes of the map, which begin with a comma and its name: `,"per_user_quota":{…}`, and may go on with other fields. Returns it
-   * and those fields. Names that `listed` has were checked there, and are shared with it. Throws SyntaxError for what is no JSON, and NoAnswer for a large one that cannot be read in pieces.
+   * and those fields. Names that `listed` has were checked there, and are shared with it. Throws SyntaxError for what is no JSON, and
+   * NoAnswer for a large one that cannot be read in pieces.
    */
   async take(
     bytes: Buffer,

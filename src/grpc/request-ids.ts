@@ -1,9 +1,8 @@
 // Puts every call of a server in the scope of its request's id, and hands that id on with the calls made on its behalf.
 import {
   currentRequestId,
-  isRequestId,
-  makeRequestId,
   REQUEST_ID_HEADER,
+  requestIdFrom,
   withRequestId,
   withRequestIdAtOnce,
 } from "#base/request-scope.ts";
@@ -16,8 +15,7 @@ import type { ServerInterceptor } from "./handler.ts";
  * during the call carries it, and so do the trailers of a call that fails. To be the outermost interceptor.
  */
 export const requestIds: ServerInterceptor = (context, next) => {
-  const sent = context.metadata.get(REQUEST_ID_HEADER);
-  const id = sent !== undefined && isRequestId(sent) ? sent : makeRequestId();
+  const id = requestIdFrom(context.metadata.get(REQUEST_ID_HEADER));
   const within = context.method.isInstant ? withRequestIdAtOnce : withRequestId;
   return within(id, () => {
     try {
