@@ -49,3 +49,34 @@ test(
     assert.equal(replies.length, 20);
   },
 );
+
+test("a call that its client gave up has its turn until its handler has returned", TIMEOUT, async (t) => {
+  let made = 0;
+  const work = Promise.withResolvers<void>();
+  const server = new GrpcServer();
+  server.addService(EchoService, {
+    unary: {
+      bulky: async () => {
+        made++;
+        await work.promise;
+        return {};
+      },
+    },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.after(() => server.close());
+  const raw = await RawHttp2.connect(port);
+  for (let id = 1; id < 20; id += 2) {
+    await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, grpcHeaders(`${PATH}Unary`));
+    await raw.send(FrameType.DATA, FrameFlag.END_STREAM, id, message(1));
+  }
+  await until(() => made === BULKY_CALLS_AT_ONCE);
+  for (let id = 1; id < 2 * BULKY_CALLS_AT_ONCE; id += 2)
+    await raw.send(FrameType.RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]));
+  await delay(100);
+  assert.equal(made, BULKY_CALLS_AT_ONCE);
+  work.resolve();
+  await until(() => made === 10);
+  raw.close();
+  await until(() => server.callCount() === 0);
+});

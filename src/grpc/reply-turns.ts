@@ -6,7 +6,7 @@ export class ReplyTurns {
   #taken = 0;
   readonly #waiting: (() => void)[] = [];
 
-  /** Runs something now, or when those before have given their turns back; it gives its own back once, when its reply is taken or given up. */
+  /** Runs something now, or when those before have given their turns back; it gives its own back once, when its reply is taken or given up and nobody works on it. */
   take(run: () => void): void {
     this.#waiting.push(run);
     this.#next();

@@ -179,9 +179,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#connection.calls.delete(this);
     if (!this.#reply.isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
     this.#reply.release();
-    // Not before the client has taken the reply: of who reads nothing, no more is made.
-    if (this.#hasTurn) this.#connection.turns.give();
-    if (!this.#isRunning) this.#deps.onGone(this);
+    if (!this.#isRunning) this.#goneForGood();
   }
 
   /** The last message is out; the status follows. */
@@ -374,7 +372,13 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#isRunning = false;
     // Whatever the handler left running on behalf of this call has nothing to do any more.
     this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
-    if (this.#isClosed) this.#deps.onGone(this);
+    if (this.#isClosed) this.#goneForGood();
+  }
+
+  /** The stream is closed and the handler has returned. Not before is the turn given on: to who reads nothing, or gives up, it would come for nothing. */
+  #goneForGood(): void {
+    if (this.#hasTurn) this.#connection.turns.give();
+    this.#deps.onGone(this);
   }
 
   /** Stops the clock, and drops what the client still sends: a reset right behind the status would reach it as an error. */
