@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { endsWithUs } from "./ends-with-us.ts";
+import { GROVE } from "./launcher.ts";
 
-const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
 const SPEAKS_WITHIN_MS = 30_000;
 const TAIL_CHARACTERS = 4_000;
 /** What of the developer's own settings would change what is attacked. */
@@ -43,9 +43,7 @@ export function startFileServer(settings: {
     env: { ...Object.fromEntries(own), TZ: "UTC", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  // Also when the rig is interrupted, and has no time to wait.
-  const kill = (): void => void child.kill("SIGKILL");
-  process.once("exit", kill);
+  endsWithUs(child);
   let tail = "";
   const { promise: serves, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(() => reject(new Error(`it does not serve: ${tail}`)), SPEAKS_WITHIN_MS);
@@ -59,7 +57,6 @@ export function startFileServer(settings: {
   });
   const ended = once(child, "close").then(([code, signal]) => {
     clearTimeout(late);
-    process.off("exit", kill);
     reject(new Error(`it ended with ${String(code ?? signal)}: ${tail}`));
     return (code ?? signal) as number | NodeJS.Signals | null;
   });

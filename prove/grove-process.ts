@@ -1,19 +1,13 @@
 // Servers of Grove as processes of a rig's own: started by the launcher as people start them, watched through /proc, ended with the rig.
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { endsWithUs } from "./ends-with-us.ts";
+import { GROVE } from "./launcher.ts";
 
-/** It sets what bounds a server's memory, and then becomes the server. */
-const GROVE = fileURLToPath(new URL("../grove", import.meta.url));
 const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 25_000;
 const LOG_TAIL_CHARACTERS = 4_000;
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 /** How a server is started. */
 export interface GroveSettings {
@@ -50,8 +44,11 @@ export async function startGroveProcess(
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  running.add(child);
-  const closed = once(child, "close").finally(() => running.delete(child));
+  endsWithUs(child);
+  let isRunning = true;
+  const closed = once(child, "close").finally(() => {
+    isRunning = false;
+  });
   let text = "";
   const serves = Promise.withResolvers<void>();
   for (const stream of [child.stdout, child.stderr]) {
@@ -74,7 +71,7 @@ export async function startGroveProcess(
   return {
     pid: child.pid as number,
     log: () => text,
-    isRunning: () => running.has(child),
+    isRunning: () => isRunning,
     async end(signal) {
       child.kill("SIGCONT");
       child.kill(signal);

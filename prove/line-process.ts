@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Campaign } from "./campaign.ts";
+import { endsWithUs } from "./ends-with-us.ts";
 
 /** One that is asked to end finishes what it is at, within this time. */
 const END_WAIT_MS = 15_000;
@@ -24,15 +25,7 @@ export function runLinePart<Line>(
   { name, command: [program, ...words], env = process.env, take }: LinePart<Line>,
 ): Promise<void> {
   const child = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"], detached: true, env });
-  const killAll = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // It has ended.
-    }
-  };
-  process.on("exit", killAll);
-  campaign.atEnd(() => process.off("exit", killAll));
+  const killAll = endsWithUs(child, { isGroup: true });
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     errors = (errors + text).slice(-ERRORS_KEPT_CHARACTERS);

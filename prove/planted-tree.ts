@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CampaignResult } from "./campaign.ts";
+import { endsWithUs } from "./ends-with-us.ts";
 import { NARROW, type PlantedBug, type Rig } from "./rig.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -92,14 +93,9 @@ async function askRig(
     all = (all + text).slice(-TAIL_CHARACTERS);
   });
   // The rig's own servers end with it: they are of its process group.
-  const kill = (): void => {
-    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-  };
-  process.once("exit", kill);
-  const late = setTimeout(kill, LIMIT_MS);
+  const late = setTimeout(endsWithUs(child, { isGroup: true }), LIMIT_MS);
   await once(child, "close");
   clearTimeout(late);
-  process.off("exit", kill);
   const result = lastJson(stdout);
   if (result === undefined) return { isCaught: false, why: `the rig did not end: ${all}` };
   const first = result.violations[0];

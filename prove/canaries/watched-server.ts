@@ -2,9 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { GROVE } from "#prove/launcher.ts";
 
-const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
 const SERVES_WITHIN_MS = 60_000;
 const RAISED = 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"';
 
