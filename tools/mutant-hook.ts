@@ -1,4 +1,4 @@
-// Loaded by --import into the process that tests a mutant: gives the mutated text in the place of one source file.
+// Loaded by --import into the process that tests a mutant: gives the mutated text in the place of one source file; without one, tells what the tests take.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,12 @@ import { type Mutation, withMutation } from "./mutations.ts";
 export const MUTANT = "GROVE_MUTANT";
 
 const mutation = JSON.parse(process.env[MUTANT] ?? "null") as Mutation | null;
-if (mutation !== null) {
+if (mutation === null) {
+  process.once("exit", () => {
+    const { user, system } = process.cpuUsage();
+    console.log(`# processor ${Math.ceil((user + system) / 1_000)} ms`);
+  });
+} else {
   registerHooks({
     load(url, context, next) {
       if (url !== mutation.path) return next(url, context);

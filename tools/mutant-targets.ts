@@ -63,6 +63,9 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (bytes <= 0n) return; → if (bytes < 0n) return;",
         "const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes; → const moved = bytes <= this.#reservedBytes ? bytes : this.#reservedBytes;",
       ],
+      "src/sessions/session-table.ts": [
+        "if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs; → if (latest === undefined || entry.lastUsedWallMs >= latest) latest = entry.lastUsedWallMs;",
+      ],
     },
   },
   {
@@ -74,14 +77,44 @@ export const EQUIVALENT: readonly Equivalent[] = [
     },
   },
   {
-    reason: "turns are only compared with each other, and no session begins in one of them",
-    mutants: { "src/sessions/session-table.ts": ["#noteTurn = 0; → #noteTurn = 1;"] },
+    reason: "a book that begins empty has nothing whose age is counted from then",
+    mutants: {
+      "src/alerts/alert-book.ts": [
+        "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 1, steadyMs: 0 }) {",
+        "constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) { → constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 1 }) {",
+      ],
+    },
+  },
+  {
+    reason: "no moment is within a millisecond of 1970",
+    mutants: {
+      "src/sessions/session-table.ts": [
+        "this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0)); → this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 1));",
+      ],
+    },
+  },
+  {
+    reason: "what is empty is forgotten only to give its memory back, which no answer tells",
+    mutants: {
+      "src/sessions/session-table.ts": [
+        "if (left.length === 0) this.#byUser.delete(username); → if (false) this.#byUser.delete(username);",
+      ],
+    },
   },
   {
     reason: "whoever has no session is below every limit that lets anybody in",
     mutants: {
       "src/sessions/session-table.ts": [
         "const own = this.#byUser.get(username)?.length ?? 0; → const own = this.#byUser.get(username)?.length ?? 1;",
+      ],
+    },
+  },
+  {
+    reason:
+      "what has not the form of a token is the token of no session: the quick answer is the one that it gets anyway",
+    mutants: {
+      "src/sessions/session-table.ts": [
+        "if (!TOKEN_FORM.test(token)) throw unknownSession(); → if (false) throw unknownSession();",
       ],
     },
   },

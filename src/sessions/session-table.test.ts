@@ -95,6 +95,17 @@ test("a session idles out at exactly 15 minutes and each use starts them again (
   refuses("SESSION_IDLE", () => table.check(token, "10.0.0.1"));
 });
 
+test("whoever comes at the very end of the idle time is late, and an end by hand then ends nothing more (spec 2.3, D23)", () => {
+  for (const late of ["touch", "end"] as const) {
+    const { clock, table, open } = setUp();
+    const { token, session } = open();
+    clock.advance(15 * MINUTE_MS);
+    table[late](session);
+    assert.equal(table.isLive(session), false);
+    refuses("SESSION_IDLE", () => table.check(token, "10.0.0.1"));
+  }
+});
+
 test("a session in constant use ends at exactly 12 hours (spec 2.3)", () => {
   const { clock, table, open } = setUp();
   const { token, session } = open();
@@ -345,6 +356,11 @@ test("who has used a session is told once, until the next use (D12)", () => {
   assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
   table.check(alices.token, "10.0.0.1");
   assert.deepEqual([...table.takeUsed()], ["alice@example.com"]);
+  // Also who signs in between two times of asking.
+  for (const username of ["carol@example.com", "dave@example.com"]) {
+    open(username);
+    assert.deepEqual([...table.takeUsed()], [username]);
+  }
 });
 
 test("the bounds are the specification's unless others are given (spec 8)", () => {

@@ -93,8 +93,6 @@ interface Entry extends Session {
   readonly createdAtMs: number;
   lastUsedMs: number;
   isOpen: boolean;
-  /** The turn of takeUsed in which its user is noted already. */
-  notedInTurn: number;
   mismatchReportedAtMs: number | undefined;
   mismatchesUnreported: number;
 }
@@ -113,7 +111,6 @@ export class SessionTable {
   readonly #tombstones = new LRUCache<string, EndReason>(atMost(SESSION_TOMBSTONES));
   /** Users who have used a session since takeUsed: no more than the users that the book of subjects admits. */
   readonly #used = new Set<string>();
-  #noteTurn = 0;
   readonly #lastActive = new LRUCache<string, number>(atMost(LAST_ACTIVE_USERS_KEPT));
 
   constructor(deps: SessionTableDeps) {
@@ -271,7 +268,6 @@ export class SessionTable {
   takeUsed(): ReadonlySet<string> {
     const users = new Set(this.#used);
     this.#used.clear();
-    this.#noteTurn++;
     return users;
   }
 
@@ -303,7 +299,6 @@ export class SessionTable {
       createdAtMs: nowMs,
       lastUsedMs: nowMs,
       isOpen: true,
-      notedInTurn: -1,
       mismatchReportedAtMs: undefined,
       mismatchesUnreported: 0,
     };
@@ -312,8 +307,6 @@ export class SessionTable {
   #use(entry: Entry, nowMs: number): void {
     entry.lastUsedMs = nowMs;
     entry.lastUsedWallMs = this.#clock.wallMs();
-    if (entry.notedInTurn === this.#noteTurn) return;
-    entry.notedInTurn = this.#noteTurn;
     this.#used.add(entry.identity.username);
   }
 
