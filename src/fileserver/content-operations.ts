@@ -4,13 +4,14 @@ import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_B
 import type { Logger } from "#base/log.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { etagOf, type Inode, inodeIdText } from "#storage/inode.ts";
-import type { FileContent, Storage } from "#storage/storage.ts";
+import type { Storage } from "#storage/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { attrAt, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
+import { encodeRead } from "./read-bytes.ts";
 
 /** What the operations are made from. */
 export interface ContentDeps {
@@ -30,11 +31,15 @@ export class ContentOperations {
     this.#deps = deps;
   }
 
-  /** Reads at most 4,000,000 bytes; less at the end of the file. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT. */
+  /**
+   * Reads at most 4,000,000 bytes; less at the end of the file. Gives the ReadFileResponse behind `headBytes` bytes of room for whoever
+   * sends it. Throws BAD_ARGUMENT, IS_DIRECTORY, CORRUPT.
+   */
   readFile(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly length: number },
-  ): Promise<{ data: Uint8Array; attr: Attr }> {
+    headBytes: number,
+  ): Promise<Buffer> {
     return this.#deps.meter.later("read", async () => {
       if (request.length > CHUNK_BYTES) {
         throw new GroveError(
@@ -49,9 +54,9 @@ export class ContentOperations {
       const end = Math.min(file.sizeBytes, offset + (request.length === 0 ? CHUNK_BYTES : request.length));
       const content = this.#deps.storage.openFile(file.id);
       try {
-        const data = await readRange(content, offset, end);
-        this.#deps.telemetry.bytesRead(data.length);
-        return { data, attr: attrAt(reached, file) };
+        const reply = await encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);
+        this.#deps.telemetry.bytesRead(end - offset);
+        return reply;
       } catch (error) {
         logCorruption(this.#deps.log, reached, file, error);
         throw error;
@@ -210,14 +215,4 @@ export function tooLarge(): GroveError {
   return new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
     metadata: { limit_bytes: String(FILE_MAX_BYTES) },
   });
-}
-
-async function readRange(content: FileContent, offset: number, end: number): Promise<Uint8Array> {
-  if (offset >= end) return new Uint8Array(0);
-  const first = await content.readBlock(offset);
-  if (offset + first.length >= end) return first.subarray(0, end - offset);
-  const joined = Buffer.allocUnsafe(end - offset);
-  let at = first.copy(joined);
-  while (offset + at < end) at += (await content.readBlock(offset + at)).copy(joined, at);
-  return joined;
 }

@@ -59,7 +59,10 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       encoded(await namespace.createFile(currentCaller(context), request)),
     createDirectory: async (request, context) =>
       encoded(await namespace.createDirectory(currentCaller(context), request)),
-    readFile: { bulky: (request, context) => content.readFile(currentCaller(context), request) },
+    readFile: {
+      bulky: async (request, context) =>
+        new EncodedReply(await content.readFile(currentCaller(context), request, EncodedReply.HEAD_BYTES)),
+    },
     writeFile: (request, context) => content.writeFile(currentCaller(context), request),
     deleteFile: async (request, context) => {
       const { freedBytes, inodeCount } = await namespace.deleteFile(currentCaller(context), request);
