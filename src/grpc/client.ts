@@ -100,6 +100,8 @@ export class GrpcChannel {
   readonly #waiters = new Set<CallWaiter>();
   readonly #transports = new Set<Transport>();
   #current: Transport | undefined;
+  /** How many there have been. */
+  #connections = 0;
   /** Index of the address that is tried first: the last one that answered. */
   #from = 0;
   #state: ChannelState = "idle";
@@ -168,18 +170,18 @@ export class GrpcChannel {
     isElsewhere: (error: StatusError) => boolean,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      const transport = this.#current;
+      // Without a connection, the next one will be asked.
+      const asked = this.#current === undefined ? this.#connections + 1 : this.#connections;
       try {
         return await operation();
       } catch (error) {
         if (tries >= this.#addresses.length || !(error instanceof StatusError) || !isElsewhere(error))
           throw error;
         // Others may have moved on already.
-        const asked = transport ?? this.#current;
-        if (asked !== undefined && asked === this.#current) {
-          this.#from = (this.#addresses.indexOf(asked.address) + 1) % this.#addresses.length;
-          asked.retire();
-        }
+        const current = this.#current;
+        if (current === undefined || asked !== this.#connections) continue;
+        this.#from = (this.#addresses.indexOf(current.address) + 1) % this.#addresses.length;
+        current.retire();
       }
     }
   }
@@ -307,6 +309,7 @@ export class GrpcChannel {
     this.#state = "ready";
     this.#failures = 0;
     this.#current = transport;
+    this.#connections++;
     const waiters = [...this.#waiters];
     this.#waiters.clear();
     for (const waiter of waiters) waiter.ready(transport);

@@ -5,10 +5,13 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
+import type { CallLane } from "./call-turns.ts";
+import { FloodGauge } from "./flood-gauge.ts";
 import type { ServerLimits } from "./limits.ts";
 import { ReplyTurns } from "./reply-turns.ts";
 import { outsideReading } from "./reset.ts";
 import type { ServerCall } from "./server-call.ts";
+import { readingOf } from "./socket-reading.ts";
 
 /** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
 export const normalAddress = (address: string): string => {
@@ -39,14 +42,17 @@ export class Connection {
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyTurns = new ReplyTurns();
+  readonly lane: CallLane;
+  readonly flood: FloodGauge;
   readonly address: string;
   /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
   readonly network: string;
   /** Tells this connection's sockets, raw and TLS, from all others. */
   readonly key: string;
+  /** Steady time. */
+  readonly openedAtMs: number;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
-  readonly #openedAtMs: number;
   #session: ServerHttp2Session | undefined;
   #peer: Peer;
   #hasSettings = false;
@@ -57,11 +63,13 @@ export class Connection {
   constructor(socket: Socket, limits: ServerLimits, nowMs: number) {
     this.#socket = socket;
     this.#limits = limits;
-    this.#openedAtMs = nowMs;
+    this.openedAtMs = nowMs;
     this.#heardAtMs = nowMs;
     this.address = normalAddress(socket.remoteAddress ?? "");
     this.network = networkOf(this.address);
     this.key = connectionKey(socket);
+    this.flood = new FloodGauge(nowMs);
+    this.lane = { ...readingOf(socket), waiting: [], cost: 0, turn: 0 };
     this.#peer = {
       address: this.address,
       port: socket.remotePort ?? 0,
@@ -95,7 +103,7 @@ export class Connection {
   check(nowMs: number): void {
     for (const call of this.calls) call.checkProgress(nowMs);
     if (!this.#hasSettings) {
-      if (nowMs - this.#openedAtMs > this.#limits.handshakeMs) this.destroy();
+      if (nowMs - this.openedAtMs > this.#limits.handshakeMs) this.destroy();
       return;
     }
     const { bytesRead } = this.#socket;
@@ -111,6 +119,15 @@ export class Connection {
     }
   }
 
+  /** Whether its client floods it. */
+  isFlooded(nowMs: number): boolean {
+    const { bytesRead, bytesWritten } = this.#socket;
+    let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
+    // What waits to be taken, behind a busy disk, is no flood; there is much of it seldom enough to be counted only then.
+    if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
+    return excessBytes > 0;
+  }
+
   /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */
   drain(): void {
     if (this.#session === undefined || this.#session.destroyed) this.#socket.destroy();
@@ -118,9 +135,11 @@ export class Connection {
   }
 
   /** Closes without waiting for anything; calls in progress are cancelled. */
-  destroy(): void {
+  destroy(code: number = constants.NGHTTP2_NO_ERROR): void {
+    // Until then the loop would read it once more.
+    this.lane.pause();
     outsideReading(() => {
-      this.#session?.destroy(undefined, constants.NGHTTP2_NO_ERROR);
+      this.#session?.destroy(undefined, code);
       this.#socket.destroy();
     });
   }

@@ -8,7 +8,7 @@ import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#t
 import { EchoService } from "./gen/echo_pb.ts";
 import { MIB, message, open, PATH, send, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { GrpcServer } from "./server.ts";
-import { Code } from "./status.ts";
+import { Code, StatusError } from "./status.ts";
 
 test("a frame cut off by the end of the connection leaves nothing behind", TIMEOUT, async (t) => {
   const lab = await setUp(t);
@@ -172,4 +172,71 @@ test("receive windows shrink as uploads grow in number, and grow again", TIMEOUT
   for (const stream of streams.slice(2)) stream.close(8);
   await once(session, "remoteSettings");
   assert.equal(session.remoteSettings.initialWindowSize, MIB);
+});
+
+test(
+  "headers that are too large, one after the other, end the connection and are reported once",
+  TIMEOUT,
+  async (t) => {
+    const errors: unknown[] = [];
+    const server = new GrpcServer({ onError: ({ error }) => errors.push(error) });
+    server.addService(EchoService, { unary: () => ({}) });
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    t.after(() => server.close());
+    const raw = await RawHttp2.connect(port);
+    const bomb = grpcHeaders(
+      `${PATH}Unary`,
+      Array.from({ length: 100 }, (_, at) => [`x-${at}`, "a".repeat(600)]),
+    );
+    let sentBytes = 0;
+    for (let id = 1; id < 20_001 && !raw.isClosed; id += 2) {
+      for (let at = 0; at < bomb.length; at += 16_000) {
+        const isLast = at + 16_000 >= bomb.length;
+        const flags = isLast ? FrameFlag.END_HEADERS : 0;
+        const type = at === 0 ? FrameType.HEADERS : FrameType.CONTINUATION;
+        await raw.send(type, flags, id, bomb.subarray(at, at + 16_000));
+      }
+      sentBytes += bomb.length;
+      await delay(1);
+    }
+    await raw.closed;
+    assert.ok(sentBytes < 200 * MIB, `${sentBytes} bytes`);
+    assert.equal(errors.filter((error) => /floods its connection/.test(String(error))).length, 1);
+  },
+);
+
+test("uploads that wait for a slow disk, and then are refused, are no flood", TIMEOUT, async (t) => {
+  const errors: unknown[] = [];
+  const go = Promise.withResolvers<void>();
+  const server = new GrpcServer({ onError: ({ error }) => errors.push(error) });
+  server.addService(EchoService, {
+    async collect() {
+      await go.promise;
+      throw new StatusError(Code.RESOURCE_EXHAUSTED, "no room");
+    },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.after(() => server.close());
+  const session = connect(`http://127.0.0.1:${port}`, { maxSessionMemory: 1_000 });
+  t.after(() => session.destroy());
+  await once(session, "remoteSettings");
+  const answers = Array.from({ length: 8 }, async () => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": `${PATH}Collect`,
+      "content-type": "application/grpc",
+    });
+    stream.on("error", () => undefined);
+    // One message that is as large as the window, and more than that behind it.
+    for (let i = 0; i < 4; i++) stream.write(message(MIB - 100));
+    const [headers] = (await once(stream, "response")) as [Record<string, string>];
+    stream.close();
+    return headers["grpc-status"];
+  });
+  await delay(1_500);
+  go.resolve();
+  assert.deepEqual(await Promise.all(answers), Array(8).fill(String(Code.RESOURCE_EXHAUSTED)));
+  await delay(1_200);
+  assert.deepEqual(errors, []);
+  assert.equal(session.closed, false);
 });

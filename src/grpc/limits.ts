@@ -129,6 +129,28 @@ export const TRANSPARENT_RETRIES = 3;
 export const UNFOLDED_AT_ONCE = 2;
 /** Replies of megabytes that one connection may have in the making or unread: enough for a disk, too few to fill the memory. */
 export const BULKY_CALLS_AT_ONCE = 4;
+/** Calls that one connection may begin in a turn of the event loop: some milliseconds of work. More wait for the next, and it is not read meanwhile. */
+export const CONNECTION_CALLS_PER_TURN = 32;
+/** And those that all connections together may. */
+export const CALLS_PER_TURN = 128;
+/** Names and values of headers, above which a call counts as several of those. */
+export const COSTLY_HEADERS = 32;
+/** Bytes that a connection may send at once that reach no call: what a client sends beside its calls is a small part of it. */
+export const FLOOD_BURST_BYTES: number = 256 * 1_024;
+/** And those that it may send every second. */
+export const FLOOD_BYTES_PER_SECOND: number = MIB;
+/** What a frame may take on the wire beside what it carries: its head, padding, and TLS. */
+export const FRAME_COST_BYTES = 300;
+/** Bytes that may still come for calls that take no more, all of a connection together. */
+export const LATE_BYTES: number = 8 * MIB;
+/** For so many bytes that a client receives, it may send one more to move its windows: 26 bytes for each frame of 16 KiB, and four times that. */
+export const WRITTEN_PER_UPDATE_BYTE = 128;
+/** How often connections are looked at for floods, in the first second of each and for a time after each flood; every second otherwise. */
+export const FLOOD_WATCH_MS = 5;
+/** That first second. */
+export const YOUNG_CONNECTION_MS = 1_000;
+/** And that time. */
+export const AFTER_FLOOD_MS = 60_000;
 /** Calls of one connection that its client may give up at once; one more ends the connection. Four times as many as it may have open. */
 export const RESETS_AT_ONCE = 400;
 /** And those that it may give up every second besides. */

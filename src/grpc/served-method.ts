@@ -36,6 +36,10 @@ export interface ServedMethod {
   readonly slicedResponses: SlicedField<DescMessage> | undefined;
 }
 
+/** Whether one side of a method is a stream of messages. */
+export const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
+  kind === "bidi_streaming" || kind === (direction === "requests" ? "client_streaming" : "server_streaming");
+
 /** Puts a method and its handler together. Throws TypeError when a sliced handler names no bytes field. */
 export const serve = (
   method: DescMethod,

@@ -5,10 +5,11 @@ import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-conte
 import type { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor } from "./handler.ts";
 import { type Inbox, MessageInbox } from "./inbox.ts";
+import { FRAME_COST_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
 import type { ReplyTurns } from "./reply-turns.ts";
 import type { RequestHeaders } from "./request-headers.ts";
-import type { AnyHandler, ServedMethod } from "./served-method.ts";
+import { type AnyHandler, isStreaming, type ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SingleMessage } from "./single-message.ts";
 import { SlicedInbox, SlicedOutlet } from "./sliced.ts";
@@ -31,11 +32,9 @@ export interface CallConnection {
   readonly peer: Peer;
   readonly calls: Set<ServerCall>;
   readonly held: { bytes: number };
+  readonly flood: { took(bytes: number): void };
   readonly turns: ReplyTurns;
 }
-
-const isStreaming = (kind: CalledMethod["kind"], direction: "requests" | "replies"): boolean =>
-  kind === "bidi_streaming" || kind === (direction === "requests" ? "client_streaming" : "server_streaming");
 
 /** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
 export class ServerCall implements CallContext, ServerStreamListener {
@@ -62,6 +61,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   #hasTurn = false;
   #isClosed = false;
   #inputEnded = false;
+  #isInputDropped = false;
   #receivedBytes = 0;
   #checkedBytes = 0;
   #checkedAtMs: number;
@@ -134,6 +134,11 @@ export class ServerCall implements CallContext, ServerStreamListener {
     return !this.#inputEnded && !this.#isClosed;
   }
 
+  /** Bytes that have come and wait to be taken. */
+  get unreadBytes(): number {
+    return this.#stream.readableLength;
+  }
+
   sendHeaders(): void {
     this.#reply.sendHeaders();
   }
@@ -151,6 +156,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** The stream's next slice. */
   onData(chunk: Buffer): void {
     this.#receivedBytes += chunk.length;
+    this.#connection.flood.took(chunk.length + FRAME_COST_BYTES);
     if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);
@@ -386,6 +392,9 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;
     this.#single?.release();
-    if (!this.#inputEnded && !this.#stream.destroyed) this.#stream.resume();
+    if (this.#inputEnded || this.#isInputDropped) return;
+    this.#isInputDropped = true;
+    this.#connection.flood.took(this.#deps.limits.streamWindowBytes);
+    if (!this.#stream.destroyed) this.#stream.resume();
   }
 }

@@ -15,7 +15,10 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import type { CalledMethod, Peer } from "./call-context.ts";
+import { CallTurns, costOf } from "./call-turns.ts";
 import { Connection, connectionKey } from "./connection.ts";
+import { headerBytes } from "./flood-gauge.ts";
+import { FloodWatch } from "./flood-watch.ts";
 import { MessageBudget } from "./frames.ts";
 import { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
@@ -30,11 +33,12 @@ import {
   STREAM_WINDOW_MIN_BYTES,
   SWEEP_MS,
 } from "./limits.ts";
+import { refuse, refuseWith } from "./refusal.ts";
 import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import { ServerCall, type ServerCallDeps } from "./server-call.ts";
 import { SessionKeeper } from "./session-keeper.ts";
-import { Code, MalformedMessageError, StatusError, statusHeaders } from "./status.ts";
+import { Code, MalformedMessageError, StatusError } from "./status.ts";
 import { ignoreError, listenAsServer } from "./stream-events.ts";
 
 /** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
@@ -84,6 +88,8 @@ export class GrpcServer {
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
   readonly #keeper = new SessionKeeper();
+  readonly #turns = new CallTurns();
+  readonly #floods: FloodWatch;
   #callCount = 0;
   #windowBytes: number;
   #stopSweep: (() => void) | undefined;
@@ -108,6 +114,11 @@ export class GrpcServer {
       },
       sweptAtMs: this.#clock.steadyMs(),
     };
+    this.#floods = new FloodWatch({
+      clock: this.#clock,
+      connections: () => this.#connections.values(),
+      onFlood: (error) => this.#report({ kind: "connection", error }),
+    });
     this.#http = this.#createHttp();
   }
 
@@ -186,6 +197,7 @@ export class GrpcServer {
     if (this.#connections.size > 0) await closed.promise;
     this.#stopSweep?.();
     this.#stopSweep = undefined;
+    this.#floods.close();
     this.#keeper.close();
   }
 
@@ -248,6 +260,7 @@ export class GrpcServer {
     this.#connections.set(connection.key, connection);
     this.#perAddress.set(network, fromAddress + 1);
     socket.once("close", () => this.#dropped(connection));
+    this.#floods.opened();
     this.#http.emit("connection", socket);
   }
 
@@ -276,8 +289,14 @@ export class GrpcServer {
     }
     session.on(
       "stream",
-      (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
-        this.#open(connection, stream, headers, raw),
+      (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
+        stream.on("error", ignoreError);
+        const { lane } = connection;
+        connection.flood.took(headerBytes(raw));
+        const cost = costOf(raw);
+        if (this.#turns.mayBegin(lane, cost)) this.#open(connection, stream, headers, raw);
+        else this.#turns.wait(lane, cost, () => this.#open(connection, stream, headers, raw));
+      },
     );
     session.on("error", (error) => this.#report({ kind: "connection", error }));
     if (this.#isDraining) connection.drain();
@@ -289,9 +308,27 @@ export class GrpcServer {
     headers: IncomingHttpHeaders,
     raw: string[],
   ): void {
-    stream.on("error", ignoreError);
-    if (headers[":method"] !== "POST") return refuse(stream, [":status", "405", "allow", "POST"]);
-    if (!isGrpcContentType(headers["content-type"])) return refuse(stream, [":status", "415"]);
+    const call = this.#callOf(connection, stream, headers, raw);
+    if (call === undefined) {
+      if (!stream.endAfterHeaders) connection.flood.took(this.#limits.streamWindowBytes);
+      return;
+    }
+    this.#callCount++;
+    listenAsServer(stream, call);
+    call.start();
+  }
+
+  /** The call that a request becomes; undefined where it is answered otherwise. */
+  #callOf(
+    connection: Connection,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: string[],
+  ): ServerCall | undefined {
+    // It may have been given up while it waited.
+    if (stream.destroyed || stream.closed) return undefined;
+    if (headers[":method"] !== "POST") return refuse(stream, connection, [":status", "405", "allow", "POST"]);
+    if (!isGrpcContentType(headers["content-type"])) return refuse(stream, connection, [":status", "415"]);
     const served = this.#methods.get(headers[":path"] as string);
     let read: RequestHeaders;
     try {
@@ -305,21 +342,9 @@ export class GrpcServer {
         throw new StatusError(Code.RESOURCE_EXHAUSTED, "replies on this connection wait to be read");
       }
     } catch (error) {
-      const status = statusHeaders(error as StatusError);
-      return refuse(stream, [
-        ":status",
-        "200",
-        "content-type",
-        "application/grpc",
-        ACCEPTED,
-        ENCODINGS,
-        ...status,
-      ]);
+      return refuseWith(stream, connection, error as StatusError);
     }
-    const call = new ServerCall(this.#callDeps, stream, served, read, connection);
-    this.#callCount++;
-    listenAsServer(stream, call);
-    call.start();
+    return new ServerCall(this.#callDeps, stream, served, read, connection);
   }
 
   #toStatus(error: unknown, call: ServerCall): StatusError {
@@ -344,6 +369,7 @@ export class GrpcServer {
       for (const call of connection.calls) if (call.isReceiving) receiving++;
     }
     this.#fitWindows(receiving);
+    this.#floods.look();
   }
 
   /** Halves or doubles the receive window of streams so that all of them together stay within their total. */
@@ -363,9 +389,6 @@ export class GrpcServer {
   }
 }
 
-const ACCEPTED = "grpc-accept-encoding";
-const ENCODINGS = "identity,gzip";
-
 const contextOf = (tls: ServerTls): SecureContextOptions => ({
   cert: tls.cert,
   key: tls.key,
@@ -374,11 +397,3 @@ const contextOf = (tls: ServerTls): SecureContextOptions => ({
   // A resumed session would keep the first verdict on a client's certificate.
   secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
 });
-
-const TRAILERS_ONLY = { endStream: true, sendDate: false };
-
-const refuse = (stream: ServerHttp2Stream, headers: string[]): void => {
-  if (stream.destroyed || stream.closed) return;
-  stream.respond(headers, TRAILERS_ONLY);
-  stream.resume();
-};

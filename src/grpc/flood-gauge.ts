@@ -1,0 +1,60 @@
+// Whether a client floods its connection: with frames that reach no call, such as headers that are too large to be read.
+import {
+  FLOOD_BURST_BYTES,
+  FLOOD_BYTES_PER_SECOND,
+  FRAME_COST_BYTES,
+  LATE_BYTES,
+  WRITTEN_PER_UPDATE_BYTE,
+} from "./limits.ts";
+
+/** What a name or a value takes on the wire beside its characters. */
+const TEXT_COST_BYTES = 2;
+
+/** What went over a connection so far. */
+export interface Traffic {
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+}
+
+/**
+ * Measures what a connection sends against what its calls took of it. The difference is windows, pings and the frames' own heads: little,
+ * of anybody who means to be served. What else may be there costs the server its time before it hears of it: nghttp2 unpacks whatever it
+ * is given, and tells nobody of headers above the limit.
+ */
+export class FloodGauge {
+  #takenBytes = 0;
+  #unusedBytes = 0;
+  /** Bytes above what is allowed; below zero those that may still come late. */
+  #levelBytes = 0;
+  #checkedAtMs: number;
+
+  constructor(nowMs: number) {
+    this.#checkedAtMs = nowMs;
+  }
+
+  /** Counts bytes that a call took, or that may be on their way to one that takes no more. */
+  took(bytes: number): void {
+    this.#takenBytes += bytes;
+  }
+
+  /** How far the connection is above what is allowed; zero or less where it is not. `nowMs` is steady. */
+  excessBytes({ readBytes, writtenBytes }: Traffic, nowMs: number): number {
+    const unusedBytes = readBytes - this.#takenBytes - writtenBytes / WRITTEN_PER_UPDATE_BYTE;
+    const allowedBytes = ((nowMs - this.#checkedAtMs) / 1_000) * FLOOD_BYTES_PER_SECOND;
+    const levelBytes = this.#levelBytes + unusedBytes - this.#unusedBytes;
+    this.#checkedAtMs = nowMs;
+    this.#unusedBytes = unusedBytes;
+    this.#levelBytes =
+      levelBytes > 0
+        ? Math.max(0, levelBytes - allowedBytes)
+        : Math.max(-LATE_BYTES, Math.min(0, levelBytes + allowedBytes));
+    return this.#levelBytes - FLOOD_BURST_BYTES;
+  }
+}
+
+/** What a call's headers took on the wire, or a little more. */
+export function headerBytes(raw: readonly string[]): number {
+  let bytes = FRAME_COST_BYTES;
+  for (const text of raw) bytes += text.length + TEXT_COST_BYTES;
+  return bytes;
+}
