@@ -15,7 +15,7 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/alerts/alert-kinds.ts": ["src/alerts/alert-book.test.ts"],
   "src/alerts/alert-book.ts": ["src/alerts/alert-book.test.ts"],
   "src/alerts/alert-list.ts": ["src/alerts/alert-list.test.ts"],
-  "src/alerts/resolved-alerts.ts": ["src/alerts/alert-book.test.ts"],
+  "src/alerts/resolved-alerts.ts": ["src/alerts/resolved-alerts.test.ts"],
   "src/alerts/node-rules.ts": ["src/alerts/rules.test.ts"],
   "src/alerts/quota-watch.ts": ["src/alerts/rules.test.ts"],
   "src/alerts/restart-watch.ts": ["src/alerts/rules.test.ts"],
@@ -63,6 +63,15 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (bytes <= 0n) return; → if (bytes < 0n) return;",
         "const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes; → const moved = bytes <= this.#reservedBytes ? bytes : this.#reservedBytes;",
       ],
+      "src/alerts/maintenance-windows.ts": [
+        "if (nodes.has(nodeId) && untilWallMs > (latest ?? 0)) latest = untilWallMs; → if (nodes.has(nodeId) && untilWallMs >= (latest ?? 0)) latest = untilWallMs;",
+      ],
+      "src/alerts/security-watch.ts": [
+        "if (event.id > newest) newest = event.id; → if (event.id >= newest) newest = event.id;",
+      ],
+      "src/alerts/safe-pattern.ts": [
+        "return single !== undefined && single[0] === single[1] ? single[0] : set.ranges; → return single !== undefined && single[0] === single[1] ? single[1] : set.ranges;",
+      ],
       "src/sessions/session-table.ts": [
         "if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs; → if (latest === undefined || entry.lastUsedWallMs >= latest) latest = entry.lastUsedWallMs;",
       ],
@@ -88,22 +97,36 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "no moment is within a millisecond of 1970",
     mutants: {
+      "src/alerts/maintenance-windows.ts": [
+        "if (nodes.has(nodeId) && untilWallMs > (latest ?? 0)) latest = untilWallMs; → if (nodes.has(nodeId) && untilWallMs > (latest ?? 1)) latest = untilWallMs;",
+      ],
       "src/sessions/session-table.ts": [
         "this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0)); → this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 1));",
       ],
     },
   },
   {
-    reason: "what is empty is forgotten only to give its memory back, which no answer tells",
+    reason: "it is forgotten only to give its memory back, which no answer tells",
     mutants: {
+      "src/alerts/alert-book.ts": [
+        "this.#lastSteadyMs.delete(key); → ;",
+        "if (count === 0) this.#userAlerts.delete(nodeId); → if (false) this.#userAlerts.delete(nodeId);",
+      ],
+      "src/alerts/quota-watch.ts": [
+        "if (near?.size === 0) this.#near.delete(nodeId); → if (false) this.#near.delete(nodeId);",
+        "if (near?.size === 0) this.#near.delete(nodeId); → if (near?.size === 0) ;",
+      ],
       "src/sessions/session-table.ts": [
         "if (left.length === 0) this.#byUser.delete(username); → if (false) this.#byUser.delete(username);",
       ],
     },
   },
   {
-    reason: "whoever has no session is below every limit that lets anybody in",
+    reason: "whoever has none is below every limit that lets anybody in",
     mutants: {
+      "src/alerts/alert-book.ts": [
+        '(this.#userAlerts.get(nodeId ?? "") ?? 0) < USER_ALERTS_PER_NODE_MAX → (this.#userAlerts.get(nodeId ?? "") ?? 1) < USER_ALERTS_PER_NODE_MAX',
+      ],
       "src/sessions/session-table.ts": [
         "const own = this.#byUser.get(username)?.length ?? 0; → const own = this.#byUser.get(username)?.length ?? 1;",
       ],
@@ -129,6 +152,17 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the quick way and the long one find the same",
     mutants: {
+      "src/alerts/quota-watch.ts": [
+        "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (Number(usedBytes) <= Number(quotaBytes) * FAR_SHARE) return;",
+        "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (false) return;",
+      ],
+      "src/alerts/safe-pattern.ts": ["if (next.length === 0) return false; → if (false) return false;"],
+      "src/base/crc32-combine.ts": [
+        "if (known !== undefined) return known; → if (false) return known;",
+        "if (secondLength === 0) return first; → if (false) return first;",
+        "if (first === 0) return second; → if (false) return second;",
+        "if (difference === 0) return whole; → if (false) return whole;",
+      ],
       "src/storage/chunk-pins.ts": [
         "if (positions[position] === position) return chunkIds[position]; → if (false) return chunkIds[position];",
       ],
@@ -143,12 +177,65 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the default is never taken: the value is always there",
     mutants: {
+      "src/base/crc32-combine.ts": [
+        "const last = powers[n - 1] ?? 0; → const last = powers[n - 1] ?? 1;",
+        "if (rest % 2 === 1) operator = multiply(POWERS[n] ?? 0, operator); → if (rest % 2 === 1) operator = multiply(POWERS[n] ?? 1, operator);",
+      ],
+      "src/alerts/safe-pattern.ts": [
+        "return character.codePointAt(0) ?? 0; → return character.codePointAt(0) ?? 1;",
+      ],
+      "src/alerts/resolved-alerts.ts": [
+        "return alert?.resolved?.atMs ?? 0; → return alert?.resolved?.atMs ?? 1;",
+      ],
       "src/storage/chunk-pins.ts": [
         "const count = (this.#counts.get(id) ?? 0) - 1; → const count = (this.#counts.get(id) ?? 1) - 1;",
       ],
       "src/alerts/alert-book.ts": [
         "this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 0)); → this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 1));",
       ],
+    },
+  },
+  {
+    reason: "the two queues have the same rules: it does not matter which is called which",
+    mutants: {
+      "src/alerts/resolved-alerts.ts": [
+        "const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden; → const queue = !(isPublic(alert)) ? this.#queues.shown : this.#queues.hidden;",
+      ],
+    },
+  },
+  {
+    reason:
+      "it is set before it is looked at: steps are linked, there are ten failures when there is something to tell, an alert begins before it ends",
+    mutants: {
+      "src/alerts/safe-pattern.ts": [
+        'const split = push(steps, { kind: "split", to: steps.length + 1, or: 0 }); → const split = push(steps, { kind: "split", to: steps.length + 1, or: 1 });',
+        'jumps.push(push(steps, { kind: "jump", to: 0 })); → jumps.push(push(steps, { kind: "jump", to: 1 }));',
+        'const split = push(steps, { kind: "split", to: start + 1, or: 0 }); → const split = push(steps, { kind: "split", to: start + 1, or: 1 });',
+        'splits.push(push(steps, { kind: "split", to: steps.length + 1, or: 0 })); → splits.push(push(steps, { kind: "split", to: steps.length + 1, or: 1 }));',
+      ],
+      "src/alerts/security-watch.ts": ["#hasNews = false; → #hasNews = true;"],
+      "src/alerts/tracked-alert.ts": [
+        "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 1, endsAtMs: 0 };",
+        "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 1 };",
+      ],
+    },
+  },
+  {
+    reason: "what is remembered of lengths saves time, and forgotten it saves memory: no answer tells",
+    mutants: {
+      "src/base/crc32-combine.ts": [
+        "if (operators.size >= REMEMBERED_LENGTHS) operators.clear(); → if (!(operators.size >= REMEMBERED_LENGTHS)) operators.clear();",
+        "if (operators.size >= REMEMBERED_LENGTHS) operators.clear(); → if (false) operators.clear();",
+        "if (operators.size >= REMEMBERED_LENGTHS) operators.clear(); → if (operators.size > REMEMBERED_LENGTHS) operators.clear();",
+        "if (operators.size >= REMEMBERED_LENGTHS) operators.clear(); → if (operators.size >= REMEMBERED_LENGTHS) ;",
+        "operators.set(length, operator); → ;",
+      ],
+    },
+  },
+  {
+    reason: "one power more than any length needs",
+    mutants: {
+      "src/base/crc32-combine.ts": ["for (let n = 1; n < 56; n++) { → for (let n = 1; n <= 56; n++) {"],
     },
   },
   {

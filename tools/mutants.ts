@@ -14,8 +14,8 @@ const AT_ONCE = 2;
 /** What V8 compiled is kept between mutants, where `npm test` keeps it: only the mutated file is compiled anew. */
 const COMPILED = process.env["NODE_COMPILE_CACHE"] ?? join(ROOT, ".cache/compiled");
 /** A mutant whose tests take so many times as long as without it goes on for ever. Counted in processor time: the machine may be busy. */
-const SLOWER_MAX = 10;
-const SLOWER_SLACK_SECONDS = 5;
+const SLOWER_MAX = 5;
+const SLOWER_SLACK_SECONDS = 2;
 /** One that uses none, and yet does not come to an end. */
 const WAITING_MAX_MS = 600_000;
 /** The last line of tests that ran without a mutation. */

@@ -423,6 +423,19 @@ test("a count is forgotten with the last record that tells it, and begins again 
   assert.equal(again?.alert.raised_count, 1);
 });
 
+test("a count stays while a later record tells it, however old the first ones are (D11)", () => {
+  const book = new AlertBook();
+  const halfMs = ALERT_KEPT_MS / 2;
+  for (const round of [0, 1]) {
+    book.apply([storage(81)], after(round * halfMs));
+    book.apply([storage(79)], after(round * halfMs + 1_000));
+  }
+  book.expire(after(ALERT_KEPT_MS + 1_001));
+  assert.equal([...book.alerts()].length, 2, "the first round is forgotten");
+  const [again] = book.apply([storage(81)], after(ALERT_KEPT_MS + 2_000));
+  assert.equal(again?.alert.raised_count, 3);
+});
+
 test("an alert about a user that another node takes over is counted there (F-05)", () => {
   const book = new AlertBook();
   const moving = { ...quota(99), key: "quota_exceeded:ann", username: "ann" };
@@ -514,6 +527,14 @@ test("however many users are near their quota, alerts about the node itself are 
   for (let i = 0; i < USER_ALERTS_PER_NODE_MAX; i++)
     book.apply([{ ...quota(99), key: `quota_exceeded:${i}`, username: `${i}` }], START);
   assert.deepEqual(kinds(book.apply([storage(96)], after(1_000))), ["raised critical"]);
+});
+
+test("alerts about the node itself take no room of those about its users (F-05)", () => {
+  const book = new AlertBook();
+  book.apply([storage(96)], START);
+  for (let i = 0; i < USER_ALERTS_PER_NODE_MAX; i++)
+    book.apply([{ ...quota(99), key: `quota_exceeded:${i}`, username: `${i}` }], START);
+  assert.equal(book.notRaised, 0);
 });
 
 test("the end of what was muted is recorded as the first, when nothing else is kept of it (A-10)", () => {

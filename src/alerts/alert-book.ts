@@ -50,7 +50,7 @@ export class AlertBook {
   readonly #userAlerts = new Map<string, number>();
   #userAlertCount = 0;
   #notRaised = 0;
-  /** When each open happening was last seen on the steady clock. */
+  /** When each happening was last seen on the steady clock; one that is open no longer goes with the next expire. */
   readonly #lastSteadyMs = new Map<string, number>();
 
   constructor(state: BookState = { alerts: [], muted: [] }, at: Moment = { wallMs: 0, steadyMs: 0 }) {
@@ -297,7 +297,6 @@ export class AlertBook {
   #resolve(alert: Alert, by: "auto" | "operator", at: Moment): AlertEvent {
     const resolved: Alert = { ...alert, revision: alert.revision + 1, resolved: { by, atMs: at.wallMs } };
     this.#open.delete(alert.key);
-    this.#lastSteadyMs.delete(alert.key);
     this.#countUser(alert, -1);
     this.#byId.set(alert.id, resolved);
     this.#resolved.add(resolved);
@@ -340,8 +339,7 @@ export class AlertBook {
   #forget(alert: Alert): void {
     this.#byId.delete(alert.id);
     // The count goes with the last record that tells it.
-    if (this.#raises.get(alert.key) === alert.raisedCount && !this.#open.has(alert.key))
-      this.#raises.delete(alert.key);
+    if (this.#raises.get(alert.key) === alert.raisedCount) this.#raises.delete(alert.key);
   }
 }
 

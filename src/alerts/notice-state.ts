@@ -8,8 +8,6 @@ export type NoticeLevel = "none" | "warning" | "critical";
 /** One look at a key: how it is graded, and its value in the unit of its rule. */
 export interface Reading {
   readonly level: "clear" | "info" | "warning" | "critical";
-  /** Exactly at the upper threshold: what is critical stays so. */
-  readonly keepsCritical?: boolean;
   readonly value?: number | undefined;
 }
 
@@ -93,10 +91,8 @@ function isMet(seen: Run | undefined, wanted: Sustained, steadyMs: number): bool
 }
 
 function isUnder(reading: Reading, rule: NoticeRule, of: "warning" | "critical"): boolean {
-  if (rule.clearBelow !== undefined && reading.value !== undefined) {
-    return reading.value < rule.clearBelow[of];
-  }
-  return of === "warning" || reading.keepsCritical !== true;
+  if (rule.clearBelow === undefined || reading.value === undefined) return true;
+  return reading.value < rule.clearBelow[of];
 }
 
 /** How often a key was raised lately, and whether it is held for that. */
@@ -123,8 +119,7 @@ export function afterTime(flaps: Flaps, steadyMs: number): Flaps {
   if (flaps.unstableMs !== undefined) {
     return steadyMs - flaps.unstableMs >= FLAP_WINDOW_MS ? STEADY : flaps;
   }
-  const oldestMs = flaps.raisesMs[0];
-  if (oldestMs === undefined || steadyMs - oldestMs < FLAP_WINDOW_MS) return flaps;
   const raisesMs = flaps.raisesMs.filter((ms) => steadyMs - ms < FLAP_WINDOW_MS);
+  if (raisesMs.length === flaps.raisesMs.length) return flaps;
   return raisesMs.length === 0 ? STEADY : { raisesMs, unstableMs: undefined };
 }

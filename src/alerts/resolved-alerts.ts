@@ -19,12 +19,9 @@ export class ResolvedAlerts {
   /** Adds one that was just resolved. */
   add(alert: Alert): void {
     const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden;
-    queue.push(alert);
     // After a restart they come in no order.
-    for (let at = queue.length - 1; at > 0 && resolvedAtMs(queue[at - 1]) > resolvedAtMs(alert); at--) {
-      queue[at] = queue[at - 1] ?? alert;
-      queue[at - 1] = alert;
-    }
+    const before = queue.findLastIndex((other) => resolvedAtMs(other) <= resolvedAtMs(alert));
+    queue.splice(before + 1, 0, alert);
     if (queue.length > ALERTS_RESOLVED_KEPT) this.#dropOldest(queue);
   }
 

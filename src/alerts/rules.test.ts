@@ -1,6 +1,7 @@
 // Shows both sides of every threshold of the rules, and that what is not known changes nothing (spec 3.1, 3.3, 8; D11, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { RESTART_EXPLAINED_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { Condition, Moment } from "./condition.ts";
 import { type NodeGauges, nodeConditions, offlineCondition } from "./node-rules.ts";
@@ -167,6 +168,39 @@ test("quota conditions are made for users near the edge, and once more when they
   ]);
 });
 
+test("who is far from the edge is left out, and nobody else: exact to the byte whatever the quota (T1)", () => {
+  const quotas = fc.oneof(
+    fc.bigInt({ min: 1n, max: 2n ** 20n }),
+    fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n }),
+  );
+  const fromEdge = fc.bigInt({ min: -3n, max: 3n });
+  fc.assert(
+    fc.property(quotas, fromEdge, (quota, off) => {
+      const edge = (quota * 95n) / 100n + off;
+      const used = edge < 0n ? 0n : edge;
+      const level = quotaLevel(used, quota);
+      const quotaOf = new Map([["bob", quota]]);
+      const found = new QuotaWatch([]).conditions(NODE, users({ bob: used }, { perUserQuota: quotaOf }));
+      assert.deepEqual(said(found), level === "clear" ? [] : [`bob ${level}`]);
+    }),
+    {
+      numRuns: 1_000,
+      // Their usage is at 95 % or above it, and below that of the quota as a double.
+      examples: [
+        [37_716_573_687_117_900n, 0n],
+        [17_743_519_137_685_803n, 1n],
+      ],
+    },
+  );
+});
+
+test("the smallest quota has an edge too (T1)", () => {
+  const watch = new QuotaWatch([]);
+  const perUserQuota = new Map([["bob", 1n]]);
+  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 1n }, { perUserQuota }))), ["bob critical"]);
+  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 0n }, { perUserQuota }))), ["bob clear"]);
+});
+
 test("a user who is gone is clear; one whom the node does not list, or may not tell of, is unknown", () => {
   const watch = new QuotaWatch([{ username: "bob", nodeId: "n1" }]);
   assert.deepEqual(watch.conditions(NODE, users({}, { usersWithheld: true })), []);
@@ -188,6 +222,8 @@ test("a user is counted at home: no other node raises, keeps or ends the alert o
   const homes = new Map<string, string>();
   const watch = new QuotaWatch([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
+  homes.set("far", "n1");
+  assert.deepEqual(watch.conditions(NODE, users({ far: 10n })), [], "home or not, who is far is no news");
   // As long as nobody knows the home, the first who claims the user counts.
   assert.deepEqual(said(watch.conditions(liar, users({ bob: 1_000n }))), ["bob critical"]);
   homes.set("bob", "n1");
@@ -464,6 +500,21 @@ test("failures of one second are one entry and leave the window together; those 
   assert.equal(window.take(at(15 * 60_000 + 999))?.count, 10);
 });
 
+test("also in a window with older ones, failures of one second leave together (D-03)", () => {
+  const window = new FailureWindow();
+  for (const [count, ms] of [
+    [1, 0],
+    [5, 5_000],
+    [4, 5_900],
+  ] as const)
+    window.add(count, "a", at(ms));
+  const later = 5_000 + 15 * 60_000;
+  window.add(9, "b", at(later));
+  assert.equal(window.take(at(later)), undefined);
+  window.add(1, "b", at(later));
+  assert.equal(window.take(at(later))?.count, 10);
+});
+
 test("of a node's events the newest are remembered, so that none is news twice (D22)", () => {
   const watch = new SecurityWatch(new Map());
   const id = (at: number): string => String(at).padStart(6, "0");
@@ -473,6 +524,16 @@ test("of a node's events the newest are remembered, so that none is news twice (
   const grown = all.slice(1).map((each) => ({ ...each, count: 2 }));
   assert.equal(watch.occurrences(NODE, grown, at(2)).length, SECURITY_EVENTS_KEPT);
   assert.deepEqual(watch.occurrences(NODE, [event(id(0), { count: 2 })], at(3)), []);
+});
+
+test("an attempt that goes on is not forgotten for newer ones (D22)", () => {
+  const watch = new SecurityWatch(new Map());
+  const id = (at: number): string => String(at).padStart(6, "0");
+  const all = Array.from({ length: SECURITY_EVENTS_KEPT }, (_, i) => event(id(i)));
+  watch.occurrences(NODE, all, at(0));
+  watch.occurrences(NODE, [event(id(0), { count: 2 }), event(id(SECURITY_EVENTS_KEPT))], at(1));
+  const [grown] = watch.occurrences(NODE, [event(id(0), { count: 5 })], at(2));
+  assert.equal(grown?.count, 3);
 });
 
 test("a node that is forgotten and comes again tells of its attempts anew", () => {

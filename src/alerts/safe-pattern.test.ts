@@ -32,7 +32,7 @@ const pattern = fc.letrec<{ node: string }>((tie) => ({
 test("a pattern of the subset answers as JavaScript's own expression does, on the whole text", () => {
   fc.assert(
     fc.property(pattern, fc.array(letter, { maxLength: 8 }), (source, letters) => {
-      fc.pre(source.length <= SILENCE_VALUE_MAX_LENGTH && problemOf(source) === undefined);
+      fc.pre(source.length <= SILENCE_VALUE_MAX_LENGTH && !/too much/.test(problemOf(source) ?? ""));
       const text = letters.join("");
       assert.equal(
         compiled(source)(text),
@@ -54,6 +54,28 @@ test("a pattern matches the whole text, with or without anchors of its own", () 
   assert.equal(compiled("")(""), true);
   assert.equal(compiled("")("a"), false);
   assert.equal(compiled("[]a]+")("a]"), true);
+});
+
+test("a group may stand for itself or say that it captures nothing, and a repetition may be lazy", () => {
+  for (const source of ["(a|b)+", "(?:a|b)+", "(a|b)+?", "(?:a|b){1,}?"]) {
+    assert.equal(compiled(source)("abba"), true, source);
+    assert.equal(compiled(source)(""), false, source);
+  }
+});
+
+test("a repetition counts up to 100, its smaller number first", () => {
+  for (const source of ["a{0}", "a{100}", "a{100,}", "a{0,100}", "a{100,100}"])
+    assert.equal(problemOf(source), undefined, source);
+  for (const source of ["a{101}", "a{101,}", "a{0,101}", "a{100,99}", "a{,5}", "a{1000}"])
+    assert.notEqual(problemOf(source), undefined, source);
+  assert.equal(compiled("a{100,}")("a".repeat(100)), true);
+  assert.equal(compiled("a{100,}")("a".repeat(99)), false);
+});
+
+test("a pattern compiles to at most 500 steps, its end included", () => {
+  const most = "a{100}".repeat(4);
+  assert.equal(problemOf(`${most}a{99}`), undefined);
+  assert.match(problemOf(`${most}a{100}`) ?? "", /too much/);
 });
 
 test("expressions on which backtracking takes years are answered at once", () => {
@@ -105,6 +127,9 @@ test("inside [ ] an escape stands for its character or its class, a dash at an e
     ["[a\\d]", ["a", "7"], ["b"]],
     ["[^\\s]", ["a"], [" ", "\t"]],
     ["[]a]", ["]", "a"], ["b"]],
+    ["[a-]", ["a", "-"], ["b", "]"]],
+    ["[+-]", ["+", "-"], [",", "]"]],
+    ["[a-a]", ["a"], ["b", "-"]],
   ] as const) {
     for (const text of yes) assert.equal(compiled(source)(text), true, `${source} on ${text}`);
     for (const text of no) assert.equal(compiled(source)(text), false, `${source} on ${text}`);

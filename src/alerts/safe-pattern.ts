@@ -88,7 +88,7 @@ class PatternReader {
   #choice(): Part {
     const parts = [this.#row()];
     while (this.#take("|")) parts.push(this.#row());
-    return parts.length === 1 && parts[0] !== undefined ? parts[0] : { kind: "choice", parts };
+    return { kind: "choice", parts };
   }
 
   #row(): Part {
@@ -125,9 +125,6 @@ class PatternReader {
     if (bounds === undefined) return part;
     // A lazy repetition matches the same texts.
     this.#take("?");
-    if (this.#peek() !== undefined && "*+?{".includes(this.#peek() ?? "")) {
-      throw new PatternProblem("two repetitions in a row");
-    }
     return { kind: "repeat", part, min: bounds[0], max: bounds[1] };
   }
 

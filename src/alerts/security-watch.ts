@@ -87,7 +87,7 @@ export interface Failures {
 /** Failed sign-ins of the last 15 minutes; news from the tenth on. */
 export class FailureWindow {
   #attempts: { readonly atMs: number; count: number }[] = [];
-  #untold = 0;
+  #hasNews = false;
   #lastAddress: string | undefined;
 
   /** Counts failures. Those of one second are one entry, so that a flood stays small. */
@@ -95,7 +95,7 @@ export class FailureWindow {
     const last = this.#attempts.at(-1);
     if (last !== undefined && at.steadyMs - last.atMs < 1000) last.count += count;
     else this.#attempts.push({ atMs: at.steadyMs, count });
-    this.#untold += count;
+    this.#hasNews = true;
     this.#lastAddress = address;
   }
 
@@ -103,8 +103,8 @@ export class FailureWindow {
   take(at: Moment): Failures | undefined {
     this.#attempts = this.#attempts.filter(({ atMs }) => at.steadyMs - atMs < LOGIN_FAILURES_WINDOW_MS);
     const count = this.#attempts.reduce((sum, attempt) => sum + attempt.count, 0);
-    if (this.#untold === 0 || count < LOGIN_FAILURES_ALERT) return undefined;
-    this.#untold = 0;
+    if (!this.#hasNews || count < LOGIN_FAILURES_ALERT) return undefined;
+    this.#hasNews = false;
     return { count, lastAddress: this.#lastAddress };
   }
 }

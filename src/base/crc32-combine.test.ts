@@ -19,6 +19,29 @@ test("the checksum of two ranges is made from those of each, wherever the cut is
   );
 });
 
+test("ranges of a few bytes join like long ones, each length next to each other (D15)", () => {
+  const bytes = Buffer.from("a few bytes");
+  for (let end = 0; end <= bytes.length; end++) {
+    for (let cut = 0; cut <= end; cut++) {
+      const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut, end)];
+      assert.equal(crc32Combine(crc32(first), crc32(second), second.length), crc32(bytes.subarray(0, end)));
+    }
+  }
+});
+
+test("a difference of one bit is carried through whatever follows, like any other (D15)", () => {
+  const bits = fc.oneof(fc.constant(1), fc.integer({ min: 0, max: 2 ** 32 - 1 }));
+  const lengths = fc.oneof(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 2 ** 52 }));
+  fc.assert(
+    fc.property(bits, bits, bits, lengths, (whole, range, difference, length) => {
+      const changed = (range ^ difference) >>> 0;
+      const carried = (crc32Combine(range, 0, length) ^ crc32Combine(changed, 0, length)) >>> 0;
+      assert.equal(crc32Combine(difference, 0, length), carried);
+      assert.equal((crc32Replace(whole, range, changed, length) ^ whole) >>> 0, carried);
+    }),
+  );
+});
+
 test("the checksum of zeros needs no zeros, up to lengths beyond 2^32 (D15)", () => {
   for (const length of [0, 1, 7, 65_536, 65_537, 4_000_000]) {
     assert.equal(crc32OfZeros(length), crc32(Buffer.alloc(length)));

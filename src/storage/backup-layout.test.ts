@@ -1,7 +1,14 @@
 // What a backup is called, where its chunks lie, and which files it takes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isBackupId, isTakenFile, isTakenFolder, nextBackupId, poolPath } from "./backup-layout.ts";
+import {
+  BACKUP_SCHEMA,
+  isBackupId,
+  isTakenFile,
+  isTakenFolder,
+  nextBackupId,
+  poolPath,
+} from "./backup-layout.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 3, 4, 5, 6, 789);
 
@@ -9,10 +16,15 @@ test("ids follow each other whatever the clock says, and are told from other nam
   const first = nextBackupId([], NOW_MS);
   assert.equal(first, "000001-20261103T040506Z");
   assert.equal(isBackupId(first), true);
+  assert.equal(nextBackupId([".half", "lost+found"], NOW_MS), first, "what is no backup is not counted");
   assert.equal(nextBackupId(["000009-20300101T000000Z", first, ".half"], NOW_MS), "000010-20261103T040506Z");
   for (const other of ["000001", `.${first}`, `${first}.tmp`, "1-20261103T040506Z"]) {
     assert.equal(isBackupId(other), false, other);
   }
+});
+
+test("folders of backups that exist say that their form is 1, and stay readable", () => {
+  assert.equal(BACKUP_SCHEMA, 1);
 });
 
 test("a chunk of the pool lies in the directory that its name begins with", () => {

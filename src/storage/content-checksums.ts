@@ -82,7 +82,6 @@ export class ContentChecksums {
   }
 
   #endSegment(): void {
-    if (this.#segmentLength === 0) return;
     this.#blockCrc = crc32Combine(this.#blockCrc, this.#segmentCrc, this.#segmentLength);
     this.#messageCrc = crc32Combine(this.#messageCrc, this.#segmentCrc, this.#segmentLength);
     this.#segmentCrc = 0;

@@ -19,7 +19,7 @@ export class UploadBudget {
 
   /** How much one upload gathers before it writes: less, the more there are. */
   get gatherBytes(): number {
-    const share = UPLOADS_GATHERED_BYTES / Math.max(1, this.#openUploads);
+    const share = UPLOADS_GATHERED_BYTES / this.#openUploads;
     return Math.min(UPLOAD_GATHER_BYTES, Math.max(UPLOAD_GATHER_MIN_BYTES, share));
   }
 
