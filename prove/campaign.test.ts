@@ -32,6 +32,11 @@ test("a run without a violation that made all its attacks has reached its goal; 
   assert.equal((await Campaign.run(full, OPTIONS)).reached, true);
   const lazy = rig(async (campaign) => campaign.step(9));
   assert.equal((await Campaign.run(lazy, OPTIONS)).reached, false);
+  const partial = rig(async (campaign) => {
+    campaign.step(10);
+    campaign.leaveOut("kinds not met", 1);
+  });
+  assert.equal((await Campaign.run(partial, OPTIONS)).reached, false);
 });
 
 test("one violation is enough to miss the goal, and twenty end the run", async () => {

@@ -31,11 +31,11 @@ export class Scene {
     this.#after = parts.after;
   }
 
-  /** Prepares the operations and runs them once. Throws when that does not work: then there is nothing to be attacked. */
+  /** Prepares the operations and runs them once, if asked for with copies at every point. Throws when that does not work: then there is nothing to be attacked. */
   static async make(
     folder: string,
     operations: readonly Operation[],
-    settings: { compileCache: string; withReads: boolean },
+    settings: { compileCache: string; withReads: boolean; copies?: string },
   ): Promise<Scene> {
     const template = join(folder, "template");
     const storage = await openTestStorage(template);
@@ -48,9 +48,9 @@ export class Scene {
     const before = await dumps(template, operations);
     const directory = join(folder, "reference");
     await copyDirectory(template, directory);
-    const { compileCache, withReads } = settings;
+    const { compileCache, ...follow } = settings;
     const names = operations.map(({ name }) => name);
-    const plan = { directory, tells: true, withReads };
+    const plan = { directory, tells: true, ...follow };
     const reference = await runSubject({ mode: "operate", operations: names, plan, compileCache });
     const failed = reference.lines.find(({ event }) => event === "failed" || event === "failure");
     if (reference.end !== 0 || failed !== undefined || reference.lines.at(-1)?.event !== "end")

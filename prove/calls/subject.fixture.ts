@@ -1,5 +1,6 @@
 // A process that opens a store and runs operations on it, waiting each time until it is followed, and says what it begins and what is done.
 import { readSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import type { Storage } from "#storage/storage.ts";
 import { chunkFiles, openTestStorage } from "#storage/store.fixture.ts";
 import { operationOf, placeIn } from "./operations.ts";
@@ -43,13 +44,32 @@ async function operate(storage: Storage, name: string): Promise<void> {
 
 /** Until what the operation left to the background is done. Who follows the opening follows listings too, and is not shown ours. */
 async function settle(storage: Storage): Promise<void> {
-  if (mode === "open") return new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
+  if (mode !== "operate") return new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
     await new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
     if (storage.failure !== undefined || chunkFiles(directory).length === storage.facts().chunkCount) return;
   }
 }
 
+/** Opens one of several stores, and says when it has come to rest. */
+async function recover(name: string): Promise<void> {
+  say({ event: "begin", operation: name });
+  try {
+    const recovered = await openTestStorage(join(directory, name));
+    await settle(recovered);
+    say({ event: "done", operation: name });
+    await recovered.close();
+  } catch (error) {
+    say({ event: "failed", operation: name, text: codeOf(error) });
+  }
+}
+
+if (mode === "recover") {
+  ready();
+  for (const name of names) await recover(name);
+  say({ event: "end" });
+  process.exit(0);
+}
 if (mode === "open") ready();
 let storage: Storage | undefined;
 try {

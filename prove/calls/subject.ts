@@ -23,8 +23,8 @@ export interface SubjectRun {
 
 /** What a subject is asked to do. */
 export interface SubjectSettings {
-  /** "open" is followed while it opens the store, "operate" from then on. */
-  readonly mode: "open" | "operate";
+  /** "open" is followed while it opens the store, "operate" from then on, "recover" while it opens the stores of these names below the directory. */
+  readonly mode: "open" | "operate" | "recover";
   readonly operations: readonly string[];
   readonly plan: TracePlan;
   /** Folder of Node's compile cache. */

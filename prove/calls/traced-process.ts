@@ -27,12 +27,24 @@ export interface FollowedCall {
   readonly injected?: number;
   readonly delayed?: boolean;
   readonly shortened?: number;
+  /** The directory before the call was made, and after it. */
+  readonly copies?: Readonly<Partial<Record<"entry" | "exit", CopyTaken>>>;
+}
+
+/** The directory at one point of the run, while every thread was held still. */
+export interface CopyTaken {
+  /** See `layOut`. */
+  readonly listing: string;
+  /** How often the process had told something by then. */
+  readonly told: number;
 }
 
 /** The path of a call as a kind: which chunk it is does not matter. */
-export function kindOf({ path }: FollowedCall): string {
-  return path.replace(CHUNK_NAME, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**") || "data directory";
-}
+export const kindOf = ({ path }: FollowedCall): string => kindOfPath(path) || "data directory";
+
+/** A path below a data directory as a kind. */
+export const kindOfPath = (path: string): string =>
+  path.replace(CHUNK_NAME, "*").replace(/chunks\/[0-9a-f]{2}/g, "chunks/**");
 
 /** What is done to the process. */
 export interface TracePlan {
@@ -45,6 +57,8 @@ export interface TracePlan {
   /** Counts writes to standard output, which is how a subject tells what is acknowledged. */
   readonly tells?: boolean;
   readonly kill?: { readonly at: number; readonly when: "entry" | "exit" };
+  /** A folder to which the directory is copied at every entry and exit of a call. */
+  readonly copies?: string;
   readonly fault?: Fault & { readonly at: number; readonly forever: boolean; readonly times?: number };
 }
 
@@ -61,7 +75,7 @@ export function lacksTracing(): string | undefined {
 
 /** Follows a process from now on. Resolves once every thread is followed, to what waits for its end and answers its calls. */
 export async function follow(child: ChildProcess, plan: TracePlan): Promise<() => Promise<FollowedCall[]>> {
-  const tracer = spawn(PYTHON, ["-S", "-E", TRACER, String(child.pid), JSON.stringify(plan)], {
+  const tracer = spawn(PYTHON, ["-S", "-E", "-B", TRACER, String(child.pid), JSON.stringify(plan)], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";

@@ -1,8 +1,10 @@
-# Follows the system calls of a running process on files below one directory, and kills it, or makes one of them fail, at an exact place.
+# Follows the system calls of a running process on files below one directory, and kills it, or makes one of them fail, at an exact place;
+# or holds it still before and after each of them, and copies the directory.
 #
 # usage: tracer.py PID PLAN   (PLAN is JSON, see traced-process.ts)
 # Says "attached" on standard output once every thread is followed, and at the end the calls as JSON, one a line.
-# strace counts calls by thread and cannot shorten a write; here all threads share one count, in the order in which they happen.
+# strace counts calls by thread and cannot shorten a write; here all threads share one count, in the order in which they happen. The process
+# is given a seccomp filter, so that nothing but the calls in question stops it: a thread that waits and wakes costs nobody anything.
 import ctypes
 import errno
 import json
@@ -12,14 +14,17 @@ import struct
 import sys
 import time
 
+from copies import Copies
+from seccomp_filter import install
+
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 libc.ptrace.restype = ctypes.c_long
 
 PTRACE_POKEUSER, PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_LISTEN = 6, 24, 0x4206, 0x4207, 0x4208
 PTRACE_CONT, PTRACE_GET_SYSCALL_INFO = 7, 0x420E
-OPTIONS = 1 | 8 | 0x100000  # TRACESYSGOOD, TRACECLONE, EXITKILL
-EVENT_STOP = 128
+OPTIONS = 1 | 8 | 0x80 | 0x100000  # TRACESYSGOOD, TRACECLONE, TRACESECCOMP, EXITKILL
+EVENT_STOP, EVENT_SECCOMP = 128, 7
 WALL = 0x40000000
 # Offsets in struct user of x86-64.
 RDX, ORIG_RAX, RAX = 96, 120, 80
@@ -59,6 +64,7 @@ class Tracer:
         self.tells = plan.get("tells", False)
         self.kill = plan.get("kill")
         self.fault = plan.get("fault")
+        self.copies = Copies(self.directory, plan["copies"]) if "copies" in plan else None
         self.by_number = {
             number: (name, kind, length)
             for name, (number, kind, length) in CALLS.items()
@@ -68,6 +74,9 @@ class Tracer:
         self.log = []
         self.inside = {}  # tid: the watched call that it is in
         self.seen = set()
+        self.ended = set()
+        self.reports = []  # (tid, status) of threads that were stopped while another one was held still
+        self.told = 0
         self.held = []  # (deadline, tid)
         self.info = ctypes.create_string_buffer(88)
         self.memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
@@ -90,15 +99,25 @@ class Tracer:
         while waiting:
             tid, status = os.waitpid(-1, WALL)
             if os.WIFSTOPPED(status):
-                ptrace(PTRACE_SYSCALL, tid)
+                self.seen.add(tid)
+                if tid != self.pid:
+                    self.go_on(tid)
             waiting.discard(tid)
+        install(ptrace, self.pid, self.memory, self.by_number)
+        self.go_on(self.pid)
         sys.stdout.write("attached\n")
         sys.stdout.flush()
+
+    def go_on(self, tid, signal_number=0):
+        """To the end of the call that is looked at, or else to the next one that the filter stops."""
+        ptrace(PTRACE_SYSCALL if tid in self.inside else PTRACE_CONT, tid, 0, signal_number)
 
     def run(self):
         while True:
             try:
-                if self.held:
+                if self.reports:
+                    tid, status = self.reports.pop(0)
+                elif self.held:
                     tid, status = os.waitpid(-1, WALL | os.WNOHANG)
                     if tid == 0:
                         self.release()
@@ -109,6 +128,7 @@ class Tracer:
             except ChildProcessError:
                 return
             if not os.WIFSTOPPED(status):
+                self.ended.add(tid)
                 if tid == self.pid:
                     return
                 continue
@@ -123,32 +143,31 @@ class Tracer:
         for held in [held for held in self.held if held[0] <= now]:
             self.held.remove(held)
             try:
-                ptrace(PTRACE_SYSCALL, held[1])
+                self.go_on(held[1])
             except OSError:
                 pass
 
     def stopped(self, tid, status):
         signal_number = os.WSTOPSIG(status)
         event = status >> 16
-        if signal_number == (signal.SIGTRAP | 0x80):
+        if signal_number == (signal.SIGTRAP | 0x80) or event == EVENT_SECCOMP:
             if self.syscall(tid):
-                ptrace(PTRACE_SYSCALL, tid)
+                self.go_on(tid)
         elif event == EVENT_STOP:
             if signal_number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU) and tid in self.seen:
                 ptrace(PTRACE_LISTEN, tid)
             else:
                 self.seen.add(tid)
-                ptrace(PTRACE_SYSCALL, tid)
-        elif event != 0:
-            ptrace(PTRACE_SYSCALL, tid)
+                self.ended.discard(tid)
+                self.go_on(tid)
         else:
-            ptrace(PTRACE_SYSCALL, tid, 0, signal_number)
+            self.go_on(tid, 0 if event != 0 else signal_number)
 
     def syscall(self, tid):
         """Answers whether the thread goes on."""
         ptrace(PTRACE_GET_SYSCALL_INFO, tid, 88, ctypes.addressof(self.info))
         raw = self.info.raw
-        if raw[0] == 1:
+        if raw[0] == 3:  # before a call that the filter stops
             number = struct.unpack_from("<Q", raw, 24)[0]
             known = self.by_number.get(number)
             return True if known is None else self.entry(tid, known, struct.unpack_from("<6Q", raw, 32))
@@ -169,6 +188,7 @@ class Tracer:
             call["length"] = arguments[2]
         self.log.append(call)
         self.inside[tid] = call
+        self.copy(tid, call, "entry")
         if self.kill is not None and self.kill["at"] == self.count and self.kill["when"] == "entry":
             ptrace(PTRACE_POKEUSER, tid, ORIG_RAX, 2**64 - 1)
             os.kill(self.pid, signal.SIGKILL)
@@ -216,10 +236,44 @@ class Tracer:
             result = call["injected"]
         call["result"] = result
         call["end"] = self.count
+        if call["path"] == "(told)" and result > 0:
+            self.told += 1
+        self.copy(tid, call, "exit")
         if self.kill is not None and self.kill["at"] == call["n"] and self.kill["when"] == "exit":
             os.kill(self.pid, signal.SIGKILL)
             call["killed"] = "exit"
         return True
+
+    def copy(self, tid, call, when):
+        """Copies what a kill at this point would leave: the kernel keeps what a dead process wrote, and nothing else of it."""
+        if self.copies is None:
+            return
+        self.hold_still(tid)
+        call.setdefault("copies", {})[when] = {"listing": self.copies.take(), "told": self.told + self.told_unseen()}
+
+    def hold_still(self, but):
+        """Stops all other threads, each where it is, or at the end of the call that it is in; what they report is looked at later."""
+        moving = set()
+        for tid in self.seen - self.ended - {but} - {tid for tid, _ in self.reports}:
+            try:
+                ptrace(PTRACE_INTERRUPT, tid)
+                moving.add(tid)
+            except OSError:
+                pass
+        while moving:
+            tid, status = os.waitpid(-1, WALL)
+            moving.discard(tid)
+            self.reports.append((tid, status))
+
+    def told_unseen(self):
+        """What threads have told in calls whose end they have reported and nobody has looked at."""
+        told = 0
+        for tid, status in self.reports:
+            if os.WIFSTOPPED(status) and os.WSTOPSIG(status) == (signal.SIGTRAP | 0x80):
+                if self.inside.get(tid, {}).get("path") == "(told)":
+                    ptrace(PTRACE_GET_SYSCALL_INFO, tid, 88, ctypes.addressof(self.info))
+                    told += self.info.raw[0] == 2
+        return told
 
     def path_of(self, tid, name, kind, arguments):
         """The path below the directory; None when the call does not count."""

@@ -1,30 +1,50 @@
-// Kills every kind of change at each of its system calls, on entry and on exit, and then every kind of recovery the same way (F2).
+// Every kind of change, ended at each of its system calls, on entry and on exit, and then every kind of recovery the same way (F2).
 //
 // How it works: a process opens a store, is followed by a tracer, and makes one kind of change. The tracer counts the calls of all its
-// threads on files of the store, and what it tells the world, in the order in which they happen. One undisturbed run gives their number;
-// then there is a run for each call that is killed before the call, and one that is killed right after it. What is left must pass the
-// deep check as it is; opened, it must hold the change as a whole if that was told, and as a whole or not at all if it was not; and when
-// it has come to rest no leftover may lie about. Of all states in which kills leave a store, those whose recoveries make different calls
-// are recovered once for each call of theirs, and killed there.
+// threads on files of the store, and what it tells the world, in the order in which they happen. A kill leaves what the kernel holds of
+// the files at that moment and nothing else, so one run gives the states of all its points: before and after each of these calls the
+// tracer holds every thread still, copies the files, and notes what was told by then. Nobody is killed there. So that this is no mere
+// belief, one point in eight (each drawn point in the short form, and against planted bugs) is made a second time by a real SIGKILL of a
+// process of its own, sent right before the call or right after it, and is looked at the same way; the run says how often the files that
+// it left had the names and sizes of the copy. What is left must pass the deep check as it is; opened, it must hold the change as a whole
+// if that was told, and as a whole or not at all if it was not; and when it has come to rest no leftover may lie about. A state in which
+// kills at several points leave the store, byte for byte, is looked at once. Each state is recovered, too, and of recoveries that make
+// different calls each is ended at all its points like a change.
 // What it cannot see: a missing flush, since the kernel keeps what a dead process wrote (the rigs of power cuts and crash states do); calls
-// on other threads that happen to come in another order than in this run.
+// on other threads that happen to come in another order than in this run; for points that are copied, a call of another thread that a kill
+// would cut off in its middle.
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OPERATIONS, type Operation } from "#prove/calls/operations.ts";
 import { Scene } from "#prove/calls/scene.ts";
-import { runSubject } from "#prove/calls/subject.ts";
 import { lacksTracing } from "#prove/calls/traced-process.ts";
-import { copyDirectory } from "#prove/calls/verify-store.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
 import type { SeededRandom } from "#prove/seeded-random.ts";
-import { type CrashState, type Kill, killOperation, killRecovery, type Outcome, wordsOf } from "./points.ts";
+import {
+  type FrozenState,
+  problemsOfState,
+  recoveriesOf,
+  statesOfOperation,
+  statesOfRecovery,
+} from "./frozen.ts";
+import { type Kill, killOperation, killRecovery, killsOf, type Outcome, wordsOf } from "./points.ts";
 
-const LANES = 2;
+/** Two cores; a third while one waits. */
+const LANES = 3;
+const SHORT_LANES = 2;
 /** All points, a few less where threads happen to share a write. */
 const ALL_POINTS = 2_500;
+/** One point in so many is made by a real kill, too. */
+const REAL_KILL_EVERY = 8;
+/** States that one process recovers. */
+const RECOVERIES = 25;
 /** Calls of a recovery of which one is drawn in the short form. */
 const RECOVERY_CALLS = 16;
 const POINTS_PER_OPERATION = 6;
+/** How a point is made; a run against a planted bug can be narrowed to one of them. */
+const WAYS = ["copied", "killed"] as const;
+const COMPILE_CACHE = "NODE_COMPILE_CACHE";
 
 /** See above. */
 export const syscalls: Rig = {
@@ -43,113 +63,181 @@ export const syscalls: Rig = {
   },
 };
 
+/** A scene and the states of its run. */
+interface Stage {
+  readonly scene: Scene;
+  readonly states: readonly FrozenState[];
+  readonly folder: string;
+}
+
 class Attack {
   readonly #campaign: Campaign;
   readonly #folder: string;
   readonly #compileCache: string;
-  /** States that kills left, by operation and the last call. */
-  readonly #states = new Map<string, CrashState>();
+  readonly #ways = narrowedTo(WAYS, (way) => way);
   readonly #isNarrowed = narrowedOperations().length < OPERATIONS.length;
+  /** Recoveries by the calls that they make. */
+  readonly #recoveries = new Set<string>();
   #number = 0;
 
   constructor(campaign: Campaign, folder: string) {
     this.#campaign = campaign;
     this.#folder = folder;
     this.#compileCache = join(folder, "compiled");
+    keepCompiled(campaign, this.#compileCache);
   }
 
   /** Every point. */
   async all(): Promise<void> {
-    const scenes: Scene[] = [];
-    await this.#inLanes(OPERATIONS, async ({ name }) => scenes.push(await this.#scene(name)));
-    const points = scenes.flatMap((scene) =>
-      killsOf(scene.reference.calls.length).map((kill) => ({ scene, kill })),
-    );
-    this.#campaign.figure("operations", scenes.length);
-    this.#campaign.figure("points of operations", points.length);
-    await this.#inLanes(points, ({ scene, kill }) => this.#killOperation(scene, kill));
-    await this.#recoveries();
+    const operations = narrowedOperations();
+    let left = operations.length;
+    await this.#inLanes(operations, async ({ name }) => {
+      if (await this.#allOf(name)) left--;
+    });
+    if (left > 0) this.#campaign.leaveOut("operations not finished", left);
   }
 
-  /** Random points of random operations and of recoveries after them; ends with what it finds first. */
+  /** Every point of an operation and of the recoveries after it that no other operation has had; answers whether there was time for it. */
+  async #allOf(name: string): Promise<boolean> {
+    const stage = await this.#stage(name);
+    const { states, folder } = stage;
+    this.#campaign.count("operations");
+    await this.#look(states, "points of operations");
+    for (const kill of this.#drawn(states)) await this.#killOperation(stage, kill);
+    for (let at = 0; at < states.length && !this.#campaign.isOver(); at += RECOVERIES) {
+      const batch = states.slice(at, at + RECOVERIES);
+      const settings = { folder: this.#path("recoveries"), compileCache: this.#compileCache };
+      for (const [index, calls] of (await recoveriesOf(batch, settings)).entries()) {
+        if (this.#recoveries.has(calls) || this.#campaign.isOver()) continue;
+        this.#recoveries.add(calls);
+        await this.#allOfRecovery(batch[index] as FrozenState);
+      }
+      this.#campaign.count("recoveries", batch.length);
+    }
+    await rm(folder, { recursive: true, force: true });
+    return !this.#campaign.isOver();
+  }
+
+  async #allOfRecovery(state: FrozenState): Promise<void> {
+    const folder = this.#path("recovery");
+    const states = await statesOfRecovery(state, { folder, compileCache: this.#compileCache });
+    this.#campaign.count("different recoveries");
+    await this.#look(states, "points of recoveries");
+    for (const kill of this.#drawn(states)) await this.#killRecovery(state, kill, states);
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Random points of random operations and of recoveries after them, each made both ways; ends with what it finds first. */
   async some(): Promise<void> {
     const { random } = this.#campaign;
     const operations = shuffled(random, narrowedOperations());
     let next = 0;
     let isFound = false;
-    const lane = async (): Promise<void> => {
+    await this.#inLanes(Array.from({ length: SHORT_LANES }), async () => {
       while (this.#campaign.shouldGoOn() && !isFound) {
-        const scene = await this.#scene(operations[next++ % operations.length]?.name ?? "");
-        const kills = shuffled(random, killsOf(scene.reference.calls.length));
-        for (const kill of kills.slice(0, this.#isNarrowed ? kills.length : POINTS_PER_OPERATION)) {
+        const stage = await this.#stage(operations[next++ % operations.length]?.name ?? "");
+        const points = shuffled(random, pointsOf(stage.states));
+        for (const { kill, state } of points.slice(
+          0,
+          this.#isNarrowed ? points.length : POINTS_PER_OPERATION,
+        )) {
           if (!this.#campaign.shouldGoOn() || isFound) break;
-          isFound ||= await this.#killOperation(scene, kill);
+          isFound ||= await this.#bothWays(stage, kill, state);
         }
-        const state = [...this.#states.values()].at(-1);
-        if (state === undefined || isFound) continue;
-        isFound ||= await this.#killRecovery(state, random.pick(killsOf(RECOVERY_CALLS)));
+        const state = points[0]?.state;
+        if (state !== undefined && !isFound && this.#ways.includes("killed"))
+          isFound ||= await this.#killRecovery(state, random.pick(killsOf(RECOVERY_CALLS)), []);
+        await rm(stage.folder, { recursive: true, force: true });
       }
-    };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    });
   }
 
-  async #scene(name: string): Promise<Scene> {
+  async #bothWays(stage: Stage, kill: Kill, state: FrozenState): Promise<boolean> {
+    let isFound = false;
+    if (this.#ways.includes("copied")) isFound = await this.#look([state]);
+    if (this.#ways.includes("killed")) isFound = (await this.#killOperation(stage, kill)) || isFound;
+    this.#campaign.step();
+    return isFound;
+  }
+
+  async #stage(name: string): Promise<Stage> {
+    const folder = this.#path(name);
+    const copies = join(folder, "copies");
     const operation = OPERATIONS.filter((each) => each.name === name);
-    const folder = join(this.#folder, `${name}-${this.#number++}`);
-    return Scene.make(folder, operation, { compileCache: this.#compileCache, withReads: false });
+    const settings = { compileCache: this.#compileCache, withReads: false, copies };
+    const scene = await Scene.make(join(folder, "scene"), operation, settings);
+    return { scene, states: statesOfOperation(scene, copies), folder };
   }
 
-  /** Answers whether something was found. */
-  async #killOperation(scene: Scene, kill: Kill): Promise<boolean> {
-    const name = scene.operations.map((operation) => operation.name).join();
-    return this.#count(
-      await killOperation(scene, kill, this.#compileCache, async (state, killedIn) => {
-        const key = `${name}: ${kill.when} ${wordsOf(killedIn)}`;
-        if (this.#states.has(key)) return;
-        const directory = join(this.#folder, `state-${this.#number++}`);
-        this.#states.set(key, { ...state, directory });
-        await copyDirectory(state.directory, directory);
-      }),
-    );
+  /** Looks at states, and counts their points when they are told to be of some kind; answers whether something was found. */
+  async #look(states: readonly FrozenState[], kind?: string): Promise<boolean> {
+    let isFound = false;
+    for (const state of states) {
+      if (this.#campaign.isOver()) break;
+      const problems = await problemsOfState(state, this.#path("state"));
+      this.#report(problems);
+      isFound ||= problems.length > 0;
+      this.#campaign.count("states opened");
+      if (kind === undefined) continue;
+      this.#campaign.count(kind, state.points.length);
+      this.#campaign.step(state.points.length);
+    }
+    return isFound;
   }
 
-  async #killRecovery(state: CrashState, kill: Kill): Promise<boolean> {
-    return this.#count(await killRecovery(state, kill, this.#compileCache), "kills of a recovery");
+  async #killOperation({ scene, states }: Stage, kill: Kill): Promise<boolean> {
+    const outcome = await killOperation(scene, kill, this.#compileCache);
+    return this.#count(outcome, states, kill);
   }
 
-  #count({ killedIn, problems }: Outcome, also?: string): boolean {
-    for (const problem of problems) this.#campaign.violation(problem);
+  async #killRecovery(state: FrozenState, kill: Kill, states: readonly FrozenState[]): Promise<boolean> {
+    const settings = { directory: this.#path("killed"), compileCache: this.#compileCache };
+    const outcome = await killRecovery(state, kill, settings);
+    if (outcome.killedIn !== undefined) this.#campaign.count("real kills of a recovery");
+    return this.#count(outcome, states, kill);
+  }
+
+  /** Counts a real kill, and whether it left what was copied at the same point of the run that was held still. */
+  async #count(outcome: Outcome, states: readonly FrozenState[], kill: Kill): Promise<boolean> {
+    const { killedIn, outline, problems } = outcome;
+    this.#report(problems);
     if (killedIn !== undefined) {
-      this.#campaign.step();
-      if (also !== undefined) this.#campaign.count(also);
+      this.#campaign.count("real kills");
+      const same = pointsOf(states).find(
+        (point) => point.kill.at === kill.at && point.kill.when === kill.when,
+      );
+      if (
+        same !== undefined &&
+        wordsOf(same.call) === wordsOf(killedIn) &&
+        (await same.state.outline()) === outline
+      )
+        this.#campaign.count("real kills that left files as copied");
     }
     return problems.length > 0;
   }
 
-  /** Recovers each state once, and kills those recoveries that make other calls than the ones before. */
-  async #recoveries(): Promise<void> {
-    const seen = new Set<string>();
-    const points: { state: CrashState; kill: Kill }[] = [];
-    await this.#inLanes([...this.#states.values()], async (state) => {
-      const directory = `${state.directory}-reference`;
-      await copyDirectory(state.directory, directory);
-      const settings = { mode: "open", operations: [], compileCache: this.#compileCache } as const;
-      const { calls } = await runSubject({ ...settings, plan: { directory } });
-      const signature = calls.map(wordsOf).join("\n");
-      if (seen.has(signature)) return;
-      seen.add(signature);
-      points.push(...killsOf(calls.length).map((kill) => ({ state, kill })));
-    });
-    this.#campaign.figure("different recoveries", seen.size);
-    this.#campaign.figure("points of recoveries", points.length);
-    await this.#inLanes(points, ({ state, kill }) => this.#killRecovery(state, kill));
+  #report(problems: readonly string[]): void {
+    for (const problem of problems) this.#campaign.violation(problem);
+  }
+
+  /** The points that are made by a real kill, too. */
+  #drawn(states: readonly FrozenState[]): Kill[] {
+    if (this.#campaign.isOver()) return [];
+    const first = this.#campaign.random.below(REAL_KILL_EVERY);
+    return pointsOf(states)
+      .filter((_, index) => index % REAL_KILL_EVERY === first)
+      .map(({ kill }) => kill);
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, `${name}-${this.#number++}`);
   }
 
   async #inLanes<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
     let next = 0;
     const lane = async (): Promise<void> => {
-      for (let item = items[next++]; item !== undefined && !this.#campaign.isOver(); item = items[next++])
-        await work(item);
+      for (let at = next++; at < items.length && !this.#campaign.isOver(); at = next++)
+        await work(items[at] as Item);
     };
     await Promise.all(Array.from({ length: LANES }, lane));
   }
@@ -162,9 +250,13 @@ function shuffled<Item>(random: SeededRandom, items: readonly Item[]): Item[] {
   return drawn.sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
-function killsOf(calls: number): Kill[] {
-  return Array.from({ length: calls }, (_, index) => index + 1).flatMap((at) => [
-    { at, when: "entry" } as const,
-    { at, when: "exit" } as const,
-  ]);
+const pointsOf = (states: readonly FrozenState[]) =>
+  states.flatMap((state) => state.points.map((point) => ({ ...point, state })));
+
+/** Threads that this process starts find what others have compiled; a rig runs in a process of its own. */
+function keepCompiled(campaign: Campaign, folder: string): void {
+  process.env[COMPILE_CACHE] ??= folder;
+  campaign.atEnd(() => {
+    if (process.env[COMPILE_CACHE] === folder) delete process.env[COMPILE_CACHE];
+  });
 }
