@@ -163,6 +163,10 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (first === 0) return second; → if (false) return second;",
         "if (difference === 0) return whole; → if (false) return whole;",
       ],
+      "src/base/names.ts": [
+        "if (name.length * 3 > NAME_MAX_BYTES) { → if (name.length * 3 >= NAME_MAX_BYTES) {",
+        "if (path.length * 3 > PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) { → if (path.length * 3 >= PATH_MAX_BYTES && Buffer.byteLength(path) > PATH_MAX_BYTES) {",
+      ],
       "src/storage/chunk-pins.ts": [
         "if (positions[position] === position) return chunkIds[position]; → if (false) return chunkIds[position];",
       ],
@@ -180,6 +184,9 @@ export const EQUIVALENT: readonly Equivalent[] = [
       "src/base/crc32-combine.ts": [
         "const last = powers[n - 1] ?? 0; → const last = powers[n - 1] ?? 1;",
         "if (rest % 2 === 1) operator = multiply(POWERS[n] ?? 0, operator); → if (rest % 2 === 1) operator = multiply(POWERS[n] ?? 1, operator);",
+      ],
+      "src/base/names.ts": [
+        'const code = (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0"); → const code = (letter.codePointAt(0) ?? 1).toString(16).toUpperCase().padStart(4, "0");',
       ],
       "src/alerts/safe-pattern.ts": [
         "return character.codePointAt(0) ?? 0; → return character.codePointAt(0) ?? 1;",

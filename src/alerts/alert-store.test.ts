@@ -94,6 +94,25 @@ test("after a restart the same alerts are there, with their numbers, counts and 
   );
 });
 
+test("whom an alert is about is known after a restart, and what was resolved of the console itself stays so (A-10)", async () => {
+  const folder = await newFolder();
+  const store = await open(folder);
+  const quota: Condition = {
+    key: "quota_exceeded:bob",
+    type: "quota_exceeded",
+    level: "critical",
+    username: "bob",
+  };
+  const certificate: Condition = { key: "cert_expiring", type: "cert_expiring", level: "warning", value: 5 };
+  await put(store, quota, certificate);
+  const id = store.book.openAlert(certificate.key)?.id ?? "";
+  await store.take(store.book.resolve([id], momentOf(clock)).events);
+  const again = await open(folder);
+  assert.equal(again.book.openAlert(quota.key)?.username, "bob");
+  assert.deepEqual([...again.book.mutedKeys()], [...store.book.mutedKeys()]);
+  assert.deepEqual(again.book.apply([quota, certificate], momentOf(clock)), []);
+});
+
 test("a file torn at any place is set aside, and the generation before it is taken", async () => {
   const folder = await newFolder();
   const path = join(folder, ALERTS_FILE);

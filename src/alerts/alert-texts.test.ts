@@ -46,6 +46,25 @@ test("sentences name the node, the number, its unit and its limit", () => {
     "fs-pi4 has not answered for more than 30 s; its last answer came at 2026-09-21 14:13:20 UTC. 3 users cannot reach their files.",
   );
   assert.equal(
+    said({ type: "host_key_changed", detail: { fingerprint: "SHA256:abc" } }),
+    "fs-pi4 showed another SSH host key than the one that is pinned (SHA256:abc); nothing was run there. Find out why before you pin the new one.",
+  );
+  assert.equal(
+    said({ type: "action_failed", detail: { action: "Restart", reason: "no answer in 60 s" } }),
+    "Restart failed on fs-pi4: no answer in 60 s.",
+  );
+  assert.equal(
+    said({
+      type: "snapshot_reset",
+      detail: {
+        file: "admin_alerts.json",
+        kept: "admin_alerts.json.corrupt-1",
+        began: "that of an hour ago",
+      },
+    }),
+    "admin_alerts.json could not be read and was set aside as admin_alerts.json.corrupt-1; the console began that of an hour ago.",
+  );
+  assert.equal(
     said({ value: 80.01, threshold: 80 }).includes("is 80.01 % full"),
     true,
     "a limit that is passed does not look kept",

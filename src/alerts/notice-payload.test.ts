@@ -61,6 +61,20 @@ const notice = (...alerts: NoticeAlert[]): Notice => ({
   truncated: 0,
 });
 
+test("a message says of its alerts what their records say, numbers and all (D11)", () => {
+  const quota: NoticeAlert = {
+    ...disk,
+    key: "quota_exceeded:bob",
+    type: "quota_exceeded",
+    username: "bob",
+    value: 97,
+    detail: { used_bytes: 16_664_473_108, quota_bytes: 17_179_869_184 },
+  };
+  const says = "bob used 97 % of 16 GiB (15.5 GiB).";
+  assert.equal(webhookPayload(notice(quota), "ops", "").alerts[0]?.annotations["description"], says);
+  assert.ok(mailText(notice(quota), "").text.includes(says));
+});
+
 test("a message has every field of Alertmanager's webhook, version 4, and no other (D11)", () => {
   const payload = webhookPayload(
     notice(disk, { ...over, key: "storage_warning:n2", nodeId: "n2" }),

@@ -66,6 +66,14 @@ test("secrets come from private files beside the settings, or from the environme
   assert.equal(receiver.bearerToken, "from the environment");
 });
 
+test("certificates to trust instead of the system's lie beside the settings, for webhooks and for mail", async () => {
+  await writeFile(join(folder, "ca.pem"), "-----BEGIN CERTIFICATE-----");
+  for (const file of [webhook({ ca_file: "ca.pem" }), email({ ca_file: "ca.pem" })])
+    assert.equal((await read(file)).receivers[0]?.ca, "-----BEGIN CERTIFICATE-----");
+  assert.equal((await read(webhook())).receivers[0]?.ca, undefined);
+  assert.match(await problemOf(webhook({ ca_file: "none.pem" })), /receivers\.0: .*ENOENT/);
+});
+
 test("a secret that is missing, empty or readable by others is named by its place", async () => {
   const secret = { signing_secret: { file: "hmac" } };
   assert.match(await problemOf(webhook(secret)), /receivers\.0: there is no file/);

@@ -4,6 +4,7 @@ import { ManualClock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
 import type { Condition } from "./condition.ts";
 import type { NoticeSettings, ReceiverSettings } from "./notice-settings.ts";
 import { Notifier } from "./notifier.ts";
@@ -58,7 +59,8 @@ export async function openNotifier(
   options: { clock?: ManualClock; log?: Logger } = {},
 ): Promise<NotifierUnderTest> {
   const clock = options.clock ?? new ManualClock();
-  const notifier = await Notifier.open({ dataFolder, clock, settings, log: options.log ?? silentLogger });
+  const log = options.log ?? silentLogger;
+  const notifier = await Notifier.open({ dataFolder, clock, settings, log, random: systemRandom });
   let passedMs = 0;
   const second = async (conditions: readonly Condition[]): Promise<void> => {
     if (passedMs % POLL_INTERVAL_MS === 0) {

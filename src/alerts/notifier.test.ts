@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -9,8 +10,9 @@ import type { Logger } from "#base/log.ts";
 import { noticesReply } from "#webapi/notice.ts";
 import type { Condition } from "./condition.ts";
 import { diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
+import type { ReceiverSettings } from "./notice-settings.ts";
 import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
-import { makeTestCertificate, type WebhookAnswer, WebhookReceiver } from "./receivers.fixture.ts";
+import { MailServer, makeTestCertificate, type WebhookAnswer, WebhookReceiver } from "./receivers.fixture.ts";
 
 let folder = "";
 let receiver = new WebhookReceiver();
@@ -203,6 +205,87 @@ test("a receiver for critical alerts hears of them and of their end, and of no w
   await until(() => receiver.calls.length === 1, [diskCondition("n1", 99)]);
   await until(() => receiver.calls.length === 2, calm);
   assert.deepEqual(told(), ["firing n1", "resolved n1"]);
+});
+
+test("a receiver that breaks off in its answer, or gives none that HTTP knows, has taken nothing and is asked again (D11)", async () => {
+  const answers = [
+    "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf",
+    "HTTP/1.1 042 What\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 000 What\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\n\r\n",
+  ];
+  const strange = createServer((socket) => {
+    socket.on("error", () => {}).once("data", () => socket.end(answers.shift()));
+  });
+  await new Promise<void>((resolve) => strange.listen(0, "127.0.0.1", resolve));
+  const { until, notifier } = await open(
+    folder,
+    settingsFor([webhookFor((strange.address() as AddressInfo).port)]),
+  );
+  await until(() => notifier.view().receivers[0]?.last_error !== undefined, full);
+  assert.equal(notifier.view().receivers[0]?.last_error, "it answered 0");
+  await until(() => notifier.view().counts.delivered === 1, full);
+  strange.close();
+  assert.equal(notifier.view().done[0]?.tries, 4);
+});
+
+test("mail receivers get what webhooks get, without a link when nobody knows the console's address (D11)", async () => {
+  const server = new MailServer();
+  const mail: ReceiverSettings = {
+    kind: "email",
+    name: "mail",
+    minSeverity: "warning",
+    to: ["ops@example.net"],
+    from: "grove@example.net",
+    host: "127.0.0.1",
+    port: await server.listen(),
+    security: "none",
+    username: undefined,
+    password: undefined,
+    ca: undefined,
+  };
+  const { until } = await open(folder, settingsFor([mail], { consoleUrl: undefined }));
+  await until(() => server.mails.length === 1, full);
+  await server.close();
+  assert.match(server.mails[0]?.data ?? "", /Subject: \[grove warning\] n1 is 90 % full/);
+  assert.doesNotMatch(server.mails[0]?.data ?? "", /https?:/);
+});
+
+test("what waits for a receiver that is no longer there goes; without any settings it waits for them (D11)", async () => {
+  const lines: string[] = [];
+  const take = (event: string): void => void lines.push(event);
+  const log: Logger = { debug: take, info: take, warn: take, error: take, child: () => log };
+  receiver.answer = () => 503;
+  const hooks = [webhookFor(port), webhookFor(port, { name: "gone" })];
+  const first = await open(folder, settingsFor(hooks));
+  await first.until(() => first.notifier.view().waiting.length === 2, full);
+  await first.notifier.close();
+  const { clock } = first;
+  const none = await open(folder, undefined, { clock });
+  assert.equal(none.notifier.view().waiting.length, 2);
+  await none.notifier.close();
+  receiver.answer = () => 200;
+  receiver.calls.length = 0;
+  const again = await open(folder, settingsFor([webhookFor(port)]), { clock, log });
+  assert.deepEqual(
+    again.notifier.view().waiting.map((each) => each.receiver),
+    ["ops"],
+  );
+  assert.deepEqual(lines, ["notice_without_receiver"]);
+  await again.until(() => again.notifier.view().counts.delivered === 1, full);
+  assert.equal(receiver.calls.length, 1);
+});
+
+test("a queue whose state was lost is delivered, not thrown away (D11, D24)", async () => {
+  receiver.answer = () => 503;
+  const first = await open(folder, settingsFor([webhookFor(port)]));
+  await first.until(() => first.notifier.view().waiting.length === 1, full);
+  await first.notifier.close();
+  await rm(join(folder, "notice_state.json"));
+  receiver.answer = () => 200;
+  const again = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
+  await again.until(() => again.notifier.view().counts.delivered === 1);
+  assert.equal(again.notifier.view().waiting.length, 0);
 });
 
 test("users' quotas go to the quota hook one by one, on top of what operators get (D11)", async () => {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { NOTICES_TOLD_LISTED } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { type Random, systemRandom } from "#base/random.ts";
+import type { Random } from "#base/random.ts";
 import type { NoticeMessage, NoticesReply } from "#webapi/notice.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { KeptFile } from "./kept-file.ts";
@@ -26,7 +26,7 @@ export interface NotifierDeps {
   readonly dataFolder: string;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly random?: Random;
+  readonly random: Random;
   /** Undefined: nothing is told (spec 6); silences and maintenance windows are kept all the same. */
   readonly settings: NoticeSettings | undefined;
 }
@@ -86,7 +86,7 @@ export class Notifier {
       { file: STATE_FILE, setAsideAs: parts.setAsideAs },
     ].flatMap(({ file, setAsideAs }) => (setAsideAs === undefined ? [] : [{ file, setAsideAs }]));
     this.#counts = { ...(parts.content?.counts ?? { delivered: 0, refused: 0, expired: 0, dropped: 0 }) };
-    this.#windows = new MaintenanceWindows(clock, deps.random ?? systemRandom);
+    this.#windows = new MaintenanceWindows(clock, deps.random);
     this.#windows.restore(parts.content?.windows ?? []);
     this.#desk = new NoticeDesk({
       groupBy: settings?.groupBy ?? [],

@@ -80,7 +80,6 @@ function answerOf(outgoing: ClientRequest, body: string): Promise<number> {
     });
     incoming.once("end", () => resolve(incoming.statusCode ?? 0));
     incoming.once("error", reject);
-    incoming.once("close", () => reject(new Error("the answer broke off")));
   });
   outgoing.end(body);
   return promise;
@@ -88,8 +87,5 @@ function answerOf(outgoing: ClientRequest, body: string): Promise<number> {
 
 /** Names of the system and of TLS; never the address, which may hold a secret in its path. */
 function networkText(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return (
-    code ?? (error instanceof Error && message === "the answer broke off" ? message : "it cannot be reached")
-  );
+  return (error as NodeJS.ErrnoException).code ?? "it cannot be reached";
 }

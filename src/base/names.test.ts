@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "./errors.ts";
+import { USERNAME_MAX_LENGTH } from "./limits.ts";
 import { canonicalName, canonicalUsername, joinPath, nameProblem, splitPath } from "./names.ts";
 
 const badName = (error: unknown) => isGroveError(error, "BAD_NAME");
@@ -15,6 +16,8 @@ test("a name of 255 bytes is taken and one of 256 refused, in ASCII and in longe
   assert.throws(() => canonicalName("é".repeat(128)), badName);
   assert.equal(canonicalName(`${"😀".repeat(63)}abc`).length, 129);
   assert.throws(() => canonicalName("😀".repeat(64)), badName);
+  assert.equal(canonicalName("名".repeat(85)).length, 85);
+  assert.throws(() => canonicalName("名".repeat(86)), badName);
 });
 
 test("the canonical form is what is measured: 85 decomposed characters that grow under NFC are refused (D13)", () => {
@@ -95,6 +98,13 @@ test("a username is a lower-cased e-mail address (D21)", () => {
   }
 });
 
+test("a username of 254 characters is taken and one of 255 refused (D21)", () => {
+  const domain = "@example.com";
+  const longest = `${"a".repeat(USERNAME_MAX_LENGTH - domain.length)}${domain}`;
+  assert.equal(canonicalUsername(longest).length, USERNAME_MAX_LENGTH);
+  assert.throws(() => canonicalUsername(`a${longest}`), badArgument);
+});
+
 test("no username becomes another one by its letters: only upper and lower case of one letter are the same (D21)", () => {
   const by = new Map<string, string>();
   let accepted = 0;
@@ -119,6 +129,7 @@ test("no username becomes another one by its letters: only upper and lower case 
   for (const letter of ["\u212a", "\u212b", "\u2126", "\u0130", "\u1e9e"]) {
     assert.throws(() => canonicalUsername(`mi${letter}e@example.com`), badArgument);
   }
+  assert.throws(() => canonicalUsername("mi\u0130e@example.com"), /U\+0130/, "the letter is named");
   assert.equal(canonicalUsername("Zoe\u0308@example.com"), "zo\u00eb@example.com");
   assert.equal(canonicalUsername("\u00c4rger@example.com"), "\u00e4rger@example.com");
 });

@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { Notifier } from "#alerts/notifier.ts";
 import type { AuditAct } from "#base/audit-act.ts";
 import { silentLogger } from "#base/log.ts";
+import { systemRandom } from "#base/random.ts";
 import { noticesReply, type Silence, silence, silenceList } from "#webapi/notice.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 import { noticeRoutes } from "./notice-routes.ts";
@@ -21,7 +22,14 @@ let flushed = 0;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "grove-notice-routes-"));
   under = await startApp(async (app, { clock }) => {
-    notifier = await Notifier.open({ dataFolder: folder, clock, log: silentLogger, settings: undefined });
+    const settings = undefined;
+    notifier = await Notifier.open({
+      dataFolder: folder,
+      clock,
+      log: silentLogger,
+      random: systemRandom,
+      settings,
+    });
     noticeRoutes(app, {
       notifier,
       audit: (act) => acts.push(act),
