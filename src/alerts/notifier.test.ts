@@ -215,7 +215,7 @@ test("a receiver that breaks off in its answer, or gives none that HTTP knows, h
     "HTTP/1.1 204 No Content\r\n\r\n",
   ];
   const strange = createServer((socket) => {
-    socket.on("error", () => {}).once("data", () => socket.end(answers.shift()));
+    socket.on("error", () => {}).once("data", () => socket.end(answers.shift() ?? ""));
   });
   await new Promise<void>((resolve) => strange.listen(0, "127.0.0.1", resolve));
   const { until, notifier } = await open(
