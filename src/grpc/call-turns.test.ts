@@ -1,9 +1,11 @@
 // Calls begin in turns: a few of each connection at a time, all connections alike, and nothing is read of one whose calls wait.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { FrameFlag, FrameType, grpcHeaders, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { type CallLane, CallTurns, costOf } from "./call-turns.ts";
-import { EchoService } from "./gen/echo_pb.ts";
+import { frame } from "./frames.ts";
+import { DownloadRequestSchema, EchoService } from "./gen/echo_pb.ts";
 import { message, PATH, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { CALLS_PER_TURN, CONNECTION_CALLS_PER_TURN, COSTLY_HEADERS } from "./limits.ts";
 import { GrpcServer } from "./server.ts";
@@ -161,3 +163,30 @@ test("calls that are given up while they wait begin no more", TIMEOUT, async (t)
   await until(() => lab.server.callCount() === 0);
   raw.close();
 });
+
+test(
+  "a client that goes away while its downloads wait for their turns leaves nothing behind",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t);
+    const raw = await RawHttp2.connect(lab.port);
+    const size = 1_073_741_824n;
+    const request = toBinary(
+      DownloadRequestSchema,
+      create(DownloadRequestSchema, { size, chunkBytes: 1_048_576 }),
+    );
+    const wide = rawFrame(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]));
+    const window = rawFrame(FrameType.WINDOW_UPDATE, 0, 0, Buffer.from([0x7f, 0, 0, 0]));
+    await raw.write(Buffer.concat([wide, window]));
+    raw.stopReading();
+    for (let at = 0; at < 20; at++) {
+      const id = at * 2 + 1;
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, grpcHeaders(`${PATH}Download`));
+      await raw.send(FrameType.DATA, FrameFlag.END_STREAM, id, frame(request, false));
+    }
+    await until(() => lab.server.callCount() === 20);
+    raw.close();
+    await until(() => lab.server.callCount() === 0);
+    await lab.othersGoOn();
+  },
+);

@@ -133,6 +133,8 @@ export const BULKY_CALLS_AT_ONCE = 4;
 export const CONNECTION_CALLS_PER_TURN = 32;
 /** And those that all connections together may. */
 export const CALLS_PER_TURN = 128;
+/** What beginning a call costs that gives megabytes: the first of them are read at once. */
+export const BULKY_CALL_COST = 8;
 /** Names and values of headers, above which a call counts as several of those. */
 export const COSTLY_HEADERS = 32;
 /** Bytes that a connection may send at once that reach no call: what a client sends beside its calls is a small part of it. */

@@ -1,6 +1,7 @@
 // A method as the server keeps it: what it is called, what it takes and gives, and who answers.
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import type { CallContext, CalledMethod } from "./call-context.ts";
+import { BULKY_CALL_COST } from "./limits.ts";
 import { SlicedField } from "./sliced-field.ts";
 
 /** A handler of any kind, with its types forgotten. */
@@ -32,6 +33,8 @@ export interface ServedMethod {
   readonly handler: AnyHandler | undefined;
   /** Its calls take turns. */
   readonly isBulky: boolean;
+  /** What beginning a call costs, in calls that give a small answer. */
+  readonly cost: number;
   readonly slicedRequests: SlicedField<DescMessage> | undefined;
   readonly slicedResponses: SlicedField<DescMessage> | undefined;
 }
@@ -61,6 +64,7 @@ export const serve = (
     output: method.output,
     handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant ?? bulky),
     isBulky: bulky !== undefined,
+    cost: bulky !== undefined || sliced?.sliced === "responses" ? BULKY_CALL_COST : 1,
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
     slicedResponses:

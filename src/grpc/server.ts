@@ -293,7 +293,7 @@ export class GrpcServer {
         stream.on("error", ignoreError);
         const { lane } = connection;
         connection.flood.took(headerBytes(raw));
-        const cost = costOf(raw);
+        const cost = costOf(raw) * (this.#methods.get(headers[":path"] as string)?.cost ?? 1);
         if (this.#turns.mayBegin(lane, cost)) this.#open(connection, stream, headers, raw);
         else this.#turns.wait(lane, cost, () => this.#open(connection, stream, headers, raw));
       },

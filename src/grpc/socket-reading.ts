@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 
 /** What Node reads a socket by. */
 interface SocketHandle {
-  readonly writeQueueSize: number;
   readStart(): number;
   readStop(): number;
 }
@@ -21,11 +20,7 @@ export interface SocketReading {
 export function readingOf(socket: Socket): SocketReading {
   return {
     pause: () => void handleOf(socket)?.readStop(),
-    resume() {
-      const handle = handleOf(socket);
-      // While it writes, the session itself has stopped the reading, and will begin again when all is written.
-      if (handle !== undefined && handle.writeQueueSize === 0) handle.readStart();
-    },
+    resume: () => void handleOf(socket)?.readStart(),
   };
 }
 
