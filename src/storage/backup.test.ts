@@ -140,6 +140,50 @@ test("what the MetaServer was told of shares after a backup counts as older than
   assert.ok((again.root(OWNER)?.accessVersion ?? 0) > (here.storage.root(OWNER)?.accessVersion ?? 0));
 });
 
+test("a backup of copies does not trust links: it copies what is linked, once, and leans on what only the pool has", async (context) => {
+  const here = await lab(context);
+  const linked = await make(here);
+  assert.deepEqual([linked.newChunks, linked.linkedChunks], [1, 1]);
+  const copied = await make(here, { copies: true });
+  assert.deepEqual([copied.newChunks, copied.linkedChunks], [1, 0]);
+  const again = await make(here, { copies: true });
+  assert.deepEqual([again.newChunks, again.savedByOlder], [0, 0]);
+  for (const path of chunkFiles(here.directory)) rmSync(path);
+  const saved = await make(here, { copies: true });
+  assert.deepEqual([saved.newChunks, saved.savedByOlder, saved.problems], [0, 1, []]);
+});
+
+test("hidden files beside the audit log are left out of a backup", async (context) => {
+  const here = await lab(context);
+  mkdirSync(join(here.directory, "audit"));
+  for (const name of ["0000000000000001.log", ".0000000000000002.log.tmp"])
+    writeFileSync(join(here.directory, "audit", name), "line\n");
+  const { manifest } = await make(here);
+  const audit = manifest.files.map(({ path }) => path).filter((path) => path.includes("audit"));
+  assert.deepEqual(audit, ["files/audit/0000000000000001.log"]);
+});
+
+test("one backup can be checked by its name, one that is not there is said to be missing, and a bare folder has none", async (context) => {
+  const here = await lab(context);
+  const [first, second] = [await make(here), await make(here)];
+  const check = (id: string | undefined) => verifyBackups(here.folder, { id, progress: () => undefined });
+  assert.deepEqual(
+    check(first.id).backups.map(({ id }) => id),
+    [first.id],
+  );
+  assert.deepEqual(
+    check(undefined).backups.map(({ id }) => id),
+    [second.id, first.id],
+  );
+  assert.throws(
+    () => check("000009-20260101T000000Z"),
+    (error) => refusal("NO_SUCH_PATH")(error) && /there is no backup 000009/.test(String(error)),
+  );
+  rmSync(join(here.folder, "backups"), { recursive: true });
+  assert.deepEqual(listBackups(here.folder), []);
+  assert.throws(() => check(undefined), /holds no finished backup/);
+});
+
 test("a second backup brings only what is new, each is whole without the other, and a prune takes what only the old ones need", async (context) => {
   const here = await lab(context);
   const first = await make(here);

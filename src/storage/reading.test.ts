@@ -10,9 +10,12 @@ import {
   chunkFiles,
   freshStorage,
   inodeAt,
+  OWNER,
+  openTestStorage,
   patterned,
   readAll,
   refusal,
+  temporaryDirectory,
   until,
   upload,
 } from "./store.fixture.ts";
@@ -46,6 +49,23 @@ test("what is being read stays until it is closed, whatever replaces or removes 
     await until(() => chunkFiles(directory).length === 0);
     assert.throws(() => storage.openFile(inode.id), refusal("NO_SUCH_PATH"));
   }
+});
+
+test("a block is read into the caller's buffer where it fits, and after a close of the store nothing is read", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const bytes = patterned(BLOCK_BYTES + 1_000);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes });
+  const content = storage.openFile(inode.id);
+  const into = Buffer.alloc(BLOCK_BYTES);
+  const block = await content.readBlock(0, into);
+  assert.equal(block.buffer, into.buffer);
+  assert.ok(into.equals(bytes.subarray(0, BLOCK_BYTES)));
+  content.close();
+  await storage.close();
+  assert.throws(() => storage.root(OWNER), refusal("STORAGE_FAILED"));
+  assert.throws(() => storage.openFile(inode.id), refusal("STORAGE_FAILED"));
 });
 
 test("the checksum of any range is that of its bytes; a range outside is refused (D15)", async (context) => {

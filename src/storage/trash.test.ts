@@ -233,6 +233,34 @@ test("a purge frees the bytes at once and the chunk files after it, of folders t
   );
 });
 
+test("of an empty file that somebody else replaces nothing is kept; who made a file is known by its number too (D13)", async (t) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(t);
+  const empty = await touch(storage, parentId, "empty", "");
+  const by = { ...context(storage), by: SHAREE };
+  const data = Buffer.from("no longer");
+  await storage.createFile({ ...by, parentId, name: "theirs", data, mtimeMs: 0 });
+  const sink = storage.beginUpload({ owner: OWNER, sizeBytes: data.length });
+  sink.beginMessage();
+  await sink.write(data);
+  sink.endMessage();
+  const { inode } = await sink.commit({
+    ...by,
+    parentId,
+    name: "empty",
+    onExists: "replace",
+    ifMatch: undefined,
+    mtimeMs: 0,
+  });
+  assert.equal(inode.id, empty.id);
+  assert.deepEqual(list(storage).items, []);
+  const makers = ["empty", "theirs"].map((name) => {
+    const content = storage.openFile(inodeAt(storage, name).id);
+    content.close();
+    return content.inode.createdBy;
+  });
+  assert.deepEqual(makers, [OWNER, SHAREE]);
+});
+
 test("what somebody else replaces goes to the owner's trash, what the owner replaces does not (D13)", async (t) => {
   const { storage, rootDirectoryId } = await freshStorage(t);
   const large = patterned(4_000_100, 3);

@@ -295,7 +295,7 @@ export type WriterRequest =
 /** From the writer: answers of one transaction, the reason for which it stopped, or that it has closed. */
 export interface WriterAnswer {
   readonly replies: readonly Reply[];
-  readonly facts: StorageFacts | undefined;
+  readonly facts: StorageFacts;
   /** True when rows were added to the garbage table. */
   readonly hasGarbage: boolean;
   /** Owners of roots whose grants, or the paths of them, may have changed. */

@@ -197,7 +197,7 @@ export class WriteQueue {
   }
 
   #take(answer: WriterAnswer): void {
-    if (answer.facts !== undefined) this.#facts = answer.facts;
+    this.#facts = answer.facts;
     this.#events.committed();
     if (answer.sharesChanged.length > 0) this.#events.sharesChanged(answer.sharesChanged);
     for (const [number, value] of answer.replies) this.#settle(number, value);
