@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SeededRandom } from "#prove/seeded-random.ts";
 import { byCrc32, linesOf } from "#prove/store/folder-contents.ts";
 import { FolderStates } from "#prove/store/folder-states.ts";
-import { type CrashImage, drawImage, type Mixture, RANDOM_MIXTURES } from "./crash-mixture.ts";
+import { type CrashImage, drawImage, imageWithout, type Mixture, RANDOM_MIXTURES } from "./crash-mixture.ts";
 import { DiskFile, DiskFolder, DiskModel } from "./disk-model.ts";
 import type { ExplorerLine } from "./explorer-lines.ts";
 import type { RecorderLine } from "./recorder-lines.ts";
@@ -88,21 +88,27 @@ class Explorer {
     if (!isSetUp) for (let index = 0; index < BATCH; index++) states.know(`w${index}`, this.#lines);
     let workload = 0;
     let count = 0;
+    let late = 0;
     for (const [index, event] of events.entries()) {
       const line = lineOf(event);
       if (line !== undefined) {
         if (line.event === "workload") workload = line.index;
         else if (line.event === "begin") states.begin(line.folder, line.lines);
         else if (line.event === "done") states.done(line.folder);
-      } else if (event.kind !== "said") disk.apply(event);
+      }
+      const images: [Mixture | "late", CrashImage][] = [...this.#latest(event, disk, states)];
+      if (event.kind !== "said") disk.apply(event);
       for (const mixture of moments.get(index) ?? []) {
         const image = this.#newImage(disk.root, mixture, states);
-        if (image === undefined) continue;
+        if (image !== undefined) images.push([mixture, image]);
+      }
+      for (const [kind, image] of images) {
         if (isSetUp) this.#state.forget();
         const problem = await this.#check(image, states);
         count++;
+        if (kind === "late") late++;
         if (problem === undefined) continue;
-        const where = `${(workloads[workload] ?? []).join(", ")}; after call ${index} of ${events.length} (${mixture})`;
+        const where = `${(workloads[workload] ?? []).join(", ")}; after call ${index} of ${events.length} (${kind})`;
         say({ violation: `${where}: ${problem}` });
       }
     }
@@ -112,6 +118,7 @@ class Explorer {
       acknowledged: states.acknowledged,
       distinct: this.#images.size,
       looked: this.#checks.forget(),
+      late,
     });
   }
 
@@ -141,17 +148,34 @@ class Explorer {
     return moments;
   }
 
+  /** Just before a flush ends while more waits for one: all is there but one of those that wait, each in its turn. */
+  *#latest(
+    event: TraceEvent,
+    { root, unflushed }: DiskModel,
+    states: FolderStates,
+  ): Generator<["late", CrashImage]> {
+    if (event.kind !== "flush ended" || unflushed.size < 2) return;
+    for (const node of unflushed) {
+      const image = imageWithout(root, node);
+      if (this.#isNew(image, states)) yield ["late", image];
+    }
+  }
+
   #newImage(root: DiskFolder, mixture: Mixture, states: FolderStates): CrashImage | undefined {
     for (let tries = 0; tries < TRIES; tries++) {
       const image = drawImage(root, tries === 0 ? mixture : this.#random.pick(RANDOM_MIXTURES), this.#random);
-      const hash = imageHash(image);
-      const key = `${hash} ${states.key}`;
-      if (this.#seen.has(key)) continue;
-      this.#seen.add(key);
-      this.#images.add(hash);
-      return image;
+      if (this.#isNew(image, states)) return image;
     }
     return undefined;
+  }
+
+  #isNew(image: CrashImage, states: FolderStates): boolean {
+    const hash = imageHash(image);
+    const key = `${hash} ${states.key}`;
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    this.#images.add(hash);
+    return true;
   }
 
   async #check(image: CrashImage, states: FolderStates): Promise<string | undefined> {

@@ -23,19 +23,40 @@ export interface CrashImage {
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
+/** The state in which everything is there but the changes of one file or folder that no flush covers: what if that is the last to arrive? */
+export function imageWithout(root: DiskFolder, late: DiskFile | DiskFolder): CrashImage {
+  return imageOf(
+    root,
+    (folder) => (folder === late ? [] : folder.pending),
+    (file) => (file === late ? file.durable : applied(file.durable, file.pending)),
+  );
+}
+
 /** Draws one legal state. */
 export function drawImage(root: DiskFolder, mixture: Mixture, random: SeededRandom): CrashImage {
+  return imageOf(
+    root,
+    ({ pending }) => chosenNames(pending, mixture, random),
+    (file) => fileBytes(file, mixture, random),
+  );
+}
+
+function imageOf(
+  root: DiskFolder,
+  namesOf: (folder: DiskFolder) => readonly NameChange[],
+  bytesOf: (file: DiskFile) => Buffer,
+): CrashImage {
   const folders: string[] = [];
   const files = new Map<string, Buffer>();
   const visit = (folder: DiskFolder, prefix: string): void => {
     const names = new Map(folder.durable);
-    for (const change of chosenNames(folder.pending, mixture, random)) changeNames(names, change);
+    for (const change of namesOf(folder)) changeNames(names, change);
     for (const [name, node] of names) {
       const path = prefix + name;
       if (node instanceof DiskFolder) {
         folders.push(path);
         visit(node, `${path}/`);
-      } else files.set(path, fileBytes(node, mixture, random));
+      } else files.set(path, bytesOf(node));
     }
   };
   visit(root, "");

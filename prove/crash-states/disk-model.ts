@@ -117,6 +117,8 @@ export function applied(bytes: Buffer, changes: readonly FileChange[]): Buffer {
 /** The disk below one folder. */
 export class DiskModel {
   readonly root = new DiskFolder();
+  /** What has changes that no flush covers. */
+  readonly unflushed = new Set<DiskFile | DiskFolder>();
   readonly #path: string;
 
   constructor(path: string) {
@@ -128,21 +130,25 @@ export class DiskModel {
       case "create":
         return this.#create(event.path, event.truncates);
       case "write":
-        return this.#file(event.path)?.write(event.offset, event.data);
+        return this.#changeFile(event.path, (file) => file.write(event.offset, event.data));
       case "truncate":
-        return this.#file(event.path)?.truncate(event.length);
+        return this.#changeFile(event.path, (file) => file.truncate(event.length));
       case "flush begins":
         return this.#find(event.path)?.beginFlush(event.thread);
-      case "flush ended":
-        return this.#find(event.path)?.endFlush(event.thread);
+      case "flush ended": {
+        const node = this.#find(event.path);
+        node?.endFlush(event.thread);
+        if (node?.pending.length === 0) this.unflushed.delete(node);
+        return;
+      }
       case "mkdir":
-        return this.#parent(event.path).change({ add: basename(event.path), node: new DiskFolder() });
+        return this.#changeNames(event.path, { add: basename(event.path), node: new DiskFolder() });
       case "unlink":
-        return this.#parent(event.path).change({ remove: basename(event.path) });
+        return this.#changeNames(event.path, { remove: basename(event.path) });
       case "rename": {
         if (dirname(event.path) !== dirname(event.to))
           throw new Error("a move between folders is not understood");
-        return this.#parent(event.path).change({ from: basename(event.path), to: basename(event.to) });
+        return this.#changeNames(event.path, { from: basename(event.path), to: basename(event.to) });
       }
     }
   }
@@ -150,8 +156,25 @@ export class DiskModel {
   #create(path: string, truncates: boolean): void {
     const folder = this.#parent(path);
     const present = folder.present.get(basename(path));
-    if (present === undefined) folder.change({ add: basename(path), node: new DiskFile() });
-    else if (truncates && present instanceof DiskFile) present.truncate(0);
+    if (present === undefined) this.#changeNames(path, { add: basename(path), node: new DiskFile() });
+    else if (truncates) this.#changeFile(path, (file) => file.truncate(0));
+  }
+
+  #changeFile(path: string, change: (file: DiskFile) => void): void {
+    const node = this.#find(path);
+    if (!(node instanceof DiskFile)) return;
+    change(node);
+    this.unflushed.add(node);
+  }
+
+  #changeNames(path: string, change: NameChange): void {
+    const folder = this.#parent(path);
+    // Nobody flushes any more what has gone, or given way.
+    const gone = "remove" in change ? change.remove : "to" in change ? change.to : undefined;
+    const node = gone === undefined ? undefined : folder.present.get(gone);
+    if (node !== undefined) this.unflushed.delete(node);
+    folder.change(change);
+    this.unflushed.add(folder);
   }
 
   #find(path: string): DiskFile | DiskFolder | undefined {
@@ -161,11 +184,6 @@ export class DiskModel {
       at = at instanceof DiskFolder ? at.present.get(name) : undefined;
     }
     return at;
-  }
-
-  #file(path: string): DiskFile | undefined {
-    const node = this.#find(path);
-    return node instanceof DiskFile ? node : undefined;
   }
 
   #parent(path: string): DiskFolder {

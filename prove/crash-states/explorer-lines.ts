@@ -12,5 +12,7 @@ export type ExplorerLine =
       readonly distinct: number;
       /** Recovered folders that were looked through; the others are the same to the byte. */
       readonly looked: number;
+      /** States in which everything is there but the unflushed changes of one file or folder. */
+      readonly late: number;
     }
   | { readonly violation: string };

@@ -19,7 +19,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     name: "commit-before-chunk-flush",
     is: "an upload is committed while its chunk is still being flushed",
     rigs: ["crash-states"],
-    // Which of the two is first done is up to the machine: it takes some uploads to meet it.
+    // Only a flush that is held back is overtaken for certain: in so many states there are about twenty of uploads.
     goal: 2_000,
     edits: [
       {

@@ -4,7 +4,9 @@
 // that do not resemble another one, behind strace, which records every call that changes a file or a folder with its bytes. From that a disk is modelled
 // as POSIX promises it and no better: a file's bytes are surely there after a flush of the file, a name after a flush of its folder;
 // until then each write is there, not there, or torn at 512 bytes, each name is old or new, in any order. At each acknowledgement the
-// worst such state is made, and random ones in between; each is opened with the code that starts a node, every stored byte is compared
+// worst such state is made; before each flush that ends while others wait, all those that lack only what one file or folder waits for
+// ("all but one there"), for every sixth flush is held back so that whoever does not wait for it overtakes it; and random ones in
+// between. Each is opened with the code that starts a node, every stored byte is compared
 // with its checksum and every counter with a recount, and each folder must be as acknowledged last or as the change under way makes it.
 // No two states of a batch have the same bytes and the same expectation; "distinct images" counts those that differ in their bytes. Every
 // state is recovered; of recovered folders of a batch with the same bytes in all files the first is looked through, and what was found in
@@ -57,6 +59,7 @@ function explore(campaign: Campaign, part: number, folder: string): Promise<void
         campaign.count("distinct images", line.distinct - distinct);
         distinct = line.distinct;
         campaign.count("looked through", line.looked);
+        campaign.count("all but one there", line.late);
         campaign.step(line.states);
       }
       // A whole run goes on to the last workload.
