@@ -160,8 +160,11 @@ class Tracer:
                 self.seen.add(tid)
                 self.ended.discard(tid)
                 self.go_on(tid)
+        elif event != 0 or signal_number == signal.SIGSTOP:
+            # Whoever halts everything halts the tracer, too, and may not find a followed process when all is to go on.
+            self.go_on(tid)
         else:
-            self.go_on(tid, 0 if event != 0 else signal_number)
+            self.go_on(tid, signal_number)
 
     def syscall(self, tid):
         """Answers whether the thread goes on."""

@@ -91,7 +91,7 @@ export async function problemsOfState(state: FrozenState, directory: string): Pr
 export async function recoveriesOf(
   states: readonly CrashState[],
   { folder, compileCache }: { readonly folder: string; readonly compileCache: string },
-): Promise<string[]> {
+): Promise<string[][]> {
   await mkdir(folder);
   const names = states.map((_, index) => `state-${index}`);
   for (const [index, state] of states.entries()) await state.layOut(join(folder, names[index] as string));
@@ -112,7 +112,7 @@ export async function recoveriesOf(
     else if (now?.event === "begin" && now.operation !== undefined)
       recoveries.get(now.operation)?.push(wordsOf({ ...call, path: below(call.path, now.operation) }));
   }
-  return names.map((name) => recoveries.get(name)?.join("\n") ?? "");
+  return names.map((name) => recoveries.get(name) ?? []);
 }
 
 /** A path, or two of them, below a folder that both are in. */

@@ -8,8 +8,8 @@
 // process of its own, sent right before the call or right after it, and is looked at the same way; the run says how often the files that
 // it left had the names and sizes of the copy. What is left must pass the deep check as it is; opened, it must hold the change as a whole
 // if that was told, and as a whole or not at all if it was not; and when it has come to rest no leftover may lie about. A state in which
-// kills at several points leave the store, byte for byte, is looked at once. Each state is recovered, too, and of recoveries that make
-// different calls each is ended at all its points like a change.
+// kills at several points leave the store, byte for byte, is looked at once. Each state is recovered, too; of an operation's recoveries
+// that make the same kinds of calls the longest is ended at all its points like a change, unless one that makes them in the same order was.
 // What it cannot see: a missing flush, since the kernel keeps what a dead process wrote (the rigs of power cuts and crash states do); calls
 // on other threads that happen to come in another order than in this run; for points that are copied, a call of another thread that a kill
 // would cut off in its middle.
@@ -76,7 +76,7 @@ class Attack {
   readonly #compileCache: string;
   readonly #ways = narrowedTo(WAYS, (way) => way);
   readonly #isNarrowed = narrowedOperations().length < OPERATIONS.length;
-  /** Recoveries by the calls that they make. */
+  /** Recoveries by the order in which they make their kinds of calls. */
   readonly #recoveries = new Set<string>();
   #number = 0;
 
@@ -104,21 +104,36 @@ class Attack {
     this.#campaign.count("operations");
     await this.#look(states, "points of operations");
     for (const kill of this.#drawn(states)) await this.#killOperation(stage, kill);
-    for (let at = 0; at < states.length && !this.#campaign.isOver(); at += RECOVERIES) {
-      const batch = states.slice(at, at + RECOVERIES);
-      const settings = { folder: this.#path("recoveries"), compileCache: this.#compileCache };
-      for (const [index, calls] of (await recoveriesOf(batch, settings)).entries()) {
-        if (this.#recoveries.has(calls) || this.#campaign.isOver()) continue;
-        this.#recoveries.add(calls);
-        await this.#allOfRecovery(batch[index] as FrozenState);
-      }
-      this.#campaign.count("recoveries", batch.length);
-    }
+    for (const state of await this.#differentRecoveries(states)) await this.#allOfRecovery(state);
     await rm(folder, { recursive: true, force: true });
     return !this.#campaign.isOver();
   }
 
+  /** Recovers all states; of the recoveries that make the same kinds of calls one of the longest stands for all, if none like it was before. */
+  async #differentRecoveries(states: readonly FrozenState[]): Promise<FrozenState[]> {
+    const longest = new Map<string, { calls: readonly string[]; state: FrozenState }>();
+    for (let at = 0; at < states.length && !this.#campaign.isOver(); at += RECOVERIES) {
+      const batch = states.slice(at, at + RECOVERIES);
+      const settings = { folder: this.#path("recoveries"), compileCache: this.#compileCache };
+      for (const [index, calls] of (await recoveriesOf(batch, settings)).entries()) {
+        const kinds = [...new Set(calls)].sort().join("\n");
+        if (calls.length > (longest.get(kinds)?.calls.length ?? 0))
+          longest.set(kinds, { calls, state: batch[index] as FrozenState });
+      }
+      this.#campaign.count("recoveries", batch.length);
+    }
+    const found: FrozenState[] = [];
+    for (const { calls, state } of longest.values()) {
+      const order = calls.filter((call, index) => call !== calls[index - 1]).join("\n");
+      if (this.#recoveries.has(order)) continue;
+      this.#recoveries.add(order);
+      found.push(state);
+    }
+    return found;
+  }
+
   async #allOfRecovery(state: FrozenState): Promise<void> {
+    if (this.#campaign.isOver()) return;
     const folder = this.#path("recovery");
     const states = await statesOfRecovery(state, { folder, compileCache: this.#compileCache });
     this.#campaign.count("different recoveries");
