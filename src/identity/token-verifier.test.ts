@@ -1,6 +1,9 @@
 // Verification at the tokeninfo address: mock mode, caches, and a provider that hangs, lies and breaks off.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, type GroveError, isGroveError } from "#base/errors.ts";
 import { IDP_RESPONSE_MAX_BYTES, TOKEN_VERIFICATIONS_IN_FLIGHT } from "#base/limits.ts";
@@ -363,4 +366,21 @@ test("refusals are remembered for 5,000 tokens at most, so that a flood of bad o
   assert.equal(counter.asked, 5_001);
   await fail("t0");
   assert.equal(counter.asked, 5_002);
+});
+
+test("of a refusal what it says is remembered, and not the error with the stack of whoever asked first (C-11)", async () => {
+  const counter = counting(() => undefined);
+  const fail = (): Promise<GroveError> => refused(counter.caching.verify("bad"), "TOKEN_REJECTED");
+  const said: [WeakRef<GroveError>, string, object][] = [];
+  await fail().then((error) => said.push([new WeakRef(error), error.message, error.metadata]));
+  const [[first, message, metadata] = assert.fail("nothing was said")] = said;
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  // What a WeakRef was made of in one turn of the event loop is kept until the next.
+  await nextTurn();
+  collect();
+  assert.equal(first.deref(), undefined);
+  const again = await fail();
+  assert.deepEqual([again.message, again.metadata], [message, metadata]);
+  assert.equal(counter.asked, 1);
 });

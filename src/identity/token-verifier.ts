@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
 import {
   ID_TOKEN_MAX_LENGTH,
   TOKEN_CACHE_CAP_MS,
@@ -62,8 +62,10 @@ interface CachedToken {
   readonly untilMs: number;
 }
 
+/** What a refusal says; the error itself would keep the stack of whoever was refused first. */
 interface CachedRefusal {
-  readonly refusal: GroveError;
+  readonly message: string;
+  readonly metadata: ErrorMetadata;
   readonly untilMs: number;
 }
 
@@ -76,7 +78,8 @@ class CachingVerifier implements TokenVerifier {
   readonly #fetch: Fetch;
   readonly #issuerKeys: IssuerKeys | undefined;
   readonly #verified = new LRUCache<string, CachedToken>(atMost(TOKEN_CACHE_ENTRIES));
-  readonly #refused = new LRUCache<string, CachedRefusal>(atMost(TOKEN_CACHE_ENTRIES));
+  /** In the order in which they run out. */
+  readonly #refused = new Map<string, CachedRefusal>();
   readonly #underWay = new Map<string, Promise<VerifiedToken>>();
   #purgedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -166,7 +169,8 @@ class CachingVerifier implements TokenVerifier {
     const nowMs = this.#deps.clock.steadyMs();
     const refused = this.#refused.get(key);
     if (refused !== undefined) {
-      if (nowMs < refused.untilMs) throw refused.refusal;
+      const { message, metadata, untilMs } = refused;
+      if (nowMs < untilMs) throw new GroveError("TOKEN_REJECTED", message, { metadata });
       this.#refused.delete(key);
     }
     const verified = this.#verified.get(key);
@@ -187,12 +191,18 @@ class CachingVerifier implements TokenVerifier {
       return verified;
     } catch (error) {
       // An outage is never remembered, a verdict is (C-10).
-      if (isGroveError(error, "TOKEN_REJECTED")) {
-        const untilMs = this.#deps.clock.steadyMs() + TOKEN_NEGATIVE_CACHE_MS;
-        this.#refused.set(key, { refusal: error, untilMs });
-      }
+      if (isGroveError(error, "TOKEN_REJECTED")) this.#rememberRefusal(key, error);
       throw error;
     }
+  }
+
+  #rememberRefusal(key: string, { message, metadata }: GroveError): void {
+    const nowMs = this.#deps.clock.steadyMs();
+    for (const [oldest, { untilMs }] of this.#refused) {
+      if (nowMs < untilMs && this.#refused.size < TOKEN_CACHE_ENTRIES) break;
+      this.#refused.delete(oldest);
+    }
+    this.#refused.set(key, { message, metadata, untilMs: nowMs + TOKEN_NEGATIVE_CACHE_MS });
   }
 
   #verifyMock(token: string): VerifiedToken {
