@@ -91,6 +91,20 @@ test("with STARTTLS nothing is said in the clear, neither the password nor the m
   await server.close();
 });
 
+test("of a refused sign-in only the number is told, and not what it was answered to, where that is no plain command", async () => {
+  const server = new MailServer();
+  const login = { username: "grove", password: "s3cret" };
+  const sender = createMailSender(settings(await server.listen(), login), "");
+  server.answers = { EHLO: "250-test\r\n250 AUTH CRAM-MD5", AUTH: "535 s3cret is wrong" };
+  assert.deepEqual(await sender.send(queued, never), { kind: "failed", why: "it answered 535" });
+  server.answers = { MAIL: "535 s3cret is wrong" };
+  assert.deepEqual(await sender.send(queued, never), {
+    kind: "refused",
+    why: "it answered 535 to MAIL FROM",
+  });
+  await server.close();
+});
+
 test("a server that offers no STARTTLS gets neither mail nor password where it is asked for", async () => {
   const server = new MailServer({ login: { user: "grove", password: "s3cret" } });
   const login = { security: "starttls", username: "grove", password: "s3cret" } as const;

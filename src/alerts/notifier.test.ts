@@ -6,10 +6,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { Logger } from "#base/log.ts";
+import { type Logger, silentLogger } from "#base/log.ts";
 import { noticesReply } from "#webapi/notice.ts";
 import type { Condition } from "./condition.ts";
 import { diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
+import { NoticeQueue } from "./notice-queue.ts";
 import type { ReceiverSettings } from "./notice-settings.ts";
 import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
 import { MailServer, makeTestCertificate, type WebhookAnswer, WebhookReceiver } from "./receivers.fixture.ts";
@@ -276,6 +277,26 @@ test("what waits for a receiver that is no longer there goes; without any settin
   assert.equal(receiver.calls.length, 1);
 });
 
+test("a message that was on the disk before the state that tells of it was is made again, not told twice (D11)", async () => {
+  const first = await open(folder, settingsFor([webhookFor(port)]));
+  await first.until(() => first.notifier.view().counts.delivered === 1, full);
+  await first.notifier.close();
+  const queue = await NoticeQueue.open({ folder: join(folder, "notice_queue"), log: silentLogger });
+  queue.countFrom(1);
+  await queue.add([
+    {
+      receiver: "ops",
+      createdWallMs: first.clock.wallMs(),
+      notice: { group: { alertname: "storage_warning" }, status: "firing", alerts: [], truncated: 0 },
+    },
+  ]);
+  receiver.calls.length = 0;
+  const again = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
+  assert.deepEqual(again.notifier.view().waiting, []);
+  await again.run(60, full);
+  assert.deepEqual(told(), []);
+});
+
 test("a queue whose state was lost is delivered, not thrown away (D11, D24)", async () => {
   receiver.answer = () => 503;
   const first = await open(folder, settingsFor([webhookFor(port)]));
@@ -339,6 +360,11 @@ test("a state of a newer version refuses to start, a damaged one is set aside (D
   const state = join(folder, "notice_state.json");
   await writeFile(state, '{"schema":2,"content":{}}');
   await assert.rejects(openNotifier(folder, undefined), /newer Grove/);
+  for (const text of ["null", "7", '{"schema":1,"content":{}}']) {
+    await writeFile(state, text);
+    const { notifier: each } = await open(folder, undefined);
+    assert.equal(each.damaged[0]?.file, "notice_state.json", text);
+  }
   await writeFile(state, "{");
   const { notifier } = await open(folder, settingsFor([webhookFor(port)]));
   assert.equal(notifier.view().enabled, true);

@@ -1,6 +1,7 @@
 // Tests of backups: complete, incremental, never good when they are not, restorable, and never robbed of a chunk by the node.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   appendFileSync,
   existsSync,
@@ -13,6 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
@@ -151,6 +153,44 @@ test("a backup of copies does not trust links: it copies what is linked, once, a
   for (const path of chunkFiles(here.directory)) rmSync(path);
   const saved = await make(here, { copies: true });
   assert.deepEqual([saved.newChunks, saved.savedByOlder, saved.problems], [0, 1, []]);
+});
+
+test("a mark or a manifest of a newer program is refused, a damaged one told (A-20)", async (context) => {
+  const here = await lab(context);
+  const { id, manifest } = await make(here);
+  const mark = join(here.folder, "grove-backup.json");
+  const right = readFileSync(mark);
+  for (const [text, code] of [
+    ['{"schema":2,"data_id":"x"}', "BAD_ARGUMENT"],
+    ['{"schema":1}', "CORRUPT"],
+    ['{"schema":"1","data_id":7}', "CORRUPT"],
+    ["{", "CORRUPT"],
+  ] as const) {
+    writeFileSync(mark, text);
+    assert.throws(() => listBackups(here.folder), refusal(code), text);
+    await assert.rejects(make(here), refusal(code), text);
+  }
+  writeFileSync(mark, right);
+  const newer = { ...manifest, schema: 2 };
+  const sha256 = createHash("sha256").update(JSON.stringify(newer)).digest("hex");
+  writeFileSync(
+    join(here.folder, "backups", id, "manifest.json"),
+    JSON.stringify({ sha256, manifest: newer }),
+  );
+  assert.match(listBackups(here.folder)[0]?.problem ?? "", /newer Grove/);
+});
+
+test("a chunk whose checksums contradict each other is told and not backed up; a prune goes past what is not there (A-08)", async (context) => {
+  const here = await lab(context);
+  await here.storage.close();
+  const db = new DatabaseSync(join(here.directory, "inodes.db"));
+  db.exec("UPDATE chunk SET block_crcs = x''");
+  db.close();
+  const { newChunks, problems } = await make(here);
+  assert.equal(newChunks, 0);
+  assert.match(problems.join("\n"), /has not one checksum per block/);
+  rmSync(join(here.folder, "chunks", "00"), { recursive: true });
+  assert.equal(pruneBackups(here.folder, 1).removedChunks, 0);
 });
 
 test("hidden files beside the audit log are left out of a backup", async (context) => {

@@ -1,9 +1,18 @@
 // Tests that the check finds every planted difference, repairs what can be repaired, and destroys nothing (A-17).
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { CHECK_DIFFERENCES_LISTED, CHUNK_BYTES } from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
 import {
   assertSound,
@@ -74,7 +83,34 @@ const COUNTERS: Readonly<Record<string, readonly [string, RegExp]>> = {
     /marked for removal/,
   ],
   "a mark for shares": ["UPDATE inode SET flags = 2 WHERE name = 'a'", /mark for shares/],
+  "a chunk that no file uses": [
+    `INSERT INTO chunk (id, name, length, crc32, block_crcs, refs)
+     VALUES (99, '${"ab".repeat(16)}', 1, 0, x'00000000', 0)`,
+    /is used by no file/,
+  ],
+  "whose a share is": [
+    shareWith("bob@example.com", "eve@example.com"),
+    /says that it is of eve@example\.com:\/a/,
+  ],
 };
+
+/** A share of the folder "a" that is said to be another owner's. */
+function shareWith(username: string, owner: string): string {
+  return `INSERT INTO share_grant (inode_id, username, granted_by, granted_at_ms, owner, path)
+    SELECT id, '${username}', '${OWNER}', 0, '${owner}', '/a' FROM inode WHERE name = 'a';
+    UPDATE inode SET flags = 2 WHERE name = 'a'; UPDATE root SET grant_count = 1`;
+}
+
+/** An unfinished upload that has staged the chunk of the large file. */
+function uploadOf({ position = 0, size = 700_000, staged = 700_000, crc = -1 }): string {
+  const list = "(SELECT max(content_id) + 1 FROM inode)";
+  const sum = crc < 0 ? "(SELECT crc32 FROM chunk)" : `${crc}`;
+  return `INSERT INTO upload (content_id, upload_id, root_number, username, path, size, replaces, if_match, mtime_ms,
+      staged_bytes, crc32, touched_at_ms)
+    SELECT ${list}, 'u1', number, '${OWNER}', '/x', ${size}, 0, NULL, 0, ${staged}, ${sum}, 0 FROM root;
+    INSERT INTO file_chunk (content_id, position, chunk_id) SELECT ${list}, ${position}, id FROM chunk;
+    UPDATE chunk SET refs = 2; UPDATE root SET staging_bytes = ${staged}`;
+}
 
 for (const [what, [sql, text]] of Object.entries(COUNTERS)) {
   test(`a difference in ${what} is found, told and repaired (A-17)`, async (context) => {
@@ -122,6 +158,21 @@ const STRUCTURE: Readonly<Record<string, readonly [string, RegExp]>> = {
   "a missing block checksum": ["UPDATE chunk SET block_crcs = x''", /one checksum per block/],
   "a chunk behind the end": ["UPDATE inode SET size = 600000 WHERE name = 'large'", /behind its end/],
   "a dangling row": ["DELETE FROM chunk", /refers to a row that is missing/],
+  "a dangling row with a number": [
+    "INSERT INTO inline_content (inode_id, data) VALUES (12345, x'00')",
+    /row 12345 of inline_content refers to a row that is missing/,
+  ],
+  "a root without its folder": [
+    "UPDATE root SET directory_id = 12345",
+    /the root of ada@example\.com has no directory/,
+  ],
+  "a share of nothing": [
+    `INSERT INTO share_grant (inode_id, username, granted_by, granted_at_ms, owner, path)
+     VALUES (12345, 'bob@example.com', '${OWNER}', 0, '${OWNER}', '/b')`,
+    /the share of \(no root\):\/ with bob@example\.com is of nothing in a root/,
+  ],
+  "a share with the owner": [shareWith(OWNER, OWNER), /ada@example\.com:\/a is shared with its own owner/],
+  "no identity": ["DELETE FROM meta WHERE key = 'data_id'", /belongs to data \(none\)/],
   "another identity": ["UPDATE meta SET value = 'x' WHERE key = 'data_id'", /belongs to data x/],
 };
 
@@ -136,6 +187,79 @@ for (const [what, [sql, text]] of Object.entries(STRUCTURE)) {
     );
   });
 }
+
+const UPLOADS: Readonly<Record<string, readonly [string, RegExp]>> = {
+  "an upload's first bytes": [uploadOf({ position: 1, size: 8_000_000 }), /unfinished upload u1 has a gap/],
+  "an upload's last bytes": [uploadOf({ size: 999_999 }), /unfinished upload u1 has a gap/],
+  "an upload's staged bytes": [uploadOf({ staged: 5 }), /u1 says 5 staged bytes; there are 700000/],
+  "an upload's checksum": [uploadOf({ crc: 1 }), /u1 has another checksum than its chunks/],
+};
+
+for (const [what, [sql, text]] of Object.entries(UPLOADS)) {
+  test(`a difference in ${what} is found, and a repair drops the upload, whose sender starts anew (A-17)`, async (context) => {
+    const directory = await filled(context);
+    change(directory, sql);
+    assert.match(checkStorage(directory, { repair: false, deep: false }).differences.join("\n"), text);
+    assert.match(checkStorage(directory, { repair: true, deep: false }).differences.join("\n"), text);
+    const storage = await openTestStorage(directory);
+    assert.equal((await readAll(storage, inodeAt(storage, "a", "b", "large").id)).length, 700_000);
+    await storage.close();
+    assertSound(directory);
+  });
+}
+
+test("an upload that has staged more than it announced is found, and dropped by a repair (A-17)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await upload(storage, { parentId, name: "large", bytes: patterned(CHUNK_BYTES) });
+  await storage.close();
+  change(directory, uploadOf({ size: CHUNK_BYTES - 1, staged: CHUNK_BYTES }));
+  const told = /unfinished upload u1 has staged more than it announced/;
+  assert.match(checkStorage(directory, { repair: false, deep: false }).differences.join("\n"), told);
+  assert.match(checkStorage(directory, { repair: true, deep: false }).differences.join("\n"), told);
+  await (await openTestStorage(directory)).close();
+  assertSound(directory);
+});
+
+test("sums are put right also where a folder holds several, and what lies in a file is told and left (A-17)", async (context) => {
+  const directory = await filled(context);
+  const storage = await openTestStorage(directory);
+  const parentId = inodeAt(storage, "a").id;
+  for (const name of ["c", "d"]) await storage.createDirectory({ ...BY_OWNER, parentId, name });
+  await storage.close();
+  change(directory, "UPDATE inode SET size = 7, tree_inodes = 7 WHERE name IN ('a', 'b', 'c')");
+  checkStorage(directory, { repair: true, deep: false });
+  assertSound(directory);
+  change(directory, STRUCTURE["an entry in a file"]?.[0] ?? "");
+  checkStorage(directory, { repair: true, deep: false });
+  const { differences } = checkStorage(directory, { repair: false, deep: false });
+  assert.match(differences.join("\n"), /lies in a file/);
+});
+
+test("a folder among the chunks that is none of theirs is told and left (A-17)", async (context) => {
+  const directory = await filled(context);
+  mkdirSync(join(directory, "chunks", "mine"));
+  const { differences, repairedCount } = checkStorage(directory, { repair: true, deep: false });
+  assert.match(differences.join("\n"), /chunks\/mine does not belong there/);
+  assert.equal(repairedCount, 0);
+  assert.ok(existsSync(join(directory, "chunks", "mine")));
+});
+
+test("of very many differences a thousand are listed and all are counted", async (context) => {
+  const directory = await filled(context);
+  change(
+    directory,
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${CHECK_DIFFERENCES_LISTED + 1})
+     INSERT INTO chunk (id, name, length, crc32, block_crcs, refs)
+     SELECT 100 + i, printf('%032x', i), 1, 0, x'00000000', 0 FROM n`,
+  );
+  const { differences, differenceCount } = checkStorage(directory, { repair: false, deep: false });
+  assert.deepEqual(
+    [differences.length, differenceCount],
+    [CHECK_DIFFERENCES_LISTED, CHECK_DIFFERENCES_LISTED + 1],
+  );
+});
 
 test("missing and cut chunk files are found; a repair marks their files and removes nothing (A-08)", async (context) => {
   const directory = await filled(context);
@@ -174,6 +298,7 @@ test("a chunk file that was put back counts again after a deep check that repair
   writeFileSync(path, Buffer.alloc(right.length));
   checkStorage(directory, { repair: true, deep: true });
   writeFileSync(path, right);
+  assert.equal(checkStorage(directory, { repair: false, deep: true }).differenceCount, 1);
   const shallow = checkStorage(directory, { repair: true, deep: false });
   assert.deepEqual(shallow.differences, []);
   assert.match(shallow.notes.join("\n"), /1 files are marked as damaged/);

@@ -2,7 +2,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Findings } from "./check-report.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
-import { FLAG_HAS_GRANTS } from "./schema.ts";
 
 /** Checks the rows of the trash. What is in the tree and in the trash at once is left to the tree on repair. */
 export function checkTrash(db: DatabaseSync, findings: Findings, repair: boolean): void {
@@ -31,11 +30,14 @@ export function checkTrash(db: DatabaseSync, findings: Findings, repair: boolean
     .all() as { id: string; path: string }[]) {
     findings.difference(`item ${id} of the trash (${path}) is in another user's trash, or its path is none`);
   }
-  checkSharesInTrash(db, findings, repair);
+  checkSharesInTrash(db, findings);
 }
 
-/** Nothing below an item may be shared: it would be again when it is restored, without anybody having said so. */
-function checkSharesInTrash(db: DatabaseSync, findings: Findings, repair: boolean): void {
+/**
+ * Nothing below an item may be shared: it would be again when it is restored, without anybody having said so. A repair has taken such
+ * shares away already, since they are of nothing in a root.
+ */
+function checkSharesInTrash(db: DatabaseSync, findings: Findings): void {
   const { shares } = db.prepare("SELECT count(*) AS shares FROM share_grant").get() as { shares: number };
   if (shares === 0) return;
   const rows = db
@@ -46,13 +48,5 @@ function checkSharesInTrash(db: DatabaseSync, findings: Findings, repair: boolea
        ) SELECT DISTINCT start AS id FROM above JOIN trash ON trash.inode_id = above.id`,
     )
     .all() as { id: number }[];
-  const remove = db.prepare("DELETE FROM share_grant WHERE inode_id = ?");
-  const unmark = db.prepare(`UPDATE inode SET flags = flags & ~${FLAG_HAS_GRANTS} WHERE id = ?`);
-  for (const { id } of rows) {
-    if (repair) {
-      remove.run(id);
-      unmark.run(id);
-    }
-    findings.difference(`inode ${id} lies in the trash and is shared`, repair);
-  }
+  for (const { id } of rows) findings.difference(`inode ${id} lies in the trash and is shared`);
 }

@@ -88,10 +88,30 @@ test("files without their identity or database are refused, never taken for an e
   renameSync(path("away.db"), path("inodes.db"));
   writeFileSync(path("identity.json"), '{"schema":1');
   await assert.rejects(openTestStorage(directory), refusedBecause(/damaged/));
+  for (const strange of [
+    "null",
+    '{"schema":0,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}',
+    '{"schema":1.5,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}',
+    '{"schema":"1","data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}',
+    '{"schema":1}',
+    '{"schema":1,"data_id":"../elsewhere"}',
+  ]) {
+    writeFileSync(path("identity.json"), strange);
+    await assert.rejects(openTestStorage(directory), refusedBecause(/damaged/), strange);
+  }
   writeFileSync(path("identity.json"), '{"schema":1,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}');
   await assert.rejects(openTestStorage(directory), refusedBecause(/different data directories/));
   writeFileSync(path("identity.json"), '{"schema":2,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}');
   await assert.rejects(openTestStorage(directory), refusedBecause(/newer Grove/));
+});
+
+test("a database that says of no data that it is theirs is refused beside an identity (A-20)", async (context) => {
+  const directory = temporaryDirectory(context);
+  await filled(directory);
+  const db = new DatabaseSync(join(directory, "inodes.db"));
+  db.exec("DELETE FROM meta WHERE key = 'data_id'");
+  db.close();
+  await assert.rejects(openTestStorage(directory), refusedBecause(/\(none\)/));
 });
 
 test("a first start that was cut off at any step is begun again", async (context) => {

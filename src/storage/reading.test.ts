@@ -1,6 +1,8 @@
 // Tests of reading: pinned versions, checksums of ranges, bytes that rot.
 import assert from "node:assert/strict";
 import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
@@ -67,6 +69,30 @@ test("a block is read into the caller's buffer where it fits, and after a close 
   assert.throws(() => storage.root(OWNER), refusal("STORAGE_FAILED"));
   assert.throws(() => storage.openFile(inode.id), refusal("STORAGE_FAILED"));
 });
+
+for (const [what, sql] of [
+  ["a chunk without its row", "DELETE FROM chunk"],
+  ["a chunk without checksums", "UPDATE chunk SET block_crcs = x''"],
+  ["a small file of another length", "UPDATE inline_content SET data = x'00'"],
+] as const) {
+  test(`${what} is CORRUPT to whoever reads it, never wrong bytes (A-08)`, async (context) => {
+    const directory = temporaryDirectory(context);
+    const first = await openTestStorage(directory);
+    const { directoryId: parentId } = await first.createRoot({ owner: OWNER, rootId: "01ROOT" });
+    const size = what.startsWith("a small") ? 1_000 : 100_000;
+    await upload(first, { parentId, name: "f", bytes: patterned(size) });
+    await first.close();
+    const db = new DatabaseSync(join(directory, "inodes.db"), { enableForeignKeyConstraints: false });
+    db.exec(sql);
+    db.close();
+    const storage = await openTestStorage(directory);
+    context.after(() => storage.close());
+    const { id } = inodeAt(storage, "f");
+    await assert.rejects(readAll(storage, id), refusal("CORRUPT"));
+    await until(() => storage.damagedFiles().count === 1);
+    await assert.rejects(readAll(storage, id), refusal("CORRUPT"));
+  });
+}
 
 test("the checksum of any range is that of its bytes; a range outside is refused (D15)", async (context) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(context);

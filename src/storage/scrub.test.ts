@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { SCRUB_DUE_CHECK_MS } from "#base/limits.ts";
+import { readScrubRecord } from "./scrub.ts";
 import type { ScrubSettings } from "./scrub-types.ts";
 import type { Storage } from "./storage.ts";
 import {
@@ -134,6 +135,15 @@ test("a damaged page of the database is found by the scrub, and ends all changes
   await until(() => storage.failure !== undefined);
   assert.match(storage.failure ?? "", /the database is damaged .*restore a backup/);
   assert.ok(storage.root(OWNER));
+});
+
+test("what was kept of a pass and cannot be understood is forgotten, and all is read from the start", () => {
+  const pass = { startedAtMs: 1, part: "files", position: 7, lastChunk: 3, readBytes: 9, found: 0 };
+  const record = { pass, lastEndedAtMs: 5, lastReadBytes: 4, lastFound: 1 };
+  assert.deepEqual(readScrubRecord(JSON.stringify(record)), record);
+  const never = { pass: undefined, lastEndedAtMs: undefined, lastReadBytes: 0, lastFound: 0 };
+  for (const text of [undefined, "", "{", "null", JSON.stringify({ pass: { ...pass, position: "7" } })])
+    assert.deepEqual(readScrubRecord(text), never, text);
 });
 
 test("a pass that is cut off by a restart goes on where it was, and what it has read it does not read again", async (context) => {
