@@ -143,7 +143,7 @@ test("what was kept of a pass and cannot be understood is forgotten, and all is 
   assert.deepEqual(readScrubRecord(JSON.stringify(record)), record);
   const never = { pass: undefined, lastEndedAtMs: undefined, lastReadBytes: 0, lastFound: 0 };
   for (const text of [undefined, "", "{", "null", JSON.stringify({ pass: { ...pass, position: "7" } })])
-    assert.deepEqual(readScrubRecord(text), never, text);
+    assert.deepEqual(readScrubRecord(text), never, String(text));
 });
 
 test("a pass that is cut off by a restart goes on where it was, and what it has read it does not read again", async (context) => {
