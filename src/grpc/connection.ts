@@ -56,6 +56,7 @@ export class Connection {
   #session: ServerHttp2Session | undefined;
   #peer: Peer;
   #hasSettings = false;
+  #isDraining = false;
   #seenBytes = 0;
   #heardAtMs: number;
   #pingedAtMs: number | undefined;
@@ -119,8 +120,9 @@ export class Connection {
     }
   }
 
-  /** Whether its client floods it. */
+  /** Whether its client floods it. While it drains nobody can say: calls that were on their way are refused unseen, with all they bring. */
   isFlooded(nowMs: number): boolean {
+    if (this.#isDraining) return false;
     const { bytesRead, bytesWritten } = this.#socket;
     let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
     // What waits to be taken, behind a busy disk, is no flood; there is much of it seldom enough to be counted only then.
@@ -130,6 +132,7 @@ export class Connection {
 
   /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */
   drain(): void {
+    this.#isDraining = true;
     if (this.#session === undefined || this.#session.destroyed) this.#socket.destroy();
     else if (!this.#session.closed) this.#session.close();
   }

@@ -5,6 +5,7 @@ import { connect } from "node:http2";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+import { echoHandlers } from "./echo-service.ts";
 import { EchoService } from "./gen/echo_pb.ts";
 import { MIB, message, open, PATH, send, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { GrpcServer } from "./server.ts";
@@ -240,3 +241,32 @@ test("uploads that wait for a slow disk, and then are refused, are no flood", TI
   assert.deepEqual(errors, []);
   assert.equal(session.closed, false);
 });
+
+test(
+  "calls that are on their way when draining begins are no flood: what is under way may finish",
+  TIMEOUT,
+  async (t) => {
+    const errors: unknown[] = [];
+    const server = new GrpcServer({ onError: ({ error }) => errors.push(error) });
+    server.addService(EchoService, echoHandlers());
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    t.after(() => server.close());
+    const raw = await RawHttp2.connect(port);
+    await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, grpcHeaders(`${PATH}Collect`));
+    await until(() => server.callCount() === 1);
+    const drained = server.drain(25_000);
+    for (let id = 3; id < 20; id += 2) {
+      await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, grpcHeaders(`${PATH}Collect`));
+      for (let at = 0; at < 20; at++) await raw.send(FrameType.DATA, 0, id, message(16_000));
+    }
+    await delay(1_200);
+    await raw.send(FrameType.DATA, FrameFlag.END_STREAM, 1, message(10));
+    const status = await raw.frame(
+      ({ type, flags, streamId }) =>
+        type === FrameType.HEADERS && streamId === 1 && (flags & FrameFlag.END_STREAM) !== 0,
+    );
+    assert.ok(status !== undefined);
+    await drained;
+    assert.deepEqual(errors, []);
+  },
+);
