@@ -46,7 +46,7 @@ test("a silent hour saves nothing up", () => {
   assert.equal(gauge.excessBytes({ readBytes, writtenBytes: 0 }, 3_600_000), 1);
 });
 
-test("what may come late for calls that take no more is bounded, and is forgotten after a while", () => {
+test("what may come late for calls that take no more is bounded, and is forgotten after a while in which others come", () => {
   const gauge = new FloodGauge(0);
   gauge.took(100 * LATE_BYTES);
   assert.equal(gauge.excessBytes({ readBytes: 0, writtenBytes: 0 }, 0), -LATE_BYTES - FLOOD_BURST_BYTES);
@@ -56,7 +56,18 @@ test("what may come late for calls that take no more is bounded, and is forgotte
   other.took(LATE_BYTES);
   other.excessBytes({ readBytes: 0, writtenBytes: 0 }, 0);
   const forgottenMs = (LATE_BYTES / FLOOD_BYTES_PER_SECOND) * 1_000;
-  assert.equal(other.excessBytes({ readBytes: 0, writtenBytes: 0 }, forgottenMs), -FLOOD_BURST_BYTES);
+  other.took(17);
+  assert.equal(other.excessBytes({ readBytes: 17, writtenBytes: 0 }, forgottenMs), -FLOOD_BURST_BYTES);
+});
+
+test("what may come late is expected for as long as nothing comes: the network may stand still", () => {
+  const gauge = new FloodGauge(0);
+  gauge.took(LATE_BYTES);
+  for (let second = 0; second < 60; second++) {
+    gauge.excessBytes({ readBytes: 0, writtenBytes: 0 }, second * 1_000);
+  }
+  const readBytes = LATE_BYTES + FLOOD_BURST_BYTES;
+  assert.equal(gauge.excessBytes({ readBytes, writtenBytes: 0 }, 59_000), 0);
 });
 
 test("who receives much may move its windows as often as there are frames", () => {

@@ -24,6 +24,7 @@ export interface Traffic {
 export class FloodGauge {
   #takenBytes = 0;
   #unusedBytes = 0;
+  #readBytes = 0;
   /** Bytes above what is allowed; below zero those that may still come late. */
   #levelBytes = 0;
   #checkedAtMs: number;
@@ -32,7 +33,7 @@ export class FloodGauge {
     this.#checkedAtMs = nowMs;
   }
 
-  /** Counts bytes that a call took, or that may be on their way to one that takes no more. */
+  /** Counts bytes that a call took, or that may be on their way to one that takes no more: those are expected for as long as nothing comes. */
   took(bytes: number): void {
     this.#takenBytes += bytes;
   }
@@ -44,10 +45,13 @@ export class FloodGauge {
     const levelBytes = this.#levelBytes + unusedBytes - this.#unusedBytes;
     this.#checkedAtMs = nowMs;
     this.#unusedBytes = unusedBytes;
+    // A network that stands still keeps what is on its way.
+    const forgottenBytes = readBytes === this.#readBytes ? 0 : allowedBytes;
+    this.#readBytes = readBytes;
     this.#levelBytes =
       levelBytes > 0
         ? Math.max(0, levelBytes - allowedBytes)
-        : Math.max(-LATE_BYTES, Math.min(0, levelBytes + allowedBytes));
+        : Math.max(-LATE_BYTES, Math.min(0, levelBytes + forgottenBytes));
     return this.#levelBytes - FLOOD_BURST_BYTES;
   }
 }

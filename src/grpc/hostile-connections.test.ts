@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { ManualClock } from "#base/clock.ts";
 import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { echoHandlers } from "./echo-service.ts";
 import { EchoService } from "./gen/echo_pb.ts";
@@ -268,5 +269,47 @@ test(
     assert.ok(status !== undefined);
     await drained;
     assert.deepEqual(errors, []);
+  },
+);
+
+test(
+  "what comes late for calls that were refused and whose streams the server has ended is no flood",
+  TIMEOUT,
+  async (t) => {
+    for (const isHeard of [false, true]) {
+      const errors: unknown[] = [];
+      const clock = new ManualClock();
+      const server = new GrpcServer({ clock, onError: ({ error }) => errors.push(error) });
+      server.addService(EchoService, {
+        collect: () => {
+          throw new StatusError(Code.RESOURCE_EXHAUSTED, "no room");
+        },
+      });
+      const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+      t.after(() => server.close());
+      const raw = await RawHttp2.connect(port);
+      let pings = 0;
+      const heard = async (): Promise<void> => {
+        await raw.send(FrameType.PING, 0, 0, Buffer.alloc(8, ++pings));
+        await raw.frame(({ type, payload }) => type === FrameType.PING && payload[0] === pings);
+      };
+      const ids = [1, 3, 5, 7, 9, 11];
+      for (const id of ids) {
+        await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, id, grpcHeaders(`${PATH}Collect`));
+      }
+      await heard();
+      for (let second = 0; second < 20; second++) {
+        clock.advance(1_000);
+        if (isHeard && second < 6) await heard();
+      }
+      await until(() => server.callCount() === 0);
+      for (const id of ids) {
+        for (let at = 0; at < 60; at++) await raw.send(FrameType.DATA, 0, id, message(16_000));
+      }
+      await heard();
+      clock.advance(1_000);
+      assert.deepEqual(errors, []);
+      raw.close();
+    }
   },
 );

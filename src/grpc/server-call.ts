@@ -206,7 +206,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** Looks whether bytes still move; called every second. */
   checkProgress(nowMs: number): void {
     if (this.#reply.isFinished) {
-      this.#reply.endIfLingering(nowMs);
+      if (this.#reply.endIfLingering(nowMs)) this.#expectLate();
       return;
     }
     if (this.#reply.isStalled()) {
@@ -394,7 +394,12 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#single?.release();
     if (this.#inputEnded || this.#isInputDropped) return;
     this.#isInputDropped = true;
-    this.#connection.flood.took(this.#deps.limits.streamWindowBytes);
+    this.#expectLate();
     if (!this.#stream.destroyed) this.#stream.resume();
+  }
+
+  /** What the client may send before it hears of the end, and what has come and is dropped with the stream, is no flood. */
+  #expectLate(): void {
+    this.#connection.flood.took(this.#deps.limits.streamWindowBytes + this.unreadBytes);
   }
 }

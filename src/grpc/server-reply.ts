@@ -194,18 +194,19 @@ export class ServerReply {
     return (this.#outlet?.stalledMs ?? 0) > this.#deps.limits.sendStallMs;
   }
 
-  /** Ends the stream of a finished call by force when it does not end by itself. */
-  endIfLingering(nowMs: number): void {
+  /** Ends the stream of a finished call by force when it does not end by itself; true when it did. */
+  endIfLingering(nowMs: number): boolean {
     const isOut = this.#stream.writableFinished;
     // A reply that still moves may take its time; one that does not is given up, and so is a client that only sends.
     const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
-    if (idleMs <= (isOut ? LINGER_MS : this.#deps.limits.sendStallMs)) return;
+    if (idleMs <= (isOut ? LINGER_MS : this.#deps.limits.sendStallMs)) return false;
     if (isOut) {
       this.#stream.close(constants.NGHTTP2_NO_ERROR);
       this.#stream.destroy();
     } else {
       this.abandon();
     }
+    return true;
   }
 
   /** Resets the stream, without waiting until the client takes what lies before. */
