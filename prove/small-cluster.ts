@@ -11,7 +11,7 @@ export const CLUSTER_PASSWORD = "a password of the rigs";
 
 /** One server of it. */
 export interface ClusterServer {
-  readonly name: "metaserver" | "fileserver" | "admin";
+  readonly name: "metaserver" | "second metaserver" | "fileserver" | "admin";
   /** host:port of its first listener. */
   readonly address: string;
   readonly process: GroveProcess;
@@ -56,7 +56,10 @@ export async function startSmallCluster(
   ): Promise<ClusterServer> => ({
     name,
     address,
-    process: await startGroveProcess([name, "-listen", address, ...words], { env, nodeFlags }),
+    process: await startGroveProcess([name.replace("second ", ""), "-listen", address, ...words], {
+      env,
+      nodeFlags,
+    }),
   });
   const metaFolder = join(folder, "metaserver");
   const metaserver = await start("metaserver", meta, ["-data", metaFolder, "-advertise", meta]);
@@ -94,7 +97,7 @@ export async function startSmallCluster(
       ...(settings.keepsLimits === true ? [] : rates),
     ]),
     settings.hasSecondMetaServer === true
-      ? start("metaserver", lone, ["-data", join(folder, "second"), "-advertise", lone])
+      ? start("second metaserver", lone, ["-data", join(folder, "second"), "-advertise", lone])
       : undefined,
   ]);
   const all = [metaserver, fileserver, console, ...(second === undefined ? [] : [second])];

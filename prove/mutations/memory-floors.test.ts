@@ -1,7 +1,7 @@
 // The floors of memory: what grows is told from what goes up and down.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MemoryFloors } from "./memory-floors.ts";
+import { GROWTH_MAX_MB, MemoryFloors, warmFromOf } from "./memory-floors.ts";
 
 function growthOf(memoryMb: (done: number) => number, goal = 1_000, warmFrom = 100): number {
   const floors = new MemoryFloors(goal, warmFrom);
@@ -24,4 +24,18 @@ test("the time before servers are warm does not count, nor a campaign that ends 
     growthOf((done) => done, 1_000, 5_000),
     0,
   );
+});
+
+test("over 2,000,000 inputs 40 bytes of each are too much, and a cache that fills up in the first half is not (F12)", () => {
+  const goal = 2_000_000;
+  const mib = 1_048_576;
+  const grownBy = (memoryMb: (done: number) => number): number => {
+    const floors = new MemoryFloors(goal, warmFromOf(goal));
+    for (let done = 0; done <= goal; done += 1_000) floors.note(done, "server", memoryMb(done));
+    return floors.growthMb("server");
+  };
+  const wave = (done: number): number => 200 + 60 * Math.abs(Math.sin(done / 30_000));
+  assert.ok(grownBy((done) => wave(done) + (40 * done) / mib) > GROWTH_MAX_MB);
+  assert.ok(grownBy((done) => wave(done) + (20 * done) / mib) < GROWTH_MAX_MB);
+  assert.ok(grownBy((done) => wave(done) + Math.min(100, (200 * done) / mib)) < GROWTH_MAX_MB);
 });

@@ -1,5 +1,19 @@
 // Whether servers grow while they are attacked: their memory goes up and down, so what counts is where it comes down to.
 
+/**
+ * What memory comes down to may rise by this much over the second half of a campaign: of 2,000,000 inputs 750,000 lie between the least
+ * of its first quarter and that of its last, and 40 bytes of each are 28 MB. V8 lets its heap become up to four times what lives in it
+ * before it collects all of it, so that objects which stay show up to four times.
+ */
+export const GROWTH_MAX_MB = 24;
+/** After fewer inputs a server's heap still grows towards its size. */
+const WARM_INPUTS = 100_000;
+
+/** From when on servers are judged: by then what is bounded by a number (answers that are remembered, compiled code) is nearly full. */
+export function warmFromOf(goal: number): number {
+  return Math.max(goal / 2, WARM_INPUTS);
+}
+
 /** Two stretches of a campaign, the first once the servers are warm, the second at the end: the least that each server held in them. */
 export class MemoryFloors {
   readonly #warmFrom: number;

@@ -27,4 +27,23 @@ export const mutationBugs: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "headers-are-kept",
+    is: "what a call was asked with is kept after its end, by the server that heard it",
+    rigs: ["mutations"],
+    // Servers are judged once they are warm.
+    goal: 200_000,
+    edits: [
+      {
+        file: "src/grpc/server-call.ts",
+        from: "/** A call in progress. It hears",
+        to: "const ended: unknown[] = [];\n\n/** A call in progress. It hears",
+      },
+      {
+        file: "src/grpc/server-call.ts",
+        from: "    this.#connection.calls.delete(this);\n",
+        to: "    this.#connection.calls.delete(this);\n    ended.push(this.#headers);\n",
+      },
+    ],
+  },
 ];

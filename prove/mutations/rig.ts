@@ -3,7 +3,7 @@
 // names, tokens, frames, headers and HTTP itself are changed as well; many are under way at a time on several connections. Every
 // answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no 5xx, no end without a status. Beside them an honest
 // client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles
-// than it did when it was warm. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
+// than it did when half was done. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
 
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
@@ -17,7 +17,7 @@ import { CLUSTER_PASSWORD, type SmallCluster, startSmallCluster } from "#prove/s
 import { ConsoleDoor } from "./console-door.ts";
 import { GrpcDoor, type GrpcDoorDeps } from "./grpc-door.ts";
 import { HonestClient } from "./honest-client.ts";
-import { MemoryFloors } from "./memory-floors.ts";
+import { GROWTH_MAX_MB, MemoryFloors, warmFromOf } from "./memory-floors.ts";
 import { FILE_SERVER_CALLS, META_SERVER_CALLS } from "./recorded-calls.ts";
 
 const USER = "fuzz@example.com";
@@ -28,10 +28,6 @@ const META_DOORS = 2;
 const AT_ONCE = 24;
 /** Fewer than of others: its requests take several times as long to make and to answer. */
 const CONSOLE_AT_ONCE = 12;
-/** What memory comes down to may rise by this much: 40 bytes an input. */
-const GROWTH_MAX_MB = 64;
-/** After fewer inputs its heap still grows towards its size. */
-const WARM_INPUTS = 100_000;
 const MEMORY_MAX_MB = 400;
 const HANDLES_MAX = 40;
 /** What a process that falls says. */
@@ -159,7 +155,7 @@ async function startWatching(
   cluster: SmallCluster,
   honest: HonestClient,
 ): Promise<MemoryFloors> {
-  const floors = new MemoryFloors(campaign.goal, Math.max(campaign.goal / 10, WARM_INPUTS));
+  const floors = new MemoryFloors(campaign.goal, warmFromOf(campaign.goal));
   while (campaign.shouldGoOn()) {
     const trouble = await honest.isServed();
     if (trouble === undefined) campaign.count("honest calls");
