@@ -190,3 +190,27 @@ test(
     await lab.othersGoOn();
   },
 );
+
+test("requests of no bytes that end while they wait are answered like all others", TIMEOUT, async (t) => {
+  const lab = await setUp(t);
+  const raw = await RawHttp2.connect(lab.port);
+  const ids = Array.from({ length: 2 * CONNECTION_CALLS_PER_TURN }, (_, at) => at * 2 + 1);
+  const frames = ids.flatMap((id, at) => [
+    rawFrame(
+      FrameType.HEADERS,
+      FrameFlag.END_HEADERS,
+      id,
+      grpcHeaders(`${PATH}${at % 2 === 0 ? "Unary" : "Collect"}`),
+    ),
+    rawFrame(FrameType.DATA, FrameFlag.END_STREAM, id, Buffer.alloc(0)),
+  ]);
+  await raw.write(Buffer.concat(frames));
+  for (const id of ids) {
+    const ended = await raw.frame(
+      ({ type, flags, streamId }) =>
+        type === FrameType.HEADERS && streamId === id && (flags & FrameFlag.END_STREAM) !== 0,
+    );
+    assert.ok(ended !== undefined, `stream ${id} has no status`);
+  }
+  raw.close();
+});

@@ -151,6 +151,8 @@ export class ServerCall implements CallContext, ServerStreamListener {
       );
     }
     if (this.#inbox !== undefined) this.#run(this.#inbox);
+    // A request of no bytes may have ended while it waited for its turn: nothing tells of that again.
+    if (this.#stream.readableEnded) this.onEnd();
   }
 
   /** The stream's next slice. */
