@@ -33,7 +33,7 @@ import { type Kill, killOperation, killRecovery, killsOf, type Outcome, wordsOf 
 /** Two cores; a third while one waits. */
 const LANES = 3;
 const SHORT_LANES = 2;
-/** All points, a few less where threads happen to share a write. */
+/** From this goal on all points are made, of which there are more: how many depends on how threads share their writes. */
 const ALL_POINTS = 2_500;
 /** One point in so many is made by a real kill, too. */
 const REAL_KILL_EVERY = 8;
@@ -78,6 +78,8 @@ class Attack {
   readonly #isNarrowed = narrowedOperations().length < OPERATIONS.length;
   /** Recoveries by the order in which they make their kinds of calls. */
   readonly #recoveries = new Set<string>();
+  /** States that points drawn before have left, too. */
+  readonly #looked = new WeakSet<FrozenState>();
   #number = 0;
 
   constructor(campaign: Campaign, folder: string) {
@@ -169,7 +171,8 @@ class Attack {
 
   async #bothWays(stage: Stage, kill: Kill, state: FrozenState): Promise<boolean> {
     let isFound = false;
-    if (this.#ways.includes("copied")) isFound = await this.#look([state]);
+    if (this.#ways.includes("copied") && !this.#looked.has(state)) isFound = await this.#look([state]);
+    this.#looked.add(state);
     if (this.#ways.includes("killed")) isFound = (await this.#killOperation(stage, kill)) || isFound;
     this.#campaign.step();
     return isFound;
