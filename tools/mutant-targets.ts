@@ -22,7 +22,11 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/alerts/security-watch.ts": ["src/alerts/rules.test.ts"],
   "src/alerts/maintenance-windows.ts": ["src/alerts/maintenance-windows.test.ts"],
   "src/alerts/notice-state.ts": ["src/alerts/notice-state.test.ts"],
-  "src/alerts/tracked-alert.ts": ["src/alerts/notice-desk.test.ts", "src/alerts/notice-walk.test.ts"],
+  "src/alerts/tracked-alert.ts": [
+    "src/alerts/notice-desk.test.ts",
+    "src/alerts/notice-desk-restart.test.ts",
+    "src/alerts/notice-walk.test.ts",
+  ],
   "src/alerts/notice-routing.ts": ["src/alerts/notice-routing.test.ts"],
   "src/alerts/safe-pattern.ts": ["src/alerts/safe-pattern.test.ts"],
   "src/storage/chunk-names.ts": ["src/storage/chunk-names.test.ts"],

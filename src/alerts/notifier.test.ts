@@ -6,11 +6,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { type Logger, silentLogger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { noticesReply } from "#webapi/notice.ts";
 import type { Condition } from "./condition.ts";
-import { diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
-import { NoticeQueue } from "./notice-queue.ts";
+import { diskCondition } from "./notice-desk.fixture.ts";
 import type { ReceiverSettings } from "./notice-settings.ts";
 import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
 import { MailServer, makeTestCertificate, type WebhookAnswer, WebhookReceiver } from "./receivers.fixture.ts";
@@ -38,6 +37,13 @@ const open: typeof openNotifier = async (...args) => {
   closing.push(() => opened.notifier.close());
   return opened;
 };
+/** A log whose lines can be read. */
+function listed(): { lines: string[]; log: Logger } {
+  const lines: string[] = [];
+  const take = (event: string, fields?: object): void => void lines.push(JSON.stringify([event, fields]));
+  const log: Logger = { debug: take, info: take, warn: take, error: take, child: () => log };
+  return { lines, log };
+}
 /** What a receiver was told, shortly. */
 const told = (): string[] =>
   receiver.calls.flatMap(({ payload }) =>
@@ -153,43 +159,6 @@ test("https is spoken with the authority that is given, and with no other", asyn
   await secure.close();
 });
 
-test("a restart delivers what waited, in order, and tells nothing again that was told (D11)", async () => {
-  receiver.answer = () => 503;
-  const first = await open(folder, settingsFor([webhookFor(port)]));
-  await first.until(() => first.notifier.view().waiting.length === 1, full);
-  await first.until(() => first.notifier.view().waiting.length === 2, [...full, diskCondition("n2", 99)]);
-  await first.notifier.close();
-  receiver.answer = () => 200;
-  receiver.calls.length = 0;
-  const both = [...full, diskCondition("n2", 99)];
-  const second = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
-  await second.until(() => second.notifier.view().counts.delivered === 2, both);
-  await second.run(600, both);
-  assert.equal(receiver.calls.length, 2);
-  assert.deepEqual(
-    receiver.calls[0]?.payload.alerts.map(({ labels }) => labels["node_id"]),
-    ["n1"],
-  );
-  assert.deepEqual(
-    receiver.calls[1]?.payload.alerts.map(({ labels }) => labels["node_id"]),
-    ["n2", "n1"],
-  );
-});
-
-test("an acknowledgement and a maintenance window outlive a restart (D11, T14)", async () => {
-  const first = await open(folder, settingsFor([webhookFor(port)]));
-  await first.until(() => receiver.calls.length === 1, full);
-  first.notifier.acked("storage_warning:n1");
-  const until = first.clock.wallMs() + 600_000;
-  first.notifier.openMaintenance({ nodeIds: ["n2"], untilWallMs: until, reason: "restart" });
-  await first.notifier.close();
-  const second = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
-  assert.equal(second.notifier.maintenanceUntil("n2"), until);
-  assert.equal(second.notifier.view().alerts[0]?.acked, true);
-  await second.run(60, [...full, nodeCondition("node_offline", "n2", "critical")]);
-  assert.equal(receiver.calls.length, 1);
-});
-
 test("a message that nobody took for a day is dropped and counted", async () => {
   receiver.answer = () => 503;
   const { notifier, clock, until } = await open(folder, settingsFor([webhookFor(port)]));
@@ -252,63 +221,6 @@ test("mail receivers get what webhooks get, without a link when nobody knows the
   assert.doesNotMatch(server.mails[0]?.data ?? "", /https?:/);
 });
 
-test("what waits for a receiver that is no longer there goes; without any settings it waits for them (D11)", async () => {
-  const lines: string[] = [];
-  const take = (event: string): void => void lines.push(event);
-  const log: Logger = { debug: take, info: take, warn: take, error: take, child: () => log };
-  receiver.answer = () => 503;
-  const hooks = [webhookFor(port), webhookFor(port, { name: "gone" })];
-  const first = await open(folder, settingsFor(hooks));
-  await first.until(() => first.notifier.view().waiting.length === 2, full);
-  await first.notifier.close();
-  const { clock } = first;
-  const none = await open(folder, undefined, { clock });
-  assert.equal(none.notifier.view().waiting.length, 2);
-  await none.notifier.close();
-  receiver.answer = () => 200;
-  receiver.calls.length = 0;
-  const again = await open(folder, settingsFor([webhookFor(port)]), { clock, log });
-  assert.deepEqual(
-    again.notifier.view().waiting.map((each) => each.receiver),
-    ["ops"],
-  );
-  assert.deepEqual(lines, ["notice_without_receiver"]);
-  await again.until(() => again.notifier.view().counts.delivered === 1, full);
-  assert.equal(receiver.calls.length, 1);
-});
-
-test("a message that was on the disk before the state that tells of it was is made again, not told twice (D11)", async () => {
-  const first = await open(folder, settingsFor([webhookFor(port)]));
-  await first.until(() => first.notifier.view().counts.delivered === 1, full);
-  await first.notifier.close();
-  const queue = await NoticeQueue.open({ folder: join(folder, "notice_queue"), log: silentLogger });
-  queue.countFrom(1);
-  await queue.add([
-    {
-      receiver: "ops",
-      createdWallMs: first.clock.wallMs(),
-      notice: { group: { alertname: "storage_warning" }, status: "firing", alerts: [], truncated: 0 },
-    },
-  ]);
-  receiver.calls.length = 0;
-  const again = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
-  assert.deepEqual(again.notifier.view().waiting, []);
-  await again.run(60, full);
-  assert.deepEqual(told(), []);
-});
-
-test("a queue whose state was lost is delivered, not thrown away (D11, D24)", async () => {
-  receiver.answer = () => 503;
-  const first = await open(folder, settingsFor([webhookFor(port)]));
-  await first.until(() => first.notifier.view().waiting.length === 1, full);
-  await first.notifier.close();
-  await rm(join(folder, "notice_state.json"));
-  receiver.answer = () => 200;
-  const again = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
-  await again.until(() => again.notifier.view().counts.delivered === 1);
-  assert.equal(again.notifier.view().waiting.length, 0);
-});
-
 test("users' quotas go to the quota hook one by one, on top of what operators get (D11)", async () => {
   const hooks = [
     webhookFor(port),
@@ -334,9 +246,7 @@ test("users' quotas go to the quota hook one by one, on top of what operators ge
 });
 
 test("what the log and the view say of a failing receiver holds no secret and no path", async () => {
-  const lines: string[] = [];
-  const take = (event: string, fields?: object): void => void lines.push(JSON.stringify([event, fields]));
-  const log: Logger = { debug: take, info: take, warn: take, error: take, child: () => log };
+  const { lines, log } = listed();
   await receiver.close();
   const url = new URL(`http://127.0.0.1:${port}/T0KEN/in/path`);
   const hook = webhookFor(0, { url, signingSecret: "s3cret", bearerToken: "b3arer" });

@@ -80,10 +80,9 @@ export class TrashBin {
 
   /**
    * Keeps what a file holds when somebody other than the owner is about to replace it (D13): a file of its own in the trash takes over the
-   * content, whose bytes the caller takes out of the live ones. Nothing is kept of an empty file. Returns the bytes that are kept.
+   * content, whose bytes the caller takes out of the live ones. Not for an empty file, of which there is nothing to keep. Returns the bytes that are kept.
    */
   keepContent(place: Place, old: InodeRow, change: ChangeFields): number {
-    if (old.size === 0) return 0;
     const { root } = place;
     const id = this.#ledger.takeId(root);
     const { name, kind, size, crc32, mtimeMs, ctimeMs, contentId, createdBy } = old;

@@ -233,6 +233,16 @@ test("a purge frees the bytes at once and the chunk files after it, of folders t
   );
 });
 
+test("an empty file in the trash frees nothing when it is purged, and nothing less (D14)", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const { item } = await trash(storage, (await touch(storage, rootDirectoryId, "empty", "")).id);
+  const { freedBytes, usedDeltaBytes } = await storage.purgeTrash({
+    ...context(storage),
+    trashIds: [item.id],
+  });
+  assert.deepEqual([freedBytes, usedDeltaBytes], [0, 0]);
+});
+
 test("of an empty file that somebody else replaces nothing is kept; who made a file is known by its number too (D13)", async (t) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(t);
   const empty = await touch(storage, parentId, "empty", "");
