@@ -130,6 +130,11 @@ export class Connection {
     return excessBytes > 0;
   }
 
+  /** What the client may send before it hears of a call's end, and what has come and is dropped with its stream, is no flood. */
+  expectLate(call: ServerCall): void {
+    this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
+  }
+
   /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */
   drain(): void {
     this.#isDraining = true;

@@ -34,6 +34,7 @@ export interface CallConnection {
   readonly held: { bytes: number };
   readonly flood: { took(bytes: number): void };
   readonly turns: ReplyTurns;
+  expectLate(call: ServerCall): void;
 }
 
 /** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
@@ -208,7 +209,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** Looks whether bytes still move; called every second. */
   checkProgress(nowMs: number): void {
     if (this.#reply.isFinished) {
-      if (this.#reply.endIfLingering(nowMs)) this.#expectLate();
+      if (this.#reply.endIfLingering(nowMs)) this.#connection.expectLate(this);
       return;
     }
     if (this.#reply.isStalled()) {
@@ -246,12 +247,11 @@ export class ServerCall implements CallContext, ServerStreamListener {
   #runInTurn(request: unknown): void {
     if (!this.#served.isBulky) return this.#run(request);
     const { turns } = this.#connection;
-    turns.take(() => {
+    return turns.take(() => {
       if (this.#reply.isFinished || this.#stream.closed || this.#stream.destroyed) return turns.give();
       this.#hasTurn = true;
       return this.#run(request);
     });
-    return undefined;
   }
 
   /** A fault of the request itself: a running handler learns of it through its requests and its signal. */
@@ -396,12 +396,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#single?.release();
     if (this.#inputEnded || this.#isInputDropped) return;
     this.#isInputDropped = true;
-    this.#expectLate();
+    this.#connection.expectLate(this);
     if (!this.#stream.destroyed) this.#stream.resume();
-  }
-
-  /** What the client may send before it hears of the end, and what has come and is dropped with the stream, is no flood. */
-  #expectLate(): void {
-    this.#connection.flood.took(this.#deps.limits.streamWindowBytes + this.unreadBytes);
   }
 }
