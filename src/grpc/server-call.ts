@@ -1,6 +1,7 @@
 // One call on the server, from its request headers to its status.
 import type { ServerHttp2Stream } from "node:http2";
 import type { DescMessage } from "@bufbuild/protobuf";
+import { ArrivalRate } from "./arrival-rate.ts";
 import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-context.ts";
 import type { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor } from "./handler.ts";
@@ -50,6 +51,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** A request stream's messages; undefined where there is one request. */
   readonly #inbox: Inbox<unknown> | undefined;
   readonly #single: SingleMessage | undefined;
+  readonly #arrivals: ArrivalRate;
   #metadata: Metadata | undefined;
   #values: Map<symbol, unknown> | undefined;
   #abort: AbortController | undefined;
@@ -63,9 +65,6 @@ export class ServerCall implements CallContext, ServerStreamListener {
   #isClosed = false;
   #inputEnded = false;
   #isInputDropped = false;
-  #receivedBytes = 0;
-  #checkedBytes = 0;
-  #checkedAtMs: number;
 
   constructor(
     deps: ServerCallDeps,
@@ -82,7 +81,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
     connection.calls.add(this);
     this.method = served.called;
     this.timeoutMs = headers.timeoutMs;
-    this.#checkedAtMs = deps.sweptAtMs;
+    this.#arrivals = new ArrivalRate(deps.limits, deps.sweptAtMs);
     this.#reply = new ServerReply(deps, stream, headers, connection.held);
     if (isStreaming(served.called.kind, "requests")) {
       const { limits, budget, unfolder } = deps;
@@ -158,7 +157,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
 
   /** The stream's next slice. */
   onData(chunk: Buffer): void {
-    this.#receivedBytes += chunk.length;
+    this.#arrivals.arrived(chunk.length);
     this.#connection.flood.took(chunk.length + FRAME_COST_BYTES);
     if (this.#reply.isFinished) return;
     try {
@@ -217,15 +216,9 @@ export class ServerCall implements CallContext, ServerStreamListener {
       this.#reply.abandon();
       return;
     }
-    const { progressWindowMs, minimumBytesPerSecond } = this.#deps.limits;
     const owesBytes =
       this.#inbox === undefined ? !this.#inputEnded : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
-    const elapsedMs = nowMs - this.#checkedAtMs;
-    if (owesBytes && elapsedMs < progressWindowMs) return;
-    const arrivedBytes = this.#receivedBytes - this.#checkedBytes;
-    this.#checkedAtMs = nowMs;
-    this.#checkedBytes = this.#receivedBytes;
-    if (owesBytes && arrivedBytes < (elapsedMs / 1_000) * minimumBytesPerSecond) {
+    if (this.#arrivals.isTooSlow(owesBytes, nowMs)) {
       this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
     }
   }
