@@ -55,10 +55,11 @@ async function startDesk(
 }
 
 /** What must be the same: all but what differs between any two answers, which is the id that a refusal names too. */
-function comparable({ status, headers, text, problem }: Answer): unknown {
+function comparable({ status, headers, text }: Answer): unknown {
   const { "x-request-id": id, date, "content-length": length, ...rest } = headers;
   const isWhole = length === undefined || text === "" || Number(length) === Buffer.byteLength(text);
-  const told = { isWhole, isDated: date !== undefined, length: problem === undefined ? length : undefined };
+  const names = rest["content-type"]?.startsWith("application/problem+json") ? String(id).length : 0;
+  const told = { isWhole, isDated: date !== undefined, length: length && Number(length) - names };
   return { status, rest, text: text.replace(id as string, "ID"), ...told };
 }
 
