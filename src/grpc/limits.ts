@@ -132,8 +132,8 @@ export const BULKY_CALLS_AT_ONCE = 4;
 /** Calls that one connection may begin in a turn of the event loop: some milliseconds of work. More wait for the next, and it is not read meanwhile. */
 export const CONNECTION_CALLS_PER_TURN = 32;
 /** And those that all connections together may. */
-export const CALLS_PER_TURN = 128;
-/** What beginning a call costs that gives megabytes: the first of them are read at once. */
+export const CALLS_PER_TURN = 64;
+/** What beginning a call costs that takes or gives megabytes: room for the first of them is made at once. */
 export const BULKY_CALL_COST = 8;
 /** Names and values of headers, above which a call counts as several of those. */
 export const COSTLY_HEADERS = 32;

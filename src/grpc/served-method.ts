@@ -64,7 +64,7 @@ export const serve = (
     output: method.output,
     handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant ?? bulky),
     isBulky: bulky !== undefined,
-    cost: bulky !== undefined || sliced?.sliced === "responses" ? BULKY_CALL_COST : 1,
+    cost: bulky === undefined && sliced === undefined ? 1 : BULKY_CALL_COST,
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
     slicedResponses:
