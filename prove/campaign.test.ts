@@ -93,3 +93,15 @@ test("an interruption ends what was made, and is no result", async () => {
   await assert.rejects(Campaign.run(sample, { ...OPTIONS, interrupted: interrupted.promise }), /interrupted/);
   assert.deepEqual(made, ["ended"]);
 });
+
+test("what was seen before the rig fails is told with the failure; a failure alone is thrown", async () => {
+  const spoilt = rig(async (campaign) => {
+    campaign.violation("the server ended");
+    throw new Error("nobody answers");
+  });
+  const { violations } = await Campaign.run(spoilt, OPTIONS);
+  assert.equal(violations[0], "the server ended");
+  assert.match(violations[1] ?? "", /nobody answers/);
+  const broken = rig(async () => Promise.reject(new Error("nobody answers")));
+  await assert.rejects(Campaign.run(broken, OPTIONS), /nobody answers/);
+});

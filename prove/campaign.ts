@@ -172,10 +172,13 @@ export class Campaign {
     this.#ends.push(end);
   }
 
-  /** Has the rig run, cleans up after it, and says what it came to. An error of the rig itself is thrown. */
+  /** Has the rig run, cleans up after it, and says what it came to. An error of the rig itself is thrown, unless it had seen a violation by then. */
   static async run(rig: Attack, options: CampaignOptions): Promise<CampaignResult> {
     const campaign = new Campaign(rig, options);
-    const run = rig.run(campaign);
+    const run = rig.run(campaign).catch((error: unknown) => {
+      if (campaign.#violationCount === 0) throw error;
+      campaign.violation(`after that the rig could not go on: ${String(error)}`);
+    });
     try {
       await (options.interrupted === undefined ? run : Promise.race([run, options.interrupted]));
     } finally {

@@ -14,6 +14,8 @@ export interface GroveSettings {
   /** Flags of node itself, such as a module that is loaded first. */
   readonly nodeFlags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Hears all that it prints. */
+  readonly onOutput?: (piece: string) => void;
 }
 
 /** A server that serves. */
@@ -54,6 +56,7 @@ export async function startGroveProcess(
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (piece: string) => {
       text = (text + piece).slice(-LOG_TAIL_CHARACTERS);
+      settings.onOutput?.(piece);
       if (/: serves .* on |\bserving\b/.test(text)) serves.resolve();
     });
   }

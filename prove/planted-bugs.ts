@@ -6,6 +6,7 @@ import { authorizationBugs } from "./authorization/planted.ts";
 import { canaryBugs } from "./canaries/planted.ts";
 import { crashStatesBugs } from "./crash-states/planted.ts";
 import { damageBugs } from "./damage/planted.ts";
+import { fairnessBugs } from "./fairness/planted.ts";
 import { ioFaultBugs } from "./io-faults/planted.ts";
 import { killBugs } from "./kill/planted.ts";
 import { modelBugs } from "./model/planted.ts";
@@ -38,6 +39,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...modelBugs,
   ...mutationBugs,
   ...attackBugs,
+  ...fairnessBugs,
   ...canaryBugs,
   ...authorizationBugs,
 ];

@@ -31,8 +31,9 @@ const TAIL_CHARACTERS = 1_500;
 export interface Catch {
   readonly bug: string;
   readonly rig: string;
-  readonly isCaught: boolean;
-  /** The first violation; or why there was none. */
+  /** A rig that this machine lacks something for has neither caught nor missed it. */
+  readonly outcome: "caught" | "missed" | "could not run";
+  /** The first violation; why there was none; or what is lacking. */
   readonly why: string;
 }
 
@@ -43,8 +44,10 @@ export function withEdit(text: string, edit: PlantedBug["edits"][number]): strin
   return parts.join(edit.to);
 }
 
-/** Runs one rig's short form on a copy that has the bug. A rig that cannot run, or does not end, has not caught it. */
+/** Runs one rig's short form on a copy that has the bug. A rig that does not end has not caught it. */
 export async function tryBug(bug: PlantedBug, rig: Rig, seed: number): Promise<Catch> {
+  const lacking = rig.lacks?.();
+  if (lacking !== undefined) return { bug: bug.name, rig: rig.name, outcome: "could not run", why: lacking };
   const tree = await mkdtemp(join(tmpdir(), "grove-planted-"));
   try {
     for (const name of COPIED) await cp(join(ROOT, name), join(tree, name), { recursive: true });
@@ -97,11 +100,11 @@ async function askRig(
   await once(child, "close");
   clearTimeout(late);
   const result = lastJson(stdout);
-  if (result === undefined) return { isCaught: false, why: `the rig did not end: ${all}` };
+  if (result === undefined) return { outcome: "missed", why: `the rig did not end: ${all}` };
   const first = result.violations[0];
   return first === undefined
-    ? { isCaught: false, why: `nothing seen in ${JSON.stringify(result.counts)}` }
-    : { isCaught: true, why: first };
+    ? { outcome: "missed", why: `nothing seen in ${JSON.stringify(result.counts)}` }
+    : { outcome: "caught", why: first };
 }
 
 function lastJson(text: string): CampaignResult | undefined {

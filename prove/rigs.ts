@@ -1,11 +1,14 @@
 // Every rig, in the order of docs/proof.md.
 
 import { anonymous } from "./anonymous/rig.ts";
+import { peaks } from "./attacks/peaks-rig.ts";
 import { attacks } from "./attacks/rig.ts";
+import { siege, unproven } from "./attacks/unproven-rig.ts";
 import { authorization } from "./authorization/rig.ts";
 import { canaries } from "./canaries/rig.ts";
 import { crashStates } from "./crash-states/rig.ts";
 import { damage } from "./damage/rig.ts";
+import { fairness } from "./fairness/rig.ts";
 import { ioFaults } from "./io-faults/rig.ts";
 import { kill } from "./kill/rig.ts";
 import { model } from "./model/rig.ts";
@@ -38,6 +41,10 @@ export const rigs: readonly Rig[] = [
   model,
   mutations,
   attacks,
+  unproven,
+  siege,
+  peaks,
+  fairness,
   canaries,
   authorization,
 ];

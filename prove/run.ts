@@ -49,7 +49,8 @@ ${lines.join("\n")}
   --end-at-first  ends a run at its first violation
   --json        nothing on stdout but one line of JSON for each rig
 
-Exit code 0 when every goal was reached without a violation, 1 when not, ${EXIT_CANNOT} when the machine lacks what a rig needs.
+Exit code 0 when every goal was reached without a violation and every planted bug caught, 1 when not, ${EXIT_CANNOT} when all that could
+be tried was well and the machine lacks what some rig needs.
 Ctrl-C ends everything that a rig has started, and is no result.
 `;
 }
@@ -106,20 +107,32 @@ async function tryPlanted(only: readonly Rig[], seed: number, firstRigOnly: bool
       const rig = only.find((each) => each.name === name);
       if (rig === undefined) continue;
       const outcome = await Promise.race([tryBug(bug, rig, seed), interrupted.promise]);
-      process.stderr.write(
-        `${outcome.isCaught ? "caught" : "MISSED"} ${bug.name} by ${name}: ${outcome.why}\n`,
-      );
+      const word = outcome.outcome === "missed" ? "MISSED" : outcome.outcome;
+      process.stderr.write(`${word} ${bug.name} by ${name}: ${outcome.why}\n`);
       catches.push(outcome);
     }
   }
   return catches;
 }
 
+const bugsThat = (catches: readonly Catch[], outcome: Catch["outcome"]): readonly Catch[] =>
+  catches.filter((each) => each.outcome === outcome);
+
 function sensitivity(catches: readonly Catch[]): string {
-  const caught = catches.filter((each) => each.isCaught).map((each) => each.bug);
-  const missed = catches.filter((each) => !each.isCaught).map((each) => each.bug);
-  const rest = missed.length === 0 ? "" : `; MISSED ${missed.join(", ")}`;
-  return `sensitivity: caught ${caught.length} of ${catches.length} planted bugs: ${caught.join(", ")}${rest}`;
+  const caught = bugsThat(catches, "caught").map(({ bug }) => bug);
+  const missed = bugsThat(catches, "missed").map(({ bug }) => bug);
+  const unable = bugsThat(catches, "could not run").map(({ bug, rig, why }) => `${bug} by ${rig} (${why})`);
+  const tried = catches.length - unable.length;
+  const parts = [`caught ${caught.length} of ${tried} planted bugs: ${caught.join(", ")}`];
+  if (missed.length > 0) parts.push(`MISSED ${missed.join(", ")}`);
+  if (unable.length > 0) parts.push(`could not run ${unable.join(", ")}`);
+  return `sensitivity: ${parts.join("; ")}`;
+}
+
+/** A miss is worse than what this machine cannot try. */
+function exitOf(catches: readonly Catch[]): number {
+  if (bugsThat(catches, "missed").length > 0) return EXIT_BROKEN;
+  return bugsThat(catches, "could not run").length > 0 ? EXIT_CANNOT : 0;
 }
 
 async function runRig(rig: Rig, choices: Choices): Promise<number> {
@@ -142,17 +155,20 @@ async function runRig(rig: Rig, choices: Choices): Promise<number> {
   if (!choices.isPlanted) return result.reached ? 0 : EXIT_BROKEN;
   const catches = await tryPlanted([rig], choices.seed, true);
   say(sensitivity(catches));
-  return result.reached && catches.every((each) => each.isCaught) ? 0 : EXIT_BROKEN;
+  return result.reached ? exitOf(catches) : EXIT_BROKEN;
 }
 
 async function runPlanted(asked: readonly Rig[], choices: Choices): Promise<number> {
   process.stdout.write(`seed ${choices.seed}\n`);
   const catches = await tryPlanted(asked, choices.seed, false);
   process.stdout.write(`${JSON.stringify({ planted: catches })}\n${sensitivity(catches)}\n`);
-  const bugs = new Set(catches.map((each) => each.bug));
-  const caught = new Set(catches.filter((each) => each.isCaught).map((each) => each.bug));
-  process.stdout.write(`${caught.size} of ${bugs.size} planted bugs caught by the rigs together\n`);
-  return catches.every((each) => each.isCaught) ? 0 : EXIT_BROKEN;
+  const namesOf = (some: readonly Catch[]): Set<string> => new Set(some.map(({ bug }) => bug));
+  const caught = namesOf(bugsThat(catches, "caught"));
+  const tried = namesOf(catches.filter(({ outcome }) => outcome !== "could not run"));
+  const untried = namesOf(catches).size - tried.size;
+  const rest = untried === 0 ? "" : `; ${untried} could not be tried on this machine`;
+  process.stdout.write(`${caught.size} of ${tried.size} planted bugs caught by the rigs together${rest}\n`);
+  return exitOf(catches);
 }
 
 async function main(): Promise<number> {

@@ -44,6 +44,12 @@ export class SeededRandom {
     return of[this.below(of.length)] as T;
   }
 
+  /** All of them, in another order. */
+  shuffled<T>(items: readonly T[]): T[] {
+    const drawn = items.map((item) => ({ item, at: this.next() }));
+    return drawn.sort((a, b) => a.at - b.at).map(({ item }) => item);
+  }
+
   /** Bytes that nothing compresses and no pattern repeats. */
   bytes(length: number): Buffer {
     const words = new Uint32Array(Math.ceil(length / 4));

@@ -1,22 +1,50 @@
-// Builds dist/, which installed packages run: the same files as src/ as plain JavaScript, one for one.
+// Builds dist/, which installed packages run: the same files as src/ as plain JavaScript, one for one. With USE_IDP_AUTH=0 in the
+// environment all code that knows an identity provider stays out (spec 5.9). Another folder than dist/ may be named.
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rolldown } from "rolldown";
+import { type Plugin, rolldown } from "rolldown";
 import { commitOfClone } from "#os/git-commit.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const SOURCES = join(ROOT, "src/");
+
+const out = resolve(ROOT, process.argv[2] ?? "dist");
+const isWithIdpAuth = process.env["USE_IDP_AUTH"] !== "0";
+
+/** Modules that another one stands for in a build without an identity provider. */
+const STAND_INS: Readonly<Record<string, string>> = {
+  "identity/provider-check.ts": "identity/no-provider-check.ts",
+  "client/code-exchange.ts": "client/no-code-exchange.ts",
+  "doctor/provider-checks.ts": "doctor/no-provider-checks.ts",
+};
+/** Modules that only those and the demonstration's provider use. */
+const PROVIDER_ONLY: ReadonlySet<string> = new Set([
+  ...Object.keys(STAND_INS),
+  "identity/issuer-keys.ts",
+  "identity/provider-fetch.ts",
+  "identity/tokeninfo.ts",
+  "devcluster/demo-provider.ts",
+  "devcluster/identity-provider.ts",
+  "devcluster/provider-library.ts",
+  "devcluster/provider-memory.ts",
+  "devcluster/sign-in-routes.ts",
+  "devcluster/sign-in-page.ts",
+  "devcluster/tokeninfo.ts",
+]);
+const leftOut: ReadonlySet<string> = isWithIdpAuth ? new Set(Object.values(STAND_INS)) : PROVIDER_ONLY;
 
 // Every module keeps its place and its name, and each is an entry: workers are started, and commands
 // imported, by paths relative to the file that names them.
 const entries = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
   (path) =>
     path.endsWith(".ts") &&
+    !leftOut.has(path) &&
     !/\.(?:test|fixture)\.ts$/.test(path) &&
     !/^testing\/|(?:^|\/)(?:testdata|fixtures)\//.test(path),
 );
 
-rmSync(join(ROOT, "dist"), { recursive: true, force: true });
+rmSync(out, { recursive: true, force: true });
 const bundle = await rolldown({
   cwd: ROOT,
   input: Object.fromEntries(entries.map((path) => [path.replace(/\.ts$/, ""), `src/${path}`])),
@@ -24,13 +52,15 @@ const bundle = await rolldown({
   // Packages stay outside: npm installs them beside us, and their files may look for each other.
   external: /^(?!#)[^./]/,
   treeshake: false,
+  transform: { define: { BUILT_WITH_IDP_AUTH: String(isWithIdpAuth) } },
+  plugins: isWithIdpAuth ? [] : [withoutIdpAuth()],
   // What rolldown only warns of, an import that leads nowhere above all, would fail on somebody's machine.
   onLog(level, log) {
     if (level === "warn") throw new Error(log.message);
   },
 });
 await bundle.write({
-  dir: "dist",
+  dir: out,
   format: "esm",
   preserveModules: true,
   preserveModulesRoot: "src",
@@ -40,4 +70,18 @@ await bundle.write({
 await bundle.close();
 // An installed package lies in no clone: what it was made from is written down.
 const commit = commitOfClone(ROOT);
-if (commit !== null) writeFileSync(join(ROOT, "dist", "git-commit"), `${commit}\n`);
+if (commit !== null) writeFileSync(join(out, "git-commit"), `${commit}\n`);
+
+/** Leads imports of what knows an identity provider to what stands for it. */
+function withoutIdpAuth(): Plugin {
+  return {
+    name: "without-idp-auth",
+    async resolveId(source, importer, options) {
+      if (importer === undefined) return null;
+      const found = await this.resolve(source, importer, { ...options, skipSelf: true });
+      const path = found?.id.startsWith(SOURCES) === true ? found.id.slice(SOURCES.length) : undefined;
+      const standIn = path === undefined ? undefined : STAND_INS[path];
+      return standIn === undefined ? null : join(SOURCES, standIn);
+    },
+  };
+}

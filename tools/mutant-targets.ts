@@ -4,7 +4,7 @@
 export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/quota/headroom.ts": ["src/quota/headroom.test.ts"],
   "src/quota/reserve.ts": ["src/quota/reserve.test.ts"],
-  "src/quota/ledger.ts": ["src/quota/ledger.test.ts"],
+  "src/quota/ledger.ts": ["src/quota/ledger.test.ts", "src/quota/inode-claims.test.ts"],
   "src/policy/decide.ts": ["src/policy/decide.test.ts"],
   "src/sessions/address.ts": ["src/sessions/address.test.ts"],
   "src/sessions/age-clock.ts": ["src/sessions/age-clock.test.ts"],

@@ -37,9 +37,9 @@ const PROCESS_ROOM: readonly string[] = ["base", "proto", "grpc", "os"];
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: {
     floor: 0,
-    holds: "words, limits, errors, clocks, exact JSON; no I/O",
+    holds: "words, limits, errors, clocks, exact JSON, queues and buckets; no I/O",
     imports: [],
-    packages: [],
+    packages: ["lru-cache"],
     builtins: [],
   },
   proto: {
@@ -53,7 +53,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 1,
     holds: "gRPC over node:http2; generic, knows no Grove",
     imports: ["base"],
-    packages: ["@bufbuild/protobuf"],
+    packages: ["@bufbuild/protobuf", "lru-cache"],
     builtins: ["node:http2", "node:net", "node:perf_hooks", "node:tls"],
   },
   os: {

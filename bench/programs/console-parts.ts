@@ -119,7 +119,13 @@ function snapshotOf(nodes: number): object {
       name: `node-${index}`,
       ...fields,
     })),
-    cluster: { nodes_total: nodes, nodes_online: nodes, disk_total_bytes: 0, disk_used_bytes: 0 },
+    cluster: {
+      nodes_total: nodes,
+      nodes_online: nodes,
+      nodes_unknown: 0,
+      disk_total_bytes: 0,
+      disk_used_bytes: 0,
+    },
   };
 }
 

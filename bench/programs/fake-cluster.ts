@@ -38,6 +38,7 @@ function change(node: Node, user: number): void {
   node.storage[user] = `"${name}":${bytes}`;
   node.detail[user] =
     `"${name}":{"live_bytes":${bytes},"trash_bytes":0,"staging_bytes":0,"file_count":${user},` +
+    `"inode_count":${user},"inode_limit":10000000,"inode_limit_explicit":false,` +
     `"last_active_unix":${seen},"quota_explicit":false}`;
 }
 

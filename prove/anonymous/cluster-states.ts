@@ -5,7 +5,15 @@ import type { NodeReading, SecurityEvent, UserDetail } from "#console/cluster-st
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 /** What a node says of itself, the same in both states; undefined for a poll that counts as no answer. */
-export type MachinePart = Pick<NodeReading, MachineField> | undefined;
+export type MachinePart = (Pick<NodeReading, MachineField> & { readonly faults: Faults }) | undefined;
+
+/** What is wrong with the machine or its service. How many files and bytes it concerns is a matter of users. */
+export interface Faults {
+  readonly isDamaged: boolean;
+  readonly isDrifting: boolean;
+  /** Fields about the machine that are not valid. */
+  readonly invalidFields: readonly string[];
+}
 
 /** What it says of its users, in one of the states. */
 export type UsersPart = Pick<NodeReading, UsersField>;
@@ -16,6 +24,7 @@ type UsersField =
   | "trashBytes"
   | "stagingBytes"
   | "quotaDriftBytes"
+  | "driftedCounters"
   | "damagedFileCount"
   | "damageFoundTotal"
   | "refusedTotal"
@@ -50,7 +59,7 @@ export class Machine {
   /** What the node says after so many seconds more. */
   next(seconds: number): MachinePart {
     const random = this.#random;
-    if (random.chance(0.04)) this.#silentS = random.between(5, 90);
+    if (random.chance(0.08)) this.#silentS = random.between(5, 90);
     this.#silentS -= seconds;
     if (this.#silentS > 0) return undefined;
     if (random.chance(0.03)) {
@@ -62,7 +71,12 @@ export class Machine {
     if (random.chance(0.2)) this.#errors += BigInt(random.below(60));
     this.#usedPercent = Math.min(99, Math.max(1, this.#usedPercent + random.between(-6, 7)));
     const used = (1_000n * GIB * BigInt(this.#usedPercent)) / 100n;
-    return nodeReading({
+    const faults: Faults = {
+      isDamaged: random.chance(0.1),
+      isDrifting: random.chance(0.1),
+      invalidFields: random.chance(0.05) ? ["load_avg_1m", "chunk_count"].slice(random.below(2)) : [],
+    };
+    const reading = nodeReading({
       diskUsedBytes: used,
       diskFreeBytes: 1_000n * GIB - used,
       diskUsagePercent: this.#usedPercent,
@@ -77,13 +91,14 @@ export class Machine {
       certDaysLeft: random.pick([80, 80, 80, 13, 2, null]),
       clockSkewMs: random.pick([3, 3, 3, 9_000]),
       storageFailed: random.chance(0.03),
-      authMock: random.chance(0.05),
+      authMock: random.chance(0.25),
     });
+    return { ...reading, faults };
   }
 }
 
 /** Some users, or none, in whatever state. */
-export function someUsers(random: SeededRandom): UsersPart {
+export function someUsers(random: SeededRandom, faults: Faults): UsersPart {
   const storage = new Map<string, bigint>();
   const quota = new Map<string, bigint>();
   const detail = new Map<string, UserDetail>();
@@ -100,6 +115,9 @@ export function someUsers(random: SeededRandom): UsersPart {
       trashBytes: 0n,
       stagingBytes: 0n,
       fileCount: random.below(1_000),
+      inodeCount: random.below(2_000),
+      inodeLimit: 10_000_000,
+      inodeLimitExplicit: random.chance(0.5),
       lastActiveUnix: random.chance(0.2) ? null : 1_789_990_000 + random.below(10_000),
       quotaExplicit: random.chance(0.5),
     });
@@ -109,8 +127,10 @@ export function someUsers(random: SeededRandom): UsersPart {
     activeUsers: random.below(count + 1),
     trashBytes: BigInt(random.below(1_000_000)),
     stagingBytes: BigInt(random.below(1_000_000)),
-    quotaDriftBytes: random.chance(0.1) ? BigInt(random.between(-500, 500)) : 0n,
-    damagedFileCount: random.chance(0.1) ? random.below(5) : 0,
+    driftedCounters: faults.isDrifting ? random.between(1, 5) : 0,
+    // Counters of files and inodes may be off without a byte.
+    quotaDriftBytes: faults.isDrifting ? BigInt(random.pick([-1, 0, 1]) * random.between(1, 500)) : 0n,
+    damagedFileCount: faults.isDamaged ? random.between(1, 5) : 0,
     damageFoundTotal: random.below(5),
     refusedTotal: BigInt(random.below(1_000)),
     securityEventsTotal: random.chance(0.5) ? null : random.below(100),
@@ -119,7 +139,7 @@ export function someUsers(random: SeededRandom): UsersPart {
     perUserStorage: storage,
     perUserQuota: quota,
     perUserDetail: detail,
-    invalidFields: random.chance(0.05) ? ["per_user_storage"] : [],
+    invalidFields: [...faults.invalidFields, ...(random.chance(0.05) ? ["per_user_storage"] : [])],
   };
 }
 

@@ -26,8 +26,13 @@ export const anonymousBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/alerts/alert-list.ts",
-        from: 'if (alert.resolved !== undefined || (audience === "visitor" && !isPublic(alert))) continue;',
-        to: "if (alert.resolved !== undefined) continue;",
+        from: 'if (audience === "visitor" && !isPublic(alert)) {',
+        to: 'if (audience === "visitor" && !isPublic(alert) && ALERT_KINDS[alert.type].hidden !== "users") {',
+      },
+      {
+        file: "src/alerts/alert-list.ts",
+        from: 'import type { Alert } from "./alert.ts";',
+        to: 'import type { Alert } from "./alert.ts";\nimport { ALERT_KINDS } from "./alert-kinds.ts";',
       },
     ],
   },
@@ -38,8 +43,8 @@ export const anonymousBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/alerts/alert-record.ts",
-        from: "  return frameOf(alert, detail, undefined);",
-        to: "  return frameOf(alert, alert.detail ?? {}, undefined);",
+        from: "  return frameOf(hidesValue === true ? rest : alert, detail, undefined);",
+        to: "  return frameOf(hidesValue === true ? rest : alert, alert.detail ?? {}, undefined);",
       },
     ],
   },

@@ -1,6 +1,7 @@
 // Two consoles whose clusters differ only in users, and a visitor who must not be able to tell them apart (F14: D-09, spec 5.8.4).
 // Each pair of states is a step in the life of a pair of real consoles (all parts, routes, files and the live stream, on one clock):
-// the same machines, other users, quotas, damage, security events, homes, operators and what they do. After each step a visitor
+// the same machines and the same faults of theirs, other users, quotas, counts of what is damaged, security events, homes, operators
+// and what they do. After each step a visitor
 // from elsewhere asks every public route and some of the others, and its answers, status, headers and body, are compared byte by
 // byte, as are the frames of its socket with their numbers; the next states come upon what the last ones left behind. What the
 // operators are told must differ, or the rig has shown nothing. It cannot see how long an answer takes, nor what a poll's own
@@ -35,7 +36,12 @@ export const anonymous: Rig = {
     const pairs = campaign.done;
     if (campaign.countOf("pairs that operators can tell apart") < pairs * DIFFERENT_AT_LEAST)
       throw new Error("the pairs hardly differ: nothing was shown");
-    for (const seen of ["alerts about users", "alerts that visitors see"])
+    for (const seen of [
+      "alerts about users",
+      "alerts that visitors see",
+      "alerts that visitors see without their number",
+      "alerts that visitors only count",
+    ])
       if (pairs >= anonymous.shortGoal && campaign.countOf(seen) === 0)
         throw new Error(`there were no ${seen}`);
   },
@@ -81,8 +87,13 @@ function tell(
   random: SeededRandom,
   clock: ManualClock,
 ): void {
-  const reading = part === undefined ? undefined : ({ ...part, ...someUsers(random) } satisfies NodeReading);
-  twin.polled(nodeId, reading, someEvents(random, clock.wallMs()));
+  twin.polled(nodeId, readingOf(part, random), someEvents(random, clock.wallMs()));
+}
+
+function readingOf(part: ReturnType<Machine["next"]>, random: SeededRandom): NodeReading | undefined {
+  if (part === undefined) return undefined;
+  const { faults, ...machine } = part;
+  return { ...machine, ...someUsers(random, faults) };
 }
 
 async function disturb(twin: Twin, random: SeededRandom): Promise<void> {
@@ -109,6 +120,13 @@ async function compare(
       campaign.violation(`${question.method} ${question.url} differs: ${difference(answerA, answerB)}`);
     if (question.url === "/api/alerts")
       campaign.count("alerts that visitors see", answerA.split('"id":').length - 1);
+    if (question.url === "/api/alerts")
+      campaign.count(
+        "alerts that visitors see without their number",
+        answerA.split('"type":"corruption"').length - 1,
+      );
+    if (question.url === "/api/alerts/summary")
+      campaign.count("alerts that visitors only count", Number(/"for_operators":(\d+)/.exec(answerA)?.[1]));
   }
   const [seenA, seenB] = [await a.operatorCluster(), await b.operatorCluster()];
   if (seenA !== seenB) campaign.count("pairs that operators can tell apart");

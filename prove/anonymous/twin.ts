@@ -197,6 +197,7 @@ function storeOf(homes: ReadonlyMap<string, string>): DirectoryReader {
     findRoot: async () => undefined,
     listRoots,
     sshNodes: async () => [],
+    securityReports: async () => [],
     close: async () => undefined,
   } as unknown as DirectoryReader;
 }

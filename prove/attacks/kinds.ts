@@ -3,80 +3,19 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { FrameFlag, FrameType, grpcHeaders, hpack, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+import { FrameFlag, FrameType, hpack, type RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+import { type AttackPlace, flood, headersFor, type Kind, open, streamId, times, VOLLEY } from "./flood.ts";
+import { hpackBomb } from "./hpack-bomb.ts";
 
-/** What an attack works with. */
-export interface AttackPlace {
-  /** gRPC, plain. */
-  readonly port: number;
-  /** gRPC over TLS, on a server of its own. */
-  readonly tlsPort: number;
-  readonly consolePort: number;
-  /** The attacker's address, which is not the honest client's. */
-  readonly from: string;
-  /** A session of the attacker, bound to that address. */
-  readonly token: string;
-  /** A file of many bytes in the attacker's root. */
-  readonly bigFile: string;
-  readonly isOver: () => boolean;
-}
-
-/** How often it struck; or what the server did that it must not do. */
-export interface Struck {
-  readonly strokes: number;
-  readonly complaint?: string;
-}
-
-type Kind = (place: AttackPlace) => Promise<Struck>;
-
-const SERVICE = "/grove.v1.FileServer/";
 const CANCEL = Buffer.from([0, 0, 0, 8]);
 const NOTHING: Buffer = Buffer.alloc(0);
-/** Frames written at a time. */
-const VOLLEY = 200;
 const REFUSED_WITHIN_MS = 10_000;
-
-const open = (place: AttackPlace, greet = true): Promise<RawHttp2> =>
-  RawHttp2.connect(place.port, greet, place.from);
-
-const headersFor = (
-  place: AttackPlace,
-  method: string,
-  more: readonly (readonly [string, string])[] = [],
-): Buffer => grpcHeaders(SERVICE + method, [["authorization", `Bearer ${place.token}`], ...more]);
-
-/** Writes volleys on connections that it opens anew whenever they are closed. */
-async function flood(
-  place: AttackPlace,
-  begin: (raw: RawHttp2) => Promise<void>,
-  volley: (turn: number) => Buffer,
-): Promise<Struck> {
-  let strokes = 0;
-  while (!place.isOver()) {
-    const raw = await open(place);
-    await begin(raw);
-    for (let turn = 0; !raw.isClosed && !place.isOver(); turn++) {
-      await Promise.race([raw.write(volley(turn)), sleep(1_000)]);
-      strokes += VOLLEY;
-      // The attacker's own turn, so that it hears of the end.
-      await sleep(0);
-    }
-    raw.close();
-  }
-  return { strokes };
-}
-
-const times = (count: number, make: (at: number) => Buffer): Buffer =>
-  Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
 
 const idle = (): Promise<void> => Promise.resolve();
 const openStream =
   (place: AttackPlace) =>
   (raw: RawHttp2): Promise<void> =>
     raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, headersFor(place, "UploadFile"));
-
-/** Streams by their turn: 1, 3, 5, … */
-const streamId = (turn: number, at: number): number => ((turn * VOLLEY + at) * 2 + 1) % 2 ** 31;
 
 const rapidReset: Kind = (place) =>
   flood(place, idle, (turn) =>
@@ -123,27 +62,6 @@ const headerBomb: Kind = (place) => {
     times(VOLLEY, (at) =>
       rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS | FrameFlag.END_STREAM, streamId(turn, at), bomb),
     ),
-  );
-};
-
-/** One large entry in the table, and thousands of one-byte references to it. */
-const hpackBomb: Kind = (place) => {
-  const entry = Buffer.concat([Buffer.from([0x40]), hpack([["x", "a".repeat(3_900)]]).subarray(1)]);
-  const references = Buffer.alloc(4_000, 0x80 | 62);
-  return flood(
-    place,
-    (raw) =>
-      raw.send(
-        FrameType.HEADERS,
-        FrameFlag.END_HEADERS,
-        1,
-        Buffer.concat([headersFor(place, "GetAttr"), entry]),
-      ),
-    (turn) =>
-      times(10, (at) => {
-        const block = Buffer.concat([headersFor(place, "GetAttr"), references]);
-        return rawFrame(FrameType.HEADERS, FrameFlag.END_HEADERS, streamId(turn, at) + 2, block);
-      }),
   );
 };
 

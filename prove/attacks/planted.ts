@@ -5,18 +5,11 @@ import type { PlantedBug } from "#prove/rig.ts";
 export const attackBugs: readonly PlantedBug[] = [
   {
     name: "closed-sessions-not-kept",
-    is: "a closed session may be freed before its streams, in a server with the heap that Node gives it: the launcher's makes it rare",
+    is: "a closed session may be freed before its streams",
     rigs: ["attacks"],
-    edits: [
-      { file: "src/grpc/server.ts", from: "    this.#keeper.watch(session);\n", to: "" },
-      {
-        file: "grove",
-        from: 'metaserver | up) heap="--max-semi-space-size=2 --no-parallel-scavenge"',
-        to: "metaserver | up) heap=",
-      },
-    ],
+    edits: [{ file: "src/grpc/server.ts", from: "    this.#keeper.watch(session);\n", to: "" }],
     narrow: "trailers abuse",
-    goal: 39,
+    goal: 2,
   },
   {
     name: "floods-go-on",
@@ -30,7 +23,108 @@ export const attackBugs: readonly PlantedBug[] = [
       },
     ],
     narrow: "HPACK bomb",
-    goal: 40,
+    goal: 2,
+  },
+  {
+    name: "few-connections-of-an-address",
+    is: "people behind one address share twenty connections",
+    rigs: ["peaks"],
+    edits: [
+      {
+        file: "src/grpc/limits.ts",
+        from: "  maxConnectionsPerAddress: 200,\n",
+        to: "  maxConnectionsPerAddress: 20,\n",
+      },
+    ],
+  },
+  {
+    name: "nobody-gives-way",
+    is: "when connections run out, idle ones of nobody keep theirs and newcomers are turned away",
+    rigs: ["unproven"],
+    edits: [
+      {
+        file: "src/grpc/connection-table.ts",
+        from: "      evicted = this.#isGated ? this.#firstToGo() : undefined;\n",
+        to: "",
+      },
+    ],
+    narrow: "idle connections",
+    goal: 1,
+  },
+  {
+    name: "refusals-without-end",
+    is: "a connection that is refused everything may go on asking",
+    rigs: ["unproven"],
+    edits: [
+      {
+        file: "src/grpc/limits.ts",
+        from: "REFUSALS_PER_CONNECTION = 20;",
+        to: "REFUSALS_PER_CONNECTION = 2_000_000;",
+      },
+    ],
+    narrow: "refusals",
+    goal: 1,
+  },
+  {
+    name: "handshakes-unlimited",
+    is: "a network may begin as many handshakes as it likes",
+    rigs: ["unproven"],
+    edits: [
+      {
+        file: "src/grpc/server.ts",
+        from: "(limiter.mayBegin(connection) && this.#isWelcome(limiter, network))",
+        to: "this.#isWelcome(limiter, network)",
+      },
+    ],
+    narrow: "handshakes",
+    goal: 1,
+  },
+  {
+    name: "headers-awaited-for-ever",
+    is: "an upload that says nothing keeps its place, also when its session has ended",
+    rigs: ["unproven"],
+    edits: [
+      {
+        file: "src/fileserver/upload-watch.ts",
+        from: "coming instanceof Promise ? await this.#whileLive(caller, coming) : coming",
+        to: "await coming",
+      },
+    ],
+    narrow: "uploads without header",
+    goal: 1,
+  },
+  {
+    name: "tokens-verified-without-end",
+    is: "the provider is asked about every unknown token of an address, however many it has refused",
+    rigs: ["unproven"],
+    edits: [
+      {
+        file: "src/identity/verification-budget.ts",
+        from: "  if (waitMs === 0) return;\n",
+        to: "  if (waitMs >= 0) return;\n",
+      },
+    ],
+    narrow: "unknown tokens",
+    goal: 1,
+  },
+  {
+    name: "bombs-decoded",
+    is: "requests that anybody may send are as large as any, and what no message has is kept",
+    rigs: ["unproven", "siege"],
+    edits: [
+      {
+        file: "src/grpc/limits.ts",
+        from: "{ receiveMessageBytes: 4 * 1_024, receiveFields: 64 }",
+        to: "{ receiveMessageBytes: 8 * MIB, receiveFields: 8 * MIB }",
+      },
+      {
+        file: "src/grpc/inbox.ts",
+        from: "fromBinary(desc, body, { readUnknownFields: false })",
+        to: "fromBinary(desc, body)",
+      },
+    ],
+    narrow: "unknown fields, packed",
+    goal: 1,
   },
   {
     name: "missed-await-on-drain",

@@ -3,8 +3,6 @@
 // and asks all the time, and its times are compared with those of the calm moments between the strokes of the same run. The
 // servers' memory is read ten times a second. After each stroke new honest connections must be let in. It cannot see attacks from
 // more addresses than a few, nor what a real network's delays would add; on a busy machine the times are the machine's.
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,15 +10,17 @@ import { fileURLToPath } from "node:url";
 import { createAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
 import type { Campaign } from "#prove/campaign.ts";
-import { footprintOf, type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
+import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import { HonestClient } from "#prove/mutations/honest-client.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
 import { type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
-import type { Order } from "./attacker.ts";
 import { BIG_FILE, prepareAttacker } from "./attackers-session.ts";
-import { ATTACKS, type Struck } from "./kinds.ts";
+import type { AttackPlace } from "./flood.ts";
+import { ATTACKS } from "./kinds.ts";
 import { Latencies } from "./latencies.ts";
+import { watchMemory } from "./memory-watch.ts";
+import { startAttacker, strike } from "./orders.ts";
 
 const KINDS = narrowedTo(Object.keys(ATTACKS), (kind) => kind);
 const FROM = "127.0.0.66";
@@ -29,8 +29,6 @@ const LONGEST_STROKE_MS = 16 * STROKE_MS;
 const SHORT_STROKE_MS = 250;
 const CALM_MS = 250;
 const SHORT_CALM_MS = 120;
-const MEMORY_MAX_MB = 400;
-const MEMORY_EVERY_MS = 100;
 /** The times of attacks may be so many times those of calm moments. */
 const SLOWER_MAX = 5;
 /** Below this the machine's own unrest decides. */
@@ -38,6 +36,10 @@ const FLOOR_MS = 20;
 /** With one or two strokes of each kind, so a few calls on a busy machine, only what hardly moves at all is told. */
 const FLOOR_FROM: number = Object.keys(ATTACKS).length * 2;
 const SHORT_FLOOR_MS = 3_000;
+/** The kind whose sessions may not go before their streams; and how long a server may take to collect them. */
+const ENDS_SESSIONS = "trailers abuse";
+const COLLECTED_WITHIN_MS = 60_000;
+const COLLECTIONS = fileURLToPath(new URL("collections.ts", import.meta.url));
 const ATTACKER = fileURLToPath(new URL("attacker.ts", import.meta.url));
 
 /** The rig. */
@@ -51,7 +53,8 @@ export const attacks: Rig = {
   plantedGoal: KINDS.length + 1,
   async run(campaign) {
     const folder = await campaign.folder("memory");
-    const cluster = await startSmallCluster(folder, { keepsLimits: true });
+    const nodeFlags = ["--import", COLLECTIONS];
+    const cluster = await startSmallCluster(folder, { keepsLimits: true, nodeFlags });
     campaign.atEnd(() => cluster.stop());
     const tls = await startTlsServer(campaign, join(folder, "tls"));
     const port = portOf(cluster.fileserver.address);
@@ -63,44 +66,63 @@ export const attacks: Rig = {
       token: await prepareAttacker(port, FROM),
       bigFile: BIG_FILE,
     };
-    const attacker = fork(ATTACKER, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    campaign.atEnd(() => attacker.kill("SIGKILL"));
+    const attacker = startAttacker(campaign, ATTACKER);
     const isShort = campaign.goal <= attacks.shortGoal;
     const latencies = await Latencies.begin(campaign, cluster.fileserver.address);
     let now = "";
-    const peaks = watchMemory(campaign, () => now, [
-      ...cluster.all.map(({ process }) => process),
-      tls.process,
-    ]);
+    const servers = [...cluster.all.map(({ process }) => process), tls.process];
+    const peaks = watchMemory(
+      campaign,
+      () => now,
+      () => servers,
+    );
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
       const kind = KINDS[turn % KINDS.length] as string;
       latencies.during("calm");
       await sleep(isShort ? SHORT_CALM_MS : CALM_MS);
       latencies.during(kind);
       now = kind;
-      await strike(campaign, attacker, { ...place, kind, ms: isShort ? SHORT_STROKE_MS : STROKE_MS });
+      const order = { ...place, kind, ms: isShort ? SHORT_STROKE_MS : STROKE_MS };
+      const judgesCollections =
+        kind === ENDS_SESSIONS ? watchCollections(cluster.fileserver.process) : undefined;
+      const complaint = await strike<AttackPlace>(campaign, attacker, order, LONGEST_STROKE_MS);
+      if (complaint !== undefined) campaign.violation(`${kind}: ${complaint}`);
       latencies.during("after");
       await letsIn(campaign, cluster, kind);
+      await judgesCollections?.(campaign);
       campaign.step();
     }
-    peaks.judge();
+    peaks.tell();
+    for (const kind of KINDS) {
+      const tooMuch = peaks.tooMuchIn(kind);
+      if (tooMuch !== undefined) campaign.violation(`${kind}: ${tooMuch}`);
+    }
     await latencies.judge(campaign.goal < FLOOR_FROM ? SHORT_FLOOR_MS : FLOOR_MS, SLOWER_MAX);
   },
 };
 
 const portOf = (address: string): number => Number(address.split(":")[1]);
 
-async function strike(campaign: Campaign, attacker: ChildProcess, order: Order): Promise<void> {
-  for (let { ms } = order; ms <= LONGEST_STROKE_MS; ms *= 2) {
-    const answered = once(attacker, "message");
-    attacker.send({ ...order, ms });
-    const [{ strokes, complaint }] = (await answered) as [Struck];
-    campaign.count(order.kind, strokes);
-    if (complaint !== undefined) campaign.violation(`${order.kind}: ${complaint}`);
-    // On a busy machine the time may be over before there is a connection.
-    if (complaint !== undefined || strokes > 0) return;
-  }
-  throw new Error(`${order.kind} did not strike`);
+/** Has a server watch its sessions; what it gives has it collect them, and judges. */
+function watchCollections({ pid, log, isRunning }: GroveProcess): (campaign: Campaign) => Promise<void> {
+  if (isRunning()) process.kill(pid, "SIGPWR");
+  return async (campaign) => {
+    if (!isRunning()) return;
+    process.kill(pid, "SIGPWR");
+    const lateMs = performance.now() + COLLECTED_WITHIN_MS;
+    let said: RegExpMatchArray | undefined;
+    while (said === undefined && isRunning() && performance.now() < lateMs) {
+      await sleep(20);
+      said = [...log().matchAll(/^collected (\d+) sessions, (\d+) not after their streams$/gm)].at(-1);
+    }
+    const [, gone = "0", wrong = "0"] = said ?? [];
+    campaign.count("sessions collected", Number(gone));
+    if (isRunning() && Number(gone) === 0) throw new Error("no closed session was collected");
+    if (Number(wrong) > 0)
+      campaign.violation(
+        `${wrong} of ${gone} closed sessions were freed before or together with their streams`,
+      );
+  };
 }
 
 /** Somebody new comes after the stroke, and is served. */
@@ -147,29 +169,4 @@ async function startTlsServer(
   ]);
   campaign.atEnd(() => process.end("SIGKILL"));
   return { port, process };
-}
-
-function watchMemory(
-  campaign: Campaign,
-  kindNow: () => string,
-  processes: readonly GroveProcess[],
-): { judge(): void } {
-  let peakMb = 0;
-  let peakIn = "";
-  const timer = setInterval(() => {
-    for (const process of processes) {
-      if (!process.isRunning()) continue;
-      const { memoryMb } = footprintOf(process.pid);
-      if (memoryMb <= peakMb) continue;
-      peakMb = memoryMb;
-      if (memoryMb > MEMORY_MAX_MB && peakIn === "") peakIn = kindNow();
-    }
-  }, MEMORY_EVERY_MS);
-  campaign.atEnd(() => clearInterval(timer));
-  return {
-    judge() {
-      campaign.figure("MB at most", Math.round(peakMb));
-      if (peakIn !== "") campaign.violation(`a server took ${Math.round(peakMb)} MB, first in ${peakIn}`);
-    },
-  };
 }

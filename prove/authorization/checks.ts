@@ -49,6 +49,27 @@ export function drawCheck(cast: Cast): Check {
   return draw < 98 ? setQuotaCheck(cast) : sessionCheck(cast);
 }
 
+/** Beside what is shared, under a name that begins like it and goes on: whoever is let in at the one is not at the other. */
+export function neighbourCheck(cast: Cast): Check {
+  const { random, oracle, users } = cast;
+  const shares = oracle.shares();
+  if (shares.length === 0) return placeCheck(cast);
+  const { owner, path: shared, user } = random.pick(shares);
+  const caller = users.find(({ email }) => email === user);
+  if (caller === undefined) return placeCheck(cast);
+  const path = `${shared}${random.pick(["0", "b", " ", ".", "-", "b/f"])}`;
+  const root = written(random, owner);
+  const as = credentials(cast, caller);
+  return {
+    what: `attr of ${owner}:${path}, beside what is shared, by ${user}`,
+    ask: () => answerOf(caller.calls.getAttr({ root, path }, as)),
+    wanted: () => {
+      const verdict = oracle.verdict(user, owner, path, "read");
+      return verdict === "ok" ? answerAt(oracle, owner, path, "attr") : verdict;
+    },
+  };
+}
+
 function two({ users, random }: Cast): { caller: SignedIn; owner: string } {
   const caller = random.pick(users);
   return { caller, owner: random.chance(0.3) ? caller.email : random.pick(users).email };
@@ -65,12 +86,22 @@ function credentials({ random, users }: Cast, caller: SignedIn): { metadata: Rec
   return { metadata: { ...caller.metadata, [random.pick(CLAIMS)]: random.pick(users).email } };
 }
 
+/** Somebody and a place: now and then where a share or its end is about that user. */
+function visit(cast: Cast): { caller: SignedIn; owner: string; path: string } {
+  const { random, oracle, users, places } = cast;
+  const { caller, owner } = two(cast);
+  const marked = random.chance(0.3) ? oracle.marked(owner) : [];
+  if (marked.length === 0) return { caller, owner, path: random.pick(places) };
+  const [at, user] = random.pick(marked);
+  const near = oracle.paths(owner).filter((path) => path.startsWith(at));
+  return { caller: users.find(({ email }) => email === user) ?? caller, owner, path: random.pick(near) };
+}
+
 /** Reads, and writes that a place's own state refuses. */
 function placeCheck(cast: Cast): Check {
   const { random, oracle } = cast;
-  const { caller, owner } = two(cast);
+  const { caller, owner, path } = visit(cast);
   const { calls } = caller;
-  const path = random.pick(cast.places);
   const root = written(random, owner);
   const as = credentials(cast, caller);
   const call = random.pick([
@@ -91,8 +122,7 @@ function placeCheck(cast: Cast): Check {
         return attr.owner === owner && attr.path === path ? "ok" : `an Attr of ${attr.owner}:${attr.path}`;
       }
       case "list":
-        await calls.listDir({ root, path, pageSize: 3 }, as);
-        return "ok";
+        return await listed(cast, { caller, owner, path }, () => calls.listDir({ root, path }, as));
       case "read":
         return `ok ${Buffer.from((await calls.readFile({ root, path }, as)).data).toString()}`;
       case "folder":
@@ -116,6 +146,19 @@ function placeCheck(cast: Cast): Check {
     return verdict === "ok" ? answerAt(oracle, owner, path, call) : verdict;
   };
   return { what: `${call} of ${owner}:${path} by ${caller.email}`, ask: () => reasonIn(ask), wanted };
+}
+
+/** "ok", unless an entry is listed that its reader may not see, neither when it was asked nor when it was answered. */
+async function listed(
+  { oracle }: Cast,
+  { caller, owner, path }: { caller: SignedIn; owner: string; path: string },
+  ask: () => Promise<{ entries: readonly { path: string }[] }>,
+): Promise<string> {
+  const before = oracle.seenIn(caller.email, owner, path);
+  const { entries } = await ask();
+  const after = oracle.seenIn(caller.email, owner, path);
+  const leaked = entries.find((entry) => !before.has(entry.path) && !after.has(entry.path));
+  return leaked === undefined ? "ok" : `a listing with ${leaked.path}`;
 }
 
 function answerAt(oracle: Oracle, owner: string, path: string, call: string): string {
@@ -142,6 +185,7 @@ function ownersCheck(cast: Cast): Check {
     ["trash", () => calls.trashFile({ root, path }, as)],
     ["share", () => calls.share({ root, path, user: caller.email }, as)],
     ["unshare", () => calls.unshare({ root, path, user: random.pick(cast.users).email }, as)],
+    ["list shares", () => calls.listShares({ root, path }, as)],
     ["look into the trash", () => calls.showTrash({ root }, as)],
     ["purge", () => calls.purgeTrash({ root }, as)],
     ["restore", () => calls.restoreFile({ root, trashId: "none" }, as)],

@@ -3,7 +3,7 @@
 // Between two changes hundreds of questions are in flight at once: may this user read, write, delete, share, move, see the trash, the quota
 // or another's sessions there; with roots written in other ways, with headers that claim to be somebody, with tokens that are missing, made
 // up, cut, ended, evicted, or an ID token, and with good tokens from another address. Most places that are asked for were there once: they
-// have moved, gone, or come back with other contents. Questions that are in flight while a change is made may be answered as before or
+// have moved, gone, or come back with other contents. Some are always beside what is shared, under names that begin like it. Questions that are in flight while a change is made may be answered as before or
 // after it; those that begin after it only as after. What is read must be the very file that the oracle means.
 //
 // It cannot see: streams that run when a share ends, moves by sharees within what is shared (the model rig), certificates, real identity
@@ -12,11 +12,13 @@ import { channelFrom } from "#fileserver/other-address.fixture.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { answerOf, type ServedNode, type SignedIn, serveNode } from "#prove/served-node.ts";
-import { type Cast, type Check, drawCheck } from "./checks.ts";
+import { type Cast, type Check, drawCheck, neighbourCheck } from "./checks.ts";
 import { Oracle } from "./oracle.ts";
 
 const USERS = 20;
 const QUESTIONS_PER_CHANGE = 240;
+/** Those that are always at the names beside what is shared. */
+const NEIGHBOURS_PER_CHANGE = 4;
 const QUESTIONS_DURING_CHANGE = 40;
 const SHAREES_AT_FIRST = 6;
 const PER_USER_SESSIONS = 5;
@@ -46,7 +48,9 @@ class Court {
     await this.#change();
     for (const [at, check] of during.entries())
       this.#judge(check, await asked[at], [before[at] ?? "", check.wanted()]);
-    const after = Array.from({ length: QUESTIONS_PER_CHANGE }, () => drawCheck(this.#cast));
+    const after = Array.from({ length: QUESTIONS_PER_CHANGE }, (_, at) =>
+      at < NEIGHBOURS_PER_CHANGE ? neighbourCheck(this.#cast) : drawCheck(this.#cast),
+    );
     await Promise.all(after.map(async (check) => this.#judge(check, await check.ask(), [check.wanted()])));
     await this.#fromElsewhere();
   }
@@ -80,11 +84,12 @@ class Court {
       return oracle.share(email, path, user);
     }
     if (draw < 13) {
-      const said = await answerOf(calls.unshare({ path, user }, owner));
-      const wanted = oracle.unshare(email, path, user);
-      if (said !== wanted)
-        this.#campaign.violation(`unshare ${email}:${path} ${user}: ${said} instead of ${wanted}`);
-      return undefined;
+      // Half of the time below a share that goes on.
+      const below = random.chance(0.5) ? oracle.inherited(email) : [];
+      const [at, whom] = below.length > 0 ? random.pick(below) : [path, user];
+      const said = await answerOf(calls.unshare({ path: at, user: whom }, owner));
+      if (said !== "ok") this.#campaign.violation(`unshare ${email}:${at} ${whom}: ${said} instead of ok`);
+      return oracle.unshare(email, at, whom);
     }
     if (draw < 17 && oracle.paths(email).length > 3) {
       const target = `/m${this.#made++ % 40}`;

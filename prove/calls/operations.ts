@@ -152,7 +152,14 @@ const remove = (place: Place, name: string): Promise<unknown> =>
 
 const copy = (place: Place, from: string, name: string): Promise<unknown> => {
   const target = { ...BY, sourceId: place.id(from), parentId: place.id(), name, onConflict: "fail" } as const;
-  return place.storage.copy({ target: () => target, maxBytes: Number.MAX_SAFE_INTEGER });
+  const max = Number.MAX_SAFE_INTEGER;
+  return place.storage.copy({
+    by: target.by,
+    target: () => target,
+    maxBytes: max,
+    maxInodes: max,
+    mayGoOn: () => undefined,
+  });
 };
 
 const grant = (place: Place, name: string): Promise<unknown> =>
@@ -173,7 +180,7 @@ async function idle(place: Place): Promise<void> {
 
 async function setQuota({ directory, folder }: Place): Promise<void> {
   const book = await QuotaBook.open({ dataFolder: directory });
-  await book.set(`${folder}@example.com`, QUOTA_BYTES);
+  await book.set(`${folder}@example.com`, { quotaBytes: QUOTA_BYTES });
 }
 
 /** All of them. */

@@ -1,13 +1,15 @@
 // A process whose calls on a directory are followed: killed at an exact one of them, or given an error there.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const TRACER = fileURLToPath(new URL("tracer.py", import.meta.url));
 /** Debian's own, since others on PATH may be scripts that look for one first. */
 const DEBIAN_PYTHON = "/usr/bin/python3";
 const PYTHON = existsSync(DEBIAN_PYTHON) ? DEBIAN_PYTHON : "python3";
+/** What seccomp filters can do on this kernel. */
+const SECCOMP_ACTIONS = "/proc/sys/kernel/seccomp/actions_avail";
 const CHUNK_NAME = /[0-9a-f]{32}/g;
 
 /** One call on a file below the directory, in the order in which all threads began them. */
@@ -70,6 +72,8 @@ export function lacksTracing(): string | undefined {
   if (process.platform !== "linux" || process.arch !== "x64")
     return "the tracer knows the system calls of Linux on x64 only";
   if (spawnSync(PYTHON, ["-c", "import ctypes"]).status !== 0) return "python3 is not installed";
+  if (!existsSync(SECCOMP_ACTIONS) || !readFileSync(SECCOMP_ACTIONS, "utf8").includes("trace"))
+    return "the kernel has no seccomp filters that trace";
   return undefined;
 }
 

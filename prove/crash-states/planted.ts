@@ -65,4 +65,16 @@ export const crashStatesBugs: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "levels-stay-when-entries-go",
+    is: "a directory counts the levels of what was taken out of it",
+    rigs: ["crash-states"],
+    edits: [
+      {
+        file: "src/storage/namespace-commands.ts",
+        from: "    this.#heights.went(chain, entryHeight);\n",
+        to: "",
+      },
+    ],
+  },
 ];

@@ -35,8 +35,8 @@ export const killBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/quota/quota-book.ts",
-        from: "const mine = this.#lastSet.then(() => this.#replace(username, quotaBytes));",
-        to: "this.#quotas = new Map(this.#quotas).set(username, quotaBytes); const mine = this.#lastSet.then(async () => { await new Promise((resolve) => setTimeout(resolve, 100)); await this.#replace(username, quotaBytes); });",
+        from: "const mine = this.#lastSet.then(() => this.#replace(username, change));",
+        to: "this.#entries = { ...this.#entries, quotas: new Map(this.#entries.quotas).set(username, quotaBytes) }; const mine = this.#lastSet.then(async () => { await new Promise((resolve) => setTimeout(resolve, 100)); await this.#replace(username, change); });",
       },
       {
         file: "src/quota/quota-book.ts",

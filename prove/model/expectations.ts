@@ -5,6 +5,7 @@ import {
   changed,
   type FileModel,
   hang,
+  letsIn,
   makeNode,
   moved,
   type Node,
@@ -171,8 +172,10 @@ class Expectation extends Places {
     return this.model.walk(`/${names.slice(0, -1).join("/")}`);
   }
 
+  /** The highest shared folder below what the caller was last taken out of. */
   #sharedFolder({ chain }: Walk): Node | undefined {
-    return chain.find(({ grants }) => grants.has(this.by));
+    const out = chain.findLastIndex(({ exclusions }) => exclusions.has(this.by));
+    return chain.slice(out + 1).find(({ grants }) => grants.has(this.by));
   }
 
   #copy({ path, target, onConflict }: { path: string; target: string; onConflict: Conflict }): Outcome {
@@ -196,6 +199,7 @@ class Expectation extends Places {
     const children = source.children === undefined ? undefined : new Map<string, Node>();
     const node = makeNode({ name, bytes, mtimeMs, createdBy: this.by, ...(children && { children }) });
     for (const child of source.children?.values() ?? []) {
+      if (child.exclusions.has(this.by)) continue;
       const copy = this.#copyOf(child);
       copy.parent = node;
       children?.set(copy.name, copy);
@@ -237,6 +241,7 @@ class Expectation extends Places {
     }
     const wanted = names.at(-1);
     if (wanted === undefined) throw new Refused("PATH_EXISTS");
+    if (toMake.length > 0) this.need(this.model.whyNoRoom(0, true));
     const present = toMake.length > 0 ? undefined : parent.children?.get(wanted);
     const name = this.makeRoom({ parent, name: wanted, present }, item.node, onConflict);
     for (const folderName of toMake) {
@@ -261,10 +266,13 @@ class Expectation extends Places {
   }
 
   #share(path: string, user: By): Outcome {
-    const node = existing(this.reach(path, "delete"));
+    const { chain, ...walk } = this.reach(path, "delete");
+    const node = existing({ chain, ...walk });
     if (user === "owner") throw new Refused("BAD_ARGUMENT");
-    const isNew = !node.grants.has(user);
-    node.grants.add(user);
+    const wasOut = node.exclusions.has(user);
+    const excluded = nodesFrom(node).filter(({ exclusions }) => exclusions.delete(user));
+    const isNew = !node.grants.has(user) || excluded.length > 0;
+    if (!wasOut || !letsIn(chain.slice(0, -1), user)) node.grants.add(user);
     return { numbers: { inodes: isNew ? nodesFrom(node).length : 0 } };
   }
 
@@ -272,9 +280,12 @@ class Expectation extends Places {
     const { chain, ...walk } = this.reach(path, "delete");
     const node = existing({ chain, ...walk });
     if (user === "owner") throw new Refused("BAD_ARGUMENT");
-    if (chain.slice(0, -1).some(({ grants }) => grants.has(user))) throw new Refused("SHARED_ABOVE");
+    const wasOut = node.exclusions.has(user);
+    const isInherited = !wasOut && letsIn(chain.slice(0, -1), user);
     const inodes = takeGrants(node, user);
-    return { numbers: { inodes } };
+    for (const { exclusions } of nodesFrom(node)) exclusions.delete(user);
+    if (wasOut || isInherited) node.exclusions.add(user);
+    return { numbers: { inodes: isInherited ? nodesFrom(node).length : inodes } };
   }
 
   #list(path: string, sort: number): Outcome {
@@ -282,7 +293,10 @@ class Expectation extends Places {
     const down = sort % 2 === 1 ? -1 : 1;
     const byName = (a: Node, b: Node): number => (a.name < b.name ? -1 : 1);
     const bySize = (a: Node, b: Node): number => sizeOf(a) - sizeOf(b);
-    const entries = [...(node.children?.values() ?? [])].toSorted((a, b) =>
+    const seenByCaller = [...(node.children?.values() ?? [])].filter(
+      ({ exclusions }) => !exclusions.has(this.by),
+    );
+    const entries = seenByCaller.toSorted((a, b) =>
       sort < 2 ? down * byName(a, b) : down * bySize(a, b) || byName(a, b),
     );
     const seen = "entries" in this.seen ? this.seen.entries : [];

@@ -12,6 +12,8 @@ export interface Node {
   bytes: Buffer;
   readonly createdBy: By;
   readonly grants: Set<By>;
+  /** Users who are taken out of what a folder above is shared with. */
+  readonly exclusions: Set<By>;
   /** Undefined when the server chose it. */
   mtimeMs: number | undefined;
   /** What the server calls it, once that is known. */
@@ -71,11 +73,11 @@ export class FileModel {
     return { chain, last, names, missing: [] };
   }
 
-  /** The refusal of somebody who is not let in by a share of the path or of a folder above it. */
+  /** The refusal of somebody whom the nearest word on the way to the path does not let in. */
   whyNot({ chain }: Walk, by: By, right: "read" | "write" | "delete"): string | undefined {
     if (by === "owner") return undefined;
     if (right === "delete") return "NOT_OWNER";
-    return chain.some(({ grants }) => grants.has(by)) ? undefined : "NOT_SHARED";
+    return letsIn(chain, by) ? undefined : "NOT_SHARED";
   }
 
   /** Whether so many bytes fit; something new also needs a root below its quota. */
@@ -123,6 +125,7 @@ export function makeNode(made: {
     bytes: made.bytes ?? Buffer.alloc(0),
     createdBy: made.createdBy,
     grants: new Set(),
+    exclusions: new Set(),
     mtimeMs: made.mtimeMs,
     id: undefined,
     etag: undefined,
@@ -180,12 +183,22 @@ export function sizeOf(node: Node): number {
   return sum;
 }
 
+/** True when the deepest node of a chain from the root down that says anything of a user lets that user in. */
+export function letsIn(chain: readonly Node[], by: By): boolean {
+  return (
+    chain.findLast(({ grants, exclusions }) => grants.has(by) || exclusions.has(by))?.grants.has(by) ?? false
+  );
+}
+
+/** A node and those above it, the root first. */
+export function chainOf(node: Node): Node[] {
+  return node.parent === undefined ? [node] : [...chainOf(node.parent), node];
+}
+
 /** Users with whom a node is shared, there or above. */
 export function sharedWith(node: Node): By[] {
-  const users = new Set<By>();
-  for (let at: Node | undefined = node; at !== undefined; at = at.parent)
-    for (const user of at.grants) users.add(user);
-  return [...users].toSorted();
+  const chain = chainOf(node);
+  return (["sharee0", "sharee1"] as const).filter((user) => letsIn(chain, user));
 }
 
 function cloneNode(node: Node, parent: Node | undefined): Node {
@@ -194,6 +207,7 @@ function cloneNode(node: Node, parent: Node | undefined): Node {
     parent,
     children: node.children === undefined ? undefined : new Map(),
     grants: new Set(node.grants),
+    exclusions: new Set(node.exclusions),
     formerEtags: new Set(node.formerEtags),
   };
   for (const [name, child] of node.children ?? []) copy.children?.set(name, cloneNode(child, copy));

@@ -36,7 +36,7 @@ export const modelBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/trash-commands.ts",
-        from: "    this.#ledger.addToUsage(root, { bytes, files });\n",
+        from: "    this.#ledger.addToUsage(root, { bytes, inodes, files });\n",
         to: "",
       },
     ],

@@ -41,6 +41,7 @@ const FILE_SERVER: Readonly<Record<string, unknown>> = {
   showTrash: { root: "", pageSize: 10, pageToken: "bnVsbA" },
   purgeTrash: { root: "", trashIds: ["01JD0000000000000000000000"], trashedBeforeMs: 5n },
   share: { root: "", path: "/docs/folder", user: "friend@example.com" },
+  listShares: { root: "", path: "/", pageSize: 10, pageToken: "" },
   unshare: { root: "", path: "/docs/folder", user: "friend@example.com" },
   getQuota: { root: OWNER },
   setQuota: { username: "friend@example.com", quotaBytes: 1_000_000_000n },

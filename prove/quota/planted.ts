@@ -91,8 +91,8 @@ export const quotaBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/copy-operations.ts",
-        from: "const claim = { creates: true, addsBytes: sizeBytes };",
-        to: "const claim = { creates: true, addsBytes: 0 };",
+        from: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };",
+        to: "const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: 0 };",
       },
     ],
   },

@@ -9,6 +9,7 @@ import { type RunningFileServer, startFileServer } from "#fileserver/node.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { openClusterIdFile } from "#metaserver/cluster-id-file.ts";
+import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
 import { Heard } from "./heard.ts";
 import { type Network, network } from "./network.ts";
@@ -150,12 +151,14 @@ export class SimulatedMetaServer extends Server<Meta> {
     const log = tracingLog(this.name, this.scheduler);
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     const idFile = await openClusterIdFile(this.folder);
+    const knownNodes = await openKnownNodesFile(this.folder);
     const url = `sqlite:${join(this.folder, "metadata.db")}`;
     const directory = await openDirectory(url, { clock, clusterId: idFile.clusterId });
     const server = await startMetaServer({
       directory: this.heard.listenIn(directory),
       tokenVerifier: createTokenVerifier({ ...readIdentitySettings(IDENTITY), mock: true, clock }),
       rememberCluster: (clusterId) => idFile.remember(clusterId),
+      knownNodes,
       clock,
       log,
       listen: { host: this.host, port: SimulatedMetaServer.PORT },
@@ -229,7 +232,7 @@ export class SimulatedFileServer extends Server<RunningFileServer> {
         passwordPath: false,
         identity: readIdentitySettings(IDENTITY),
         metricsToken: undefined,
-        limits: { registerPerMinutePerAddress: 10_000 },
+        limits: { registerPerMinute: 10_000 },
       },
       {
         log,

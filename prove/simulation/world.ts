@@ -246,7 +246,9 @@ class World {
       for (const other of people) {
         if (owner === other) continue;
         const isShared = this.#victims.nodes.some((node) =>
-          node.look(({ storage }) => storage.shares.pathsOf(owner.email, other.email).includes("/shared")),
+          node.look(({ storage }) =>
+            storage.shares.pathsOf(owner.email, other.email).granted.includes("/shared"),
+          ),
         );
         const can = await this.#scheduler.runUntil(other.canList(owner.email, "/shared"), END_LIMIT_MS);
         if (can !== isShared)

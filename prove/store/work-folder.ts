@@ -185,7 +185,9 @@ export class WorkFolder {
           ...this.#place(to),
           onConflict: "fail",
         } as const;
-        await this.#storage().copy({ target: () => target, maxBytes: 2 ** 40 });
+        const most = { maxBytes: 2 ** 40, maxInodes: 2 ** 30 };
+        const { by } = target;
+        await this.#storage().copy({ by, target: () => target, ...most, mayGoOn: () => undefined });
       },
     );
   }

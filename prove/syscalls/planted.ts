@@ -71,8 +71,8 @@ export const syscallBugs: readonly PlantedBug[] = [
         to: "      await store.flushDirectoriesOf(garbage.map(({ name }) => name));",
       },
     ],
-    narrow: "remove-file",
-    goal: 60,
+    narrow: "remove-file,copied",
+    goal: 300,
   },
   {
     name: "file-unlinked-before-row",
@@ -128,8 +128,8 @@ export const syscallBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/quota/quota-book.ts",
-        from: 'import { readFile, rename } from "node:fs/promises";',
-        to: 'import { readFile, rename, writeFile } from "node:fs/promises";',
+        from: 'import { rename } from "node:fs/promises";',
+        to: 'import { rename, writeFile } from "node:fs/promises";',
       },
     ],
     narrow: "set-quota",

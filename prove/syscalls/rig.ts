@@ -20,7 +20,6 @@ import { Scene } from "#prove/calls/scene.ts";
 import { lacksTracing } from "#prove/calls/traced-process.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { narrowedTo, type Rig } from "#prove/rig.ts";
-import type { SeededRandom } from "#prove/seeded-random.ts";
 import {
   type FrozenState,
   problemsOfState,
@@ -147,17 +146,16 @@ class Attack {
   /** Random points of random operations and of recoveries after them, each made both ways; ends with what it finds first. */
   async some(): Promise<void> {
     const { random } = this.#campaign;
-    const operations = shuffled(random, narrowedOperations());
+    const operations = random.shuffled(narrowedOperations());
     let next = 0;
     let isFound = false;
     await this.#inLanes(Array.from({ length: SHORT_LANES }), async () => {
       while (this.#campaign.shouldGoOn() && !isFound) {
         const stage = await this.#stage(operations[next++ % operations.length]?.name ?? "");
-        const points = shuffled(random, pointsOf(stage.states));
-        for (const { kill, state } of points.slice(
-          0,
-          this.#isNarrowed ? points.length : POINTS_PER_OPERATION,
-        )) {
+        const all = random.shuffled(pointsOf(stage.states));
+        // Of a single operation no state is left to chance: those that have not been looked at come first.
+        const points = this.#isNarrowed ? oneOfEachFirst(all) : all.slice(0, POINTS_PER_OPERATION);
+        for (const { kill, state } of points) {
           if (!this.#campaign.shouldGoOn() || isFound) break;
           isFound ||= await this.#bothWays(stage, kill, state);
         }
@@ -263,9 +261,11 @@ class Attack {
 
 const narrowedOperations = (): readonly Operation[] => narrowedTo(OPERATIONS, ({ name }) => name);
 
-function shuffled<Item>(random: SeededRandom, items: readonly Item[]): Item[] {
-  const drawn = items.map((item) => ({ item, at: random.next() }));
-  return drawn.sort((a, b) => a.at - b.at).map(({ item }) => item);
+/** The first point of every state, then the others. */
+function oneOfEachFirst<Point extends { readonly state: FrozenState }>(points: readonly Point[]): Point[] {
+  const isFirst = (point: Point, at: number): boolean =>
+    points.findIndex(({ state }) => state === point.state) === at;
+  return [...points.filter(isFirst), ...points.filter((point, at) => !isFirst(point, at))];
 }
 
 const pointsOf = (states: readonly FrozenState[]) =>

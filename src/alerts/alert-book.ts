@@ -351,12 +351,13 @@ function countedUp(count: number, by: number): number {
 /** What a condition says of its subject now; what it does not say stays as it was. */
 function factsOf(
   facts: Omit<Condition, "level">,
-): Pick<Alert, "nodeId" | "nodeName" | "username" | "value" | "threshold" | "detail"> {
-  const { nodeId, nodeName, username, value, threshold, detail } = facts;
+): Pick<Alert, "nodeId" | "nodeName" | "username" | "isOfUsers" | "value" | "threshold" | "detail"> {
+  const { nodeId, nodeName, username, isOfUsers, value, threshold, detail } = facts;
   return {
     ...(nodeId === undefined ? {} : { nodeId }),
     ...(nodeName === undefined ? {} : { nodeName }),
     ...(username === undefined ? {} : { username }),
+    ...(isOfUsers === undefined ? {} : { isOfUsers }),
     ...(value === undefined ? {} : { value }),
     ...(threshold === undefined ? {} : { threshold }),
     ...(detail === undefined ? {} : { detail }),

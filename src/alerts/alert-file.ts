@@ -16,6 +16,7 @@ export const ALERTS_FILE = "admin_alerts.json";
 const storedAlert = alertRecord.extend({
   revision: z.int(),
   is_recovery: z.literal(true).optional(),
+  is_of_users: z.literal(true).optional(),
   last_at: z.int().optional(),
   detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
 });
@@ -111,11 +112,12 @@ async function readKept(path: string): Promise<AlertsKept | "missing" | "broken"
 }
 
 function storedOf(alert: Alert): StoredAlert {
-  const { revision, isRecovery, lastAtMs, detail } = alert;
+  const { revision, isRecovery, isOfUsers, lastAtMs, detail } = alert;
   return {
     ...recordOf(alert),
     revision,
     ...(isRecovery ? { is_recovery: true } : {}),
+    ...(isOfUsers === undefined ? {} : { is_of_users: isOfUsers }),
     ...(lastAtMs === undefined ? {} : { last_at: Math.floor(lastAtMs / 1000) }),
     ...(detail === undefined ? {} : { detail }),
   };
@@ -138,6 +140,7 @@ function alertOf(stored: StoredAlert): Alert {
   if (stored.node_id !== undefined) alert.nodeId = stored.node_id;
   if (stored.node_name !== undefined) alert.nodeName = stored.node_name;
   if (username !== undefined) alert.username = username;
+  if (stored.is_of_users !== undefined) alert.isOfUsers = stored.is_of_users;
   if (value !== undefined) alert.value = value;
   if (threshold !== undefined) alert.threshold = threshold;
   if (detail !== undefined) alert.detail = detail;

@@ -2,10 +2,25 @@
 import { ATTEMPT_OVER_MS, RESTART_OVER_MS } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 
+/**
+ * Why visitors do not see alerts of a type. "users": it names one, or there is one because of what users have; so it is not counted for
+ * visitors either. "attempt": somebody tries or has tampered, and would learn that it was noticed, from a count too. "opening": it says
+ * where the cluster is open; how many such there are tells nobody where, and depends neither on users nor on attempts, so it is counted.
+ */
+export type HiddenBecause = "users" | "attempt" | "opening";
+
+/** What visitors learn of alerts of a type: the fact, with the details named here and no others, or nothing of it (spec 5.8.4, D22). */
+type Visibility =
+  | {
+      readonly publicDetail: readonly string[];
+      /** True where the measured value is about what users have. */
+      readonly hidesValue?: true;
+      readonly hidden?: undefined;
+    }
+  | { readonly hidden: HiddenBecause; readonly publicDetail?: undefined; readonly hidesValue?: undefined };
+
 /** The rules of one type of alert. */
-interface AlertKind {
-  /** What visitors may know of it: the names of its details that are about hardware. Undefined: nothing at all, not even that there is one. */
-  readonly publicDetail?: readonly string[];
+type AlertKind = Visibility & {
   /** True when it is about a single user, of whom there may be many. */
   readonly isAboutUser?: boolean;
   /** True when it stands as long as its condition, whatever an operator says (T10). */
@@ -14,9 +29,9 @@ interface AlertKind {
   readonly overAfterMs?: number;
   /** Type of the info record that tells of its end; undefined when the end is no news. */
   readonly recovery?: AlertType;
-}
+};
 
-/** Visitors' rows are an allow-list (D-09): what has no publicDetail here is never shown to them. */
+/** Whether visitors see a type is said here and nowhere else (D-09); docs/operating.md tells the same. */
 export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   node_offline: { publicDetail: ["last_seen", "away_seconds"], recovery: "node_online" },
   node_online: { publicDetail: ["away_seconds"] },
@@ -25,24 +40,24 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
     recovery: "storage_warning",
   },
   temp_warning: { publicDetail: [], recovery: "temp_warning" },
-  quota_exceeded: { isAboutUser: true, recovery: "quota_exceeded" },
+  quota_exceeded: { hidden: "users", isAboutUser: true, recovery: "quota_exceeded" },
   error_spike: { publicDetail: ["operations", "errors"], recovery: "error_spike" },
   service_restart: { publicDetail: ["machine"], overAfterMs: RESTART_OVER_MS, recovery: "service_restart" },
-  ip_mismatch: { isAboutUser: true, overAfterMs: ATTEMPT_OVER_MS },
-  mock_token: {},
-  auth_mock: { isPermanent: true, recovery: "auth_mock" },
-  default_password: { isPermanent: true, recovery: "default_password" },
-  host_key_changed: {},
+  ip_mismatch: { hidden: "users", isAboutUser: true, overAfterMs: ATTEMPT_OVER_MS },
+  mock_token: { hidden: "attempt" },
+  auth_mock: { hidden: "opening", isPermanent: true, recovery: "auth_mock" },
+  default_password: { hidden: "opening", isPermanent: true, recovery: "default_password" },
+  host_key_changed: { hidden: "attempt" },
   cert_expiring: { publicDetail: [], recovery: "cert_expiring" },
   clock_skew: { publicDetail: [], recovery: "clock_skew" },
-  quota_drift: { recovery: "quota_drift" },
-  corruption: { recovery: "corruption" },
+  quota_drift: { publicDetail: [], hidesValue: true, recovery: "quota_drift" },
+  corruption: { publicDetail: [], hidesValue: true, recovery: "corruption" },
   storage_failed: { publicDetail: [], recovery: "storage_failed" },
-  snapshot_reset: {},
-  action_failed: { overAfterMs: ATTEMPT_OVER_MS },
-  login_failures: { overAfterMs: ATTEMPT_OVER_MS },
-  bad_metrics: { recovery: "bad_metrics" },
-  audit_broken: {},
+  snapshot_reset: { publicDetail: [] },
+  action_failed: { hidden: "opening", overAfterMs: ATTEMPT_OVER_MS },
+  login_failures: { hidden: "attempt", overAfterMs: ATTEMPT_OVER_MS },
+  bad_metrics: { publicDetail: [], recovery: "bad_metrics" },
+  audit_broken: { hidden: "attempt" },
 };
 
 /** The key of a condition: its type, and what it is about (spec 3.3). */

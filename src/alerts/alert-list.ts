@@ -2,7 +2,7 @@
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
-import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
 
 /** Who looks. */
 export type Audience = "operator" | "visitor";
@@ -14,6 +14,9 @@ export interface AlertFilter {
   readonly nodeId?: string | undefined;
   readonly isUnresolved?: boolean | undefined;
 }
+
+/** How many are unresolved. */
+export type AlertCounts = Record<Severity | "total", number> & { readonly for_operators?: number };
 
 /** Which of them: the newest first, those before an id, or raised before a moment, at most so many. */
 export interface AlertPage {
@@ -45,18 +48,20 @@ export function listAlerts(
   return { alerts: listed, total };
 }
 
-/** Counts unresolved alerts by severity. */
-export function summarizeAlerts(
-  alerts: Iterable<Alert>,
-  audience: Audience,
-): Record<Severity | "total", number> {
+/** Counts unresolved alerts by severity; for visitors also those that only operators see, as far as their number tells nothing (D22). */
+export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): AlertCounts {
   const counts = { critical: 0, warning: 0, info: 0, total: 0 };
+  let hidden = 0;
   for (const alert of alerts) {
-    if (alert.resolved !== undefined || (audience === "visitor" && !isPublic(alert))) continue;
+    if (alert.resolved !== undefined) continue;
+    if (audience === "visitor" && !isPublic(alert)) {
+      if (isCounted(alert)) hidden++;
+      continue;
+    }
     counts[alert.severity]++;
     counts.total++;
   }
-  return counts;
+  return audience === "visitor" ? { ...counts, for_operators: hidden } : counts;
 }
 
 /** True for an alert that a filter lets pass. */

@@ -19,19 +19,29 @@ export function recordOf(alert: Alert): AlertRecord {
  * all (spec 5.8.4, D22).
  */
 export function publicRecordOf(alert: Alert): AlertRecord | undefined {
-  const { publicDetail } = ALERT_KINDS[alert.type];
-  if (publicDetail === undefined || alert.username !== undefined) return undefined;
+  const { publicDetail, hidesValue } = ALERT_KINDS[alert.type];
+  if (publicDetail === undefined || !isPublic(alert)) return undefined;
   const detail: Record<string, string | number> = {};
   for (const name of publicDetail) {
     const value = alert.detail?.[name];
     if (value !== undefined) detail[name] = value;
   }
-  return frameOf(alert, detail, undefined);
+  const { value: _value, threshold: _threshold, ...rest } = alert;
+  return frameOf(hidesValue === true ? rest : alert, detail, undefined);
 }
 
 /** True when visitors may know of alerts like this one. */
-export function isPublic(alert: Pick<Alert, "type" | "username">): boolean {
-  return ALERT_KINDS[alert.type].publicDetail !== undefined && alert.username === undefined;
+export function isPublic(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
+  return (
+    ALERT_KINDS[alert.type].hidden === undefined && alert.username === undefined && alert.isOfUsers !== true
+  );
+}
+
+/** True when visitors may know that there is one more, and nothing else of it: what it counts does not depend on users or attempts. */
+export function isCounted(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
+  return (
+    ALERT_KINDS[alert.type].hidden === "opening" && alert.username === undefined && alert.isOfUsers !== true
+  );
 }
 
 /** What both forms have, made from no more than what is handed in. */

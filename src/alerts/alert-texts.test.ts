@@ -1,10 +1,12 @@
 // Shows what alerts say: numbers with units and limits for operators, and for visitors nothing that depends on users (D11, D-09).
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ALERT_TYPES, alertRecord, SEVERITIES } from "#webapi/alert.ts";
+import { ALERT_TYPES, type AlertType, alertRecord, SEVERITIES } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
-import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
+import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
 
 const BARE: Alert = {
   id: "01K5YDWV000000000000000000",
@@ -97,12 +99,47 @@ test("visitors see exactly these types, and never one with a user (spec 5.8.4, D
       "service_restart",
       "cert_expiring",
       "clock_skew",
+      "quota_drift",
+      "corruption",
       "storage_failed",
+      "snapshot_reset",
+      "bad_metrics",
     ],
   );
+  assert.deepEqual(
+    ALERT_TYPES.filter((type) => isCounted({ ...BARE, type })),
+    ["auth_mock", "default_password", "action_failed"],
+  );
   for (const type of ALERT_TYPES) {
-    assert.equal(publicRecordOf({ ...BARE, type, username: "bob@example.com" }), undefined);
+    for (const about of [{ username: "bob@example.com" }, { isOfUsers: true } as const]) {
+      assert.equal(publicRecordOf({ ...BARE, type, ...about }), undefined);
+      assert.equal(isCounted({ ...BARE, type, ...about }), false);
+    }
   }
+});
+
+test("docs/operating.md lists the types that visitors do not see, with the reason that the code has (D22)", async () => {
+  const text = await readFile(new URL("../../docs/operating.md", import.meta.url), "utf8");
+  const rows = [
+    ...text.matchAll(/^\| (`[a-z_`, ]+`) \| (users|an attempt|an opening): .* \| (yes|no) \|$/gm),
+  ];
+  const listed = rows.flatMap(([, types = "", reason = "", counted]) =>
+    [...types.matchAll(/[a-z_]+/g)].map(([type]) => `${type} ${reason.split(" ").at(-1)} ${counted}`),
+  );
+  const inCode = ALERT_TYPES.flatMap((type) => {
+    const { hidden } = ALERT_KINDS[type];
+    return hidden === undefined ? [] : [`${type} ${hidden} ${isCounted({ ...BARE, type }) ? "yes" : "no"}`];
+  });
+  assert.deepEqual(listed.toSorted(), inCode.toSorted());
+});
+
+test("of damage and drift visitors learn that there is some, and no number of files or bytes (spec 5.8.4)", () => {
+  const said = (type: AlertType, value: number): unknown =>
+    publicRecordOf({ ...BARE, type, nodeId: "n1", nodeName: "fs-pi4", value, threshold: 0 });
+  for (const type of ["corruption", "quota_drift"] as const)
+    assert.deepEqual(said(type, 7), said(type, 4_242));
+  assert.match(JSON.stringify(said("corruption", 7)), /fs-pi4 has some damaged files/);
+  assert.match(JSON.stringify(said("quota_drift", 7)), /"Counters of fs-pi4 are off"/);
 });
 
 /** Values that no user, address or operator may be found by in a visitor's answer. */

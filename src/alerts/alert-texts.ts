@@ -36,7 +36,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
   node_offline: {
     now: ({ node, detail }) => ({
       title: `${node} is offline`,
-      message: `${node} has not answered for more than 30 s; ${lastAnswer(detail["last_seen"])}.${cannotReach(detail["users"])}`,
+      message: `${node} has not answered for more than 30 s; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.${cannotReach(detail["users"])}`,
     }),
   },
   node_online: {
@@ -142,12 +142,12 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
   },
   quota_drift: {
     now: ({ node, value }) => ({
-      title: `Quota counters of ${node} are off by ${formatBytes(value ?? 0)}`,
-      message: `On ${node} the counters of used bytes differ from the sizes of the files by ${formatBytes(value ?? 0)}. Run \`grove fsck\` there.`,
+      title: `Counters of ${node} are off${by(value)}`,
+      message: `Counting files, trash and unfinished uploads of ${node} anew gave other numbers than are kept${by(value)}. Stop it and run \`grove fsck\` there.`,
     }),
     over: ({ node }) => ({
-      title: `Quota counters of ${node} are right again`,
-      message: `On ${node} the counters of used bytes agree with the sizes of the files.`,
+      title: `Counters of ${node} are right again`,
+      message: `Counting files, trash and unfinished uploads of ${node} anew gave what is kept.`,
     }),
   },
   corruption: {
@@ -231,9 +231,10 @@ function otherAddressText({ node, username, value, detail }: TextFacts): AlertTe
 }
 
 function mockTokenText({ node, value, detail }: TextFacts): AlertText {
+  const where = String(detail["server"] ?? node);
   return {
-    title: `Somebody tried a mock token on ${node}`,
-    message: `${node} rejected ${count(value ?? 1, "mock token")}${fromAddress(detail["ip_seen"])}. Only an attacker, or a client that is set up for tests, sends one.`,
+    title: `Somebody tried a mock token on ${where}`,
+    message: `${where.charAt(0).toUpperCase()}${where.slice(1)} rejected ${count(value ?? 1, "mock token")}${fromAddress(detail["ip_seen"])}. Only an attacker, or a client that is set up for tests, sends one.`,
   };
 }
 
@@ -327,6 +328,10 @@ function kept(as: Part): string {
 
 function because(reason: Part): string {
   return reason === undefined ? "" : `: ${reason}`;
+}
+
+function by(value: number | undefined): string {
+  return value === undefined ? "" : ` by ${formatBytes(value)}`;
 }
 
 function named(fields: Part): string {

@@ -21,6 +21,8 @@ export interface Alert {
   readonly nodeId?: string;
   readonly nodeName?: string;
   readonly username?: string;
+  /** True when there is such an alert because of what a node says of users. */
+  readonly isOfUsers?: true;
   readonly value?: number;
   readonly threshold?: number;
   readonly detail?: AlertDetail;

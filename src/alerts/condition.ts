@@ -22,6 +22,8 @@ export interface Condition {
   readonly nodeId?: string;
   readonly nodeName?: string;
   readonly username?: string;
+  /** True when it is so because of what a node says of users, though it names none: visitors learn nothing of it. */
+  readonly isOfUsers?: true;
   /** What else the text for people needs. */
   readonly detail?: Readonly<Record<string, string | number>>;
 }

@@ -8,6 +8,7 @@ import {
   ERROR_RATE_MIN_OPERATIONS,
 } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
+import { publicNode } from "#webapi/cluster.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 
@@ -21,6 +22,8 @@ export interface NodeGauges {
   readonly clockSkewMs: number | null;
   /** May be below zero. */
   readonly quotaDriftBytes: bigint | null;
+  /** Null from a node that does not count them. */
+  readonly driftedCounters: number | null;
   readonly storageFailed: boolean | null;
   readonly damagedFileCount: number | null;
   /** True when the node accepts mock tokens (spec 5.7). */
@@ -28,10 +31,12 @@ export interface NodeGauges {
   readonly invalidFields: readonly string[];
 }
 
-/** A node's operations of the last 60 s (T4). */
+/** What a node attempted and failed at in the last 60 s (T4). */
 export interface ErrorWindow {
   readonly errors: number;
   readonly ops: number;
+  /** Failures without anything that went well between them, over a minute and more; 0 while there is no such run. */
+  readonly failingRun: number;
   /** True when the node has answered all through them: then it is known that nothing failed. */
   readonly isFull: boolean;
 }
@@ -41,6 +46,9 @@ export interface NodeName {
   readonly id: string;
   readonly name: string;
 }
+
+/** Fields that everybody may see: whether any other is valid may depend on a node's users, and is an alert of its own. */
+const SHOWN_TO_ALL: ReadonlySet<string> = new Set(Object.keys(publicNode.shape));
 
 /** Where a value stands between two thresholds, both crossed only when exceeded. */
 export function gradeOf(
@@ -74,11 +82,16 @@ export function nodeConditions(
     about("error_spike", errors(more.window)),
     about("cert_expiring", certificate(gauges.certDaysLeft)),
     about("clock_skew", clockSkew(gauges.clockSkewMs)),
-    about("quota_drift", drift(gauges.quotaDriftBytes)),
+    about("quota_drift", drift(gauges)),
     about("corruption", above(gauges.damagedFileCount, "critical")),
     about("storage_failed", flag(gauges.storageFailed, "critical")),
     about("auth_mock", flag(gauges.authMock, "warning")),
-    about("bad_metrics", invalid(gauges.invalidFields)),
+    about("bad_metrics", invalid(gauges.invalidFields.filter((field) => SHOWN_TO_ALL.has(field)))),
+    {
+      ...about("bad_metrics", invalid(gauges.invalidFields.filter((field) => !SHOWN_TO_ALL.has(field)))),
+      key: `${alertKey("bad_metrics", node.id)}:users`,
+      isOfUsers: true,
+    },
   ];
 }
 
@@ -92,6 +105,8 @@ export function offlineCondition(
     readonly isStale: boolean;
     /** Unix seconds of the last good answer; 0 for none. */
     readonly lastSeen: number;
+    /** Why it does not answer, for operators. */
+    readonly reason?: string | undefined;
     /** Users with a root there, as far as known. */
     readonly users: number | null;
     /** For how long the node was away, once it answers again. */
@@ -105,7 +120,11 @@ export function offlineCondition(
     nodeName: node.name,
   } as const;
   if (now.isOffline) {
-    const detail = { last_seen: now.lastSeen, ...(now.users === null ? {} : { users: now.users }) };
+    const detail = {
+      last_seen: now.lastSeen,
+      ...(now.users === null ? {} : { users: now.users }),
+      ...(now.reason === undefined ? {} : { reason: now.reason }),
+    };
     return { ...about, level: "critical", detail };
   }
   if (now.isStale) return { ...about, level: "unknown" };
@@ -130,8 +149,14 @@ function storage(gauges: NodeGauges, fullInDays: number | undefined): Level {
   };
 }
 
-/** Few operations are no sample of anything (T4), but a minute in which none failed is one without failures. */
-function errors({ errors: failed, ops, isFull }: ErrorWindow): Level {
+/** Few attempts are no sample of anything (T4), unless all have failed for a while; a minute in which none failed is one without failures. */
+function errors({ errors: failed, ops, isFull, failingRun }: ErrorWindow): Level {
+  if (ops < ERROR_RATE_MIN_OPERATIONS && failingRun > 0) {
+    return {
+      ...gradeOf(100, ALERT_THRESHOLDS.errorRatePercent),
+      detail: { errors: failingRun, operations: failingRun },
+    };
+  }
   if (ops < ERROR_RATE_MIN_OPERATIONS && (failed > 0 || !isFull)) return { level: "unknown" };
   const percent = failed <= 0 ? 0 : Math.min(100, (failed / ops) * 100);
   return {
@@ -162,9 +187,11 @@ function clockSkew(skewMs: number | null): Level {
   return { level, value: skewMs, threshold: CLOCK_SKEW_ALERT_MS };
 }
 
-function drift(bytes: bigint | null): Level {
-  if (bytes === null) return { level: "unknown" };
-  return above(Math.abs(Number(bytes)), "warning");
+/** What was found by counting: bytes, or counters of files and entries alone. */
+function drift({ quotaDriftBytes, driftedCounters }: NodeGauges): Level {
+  if (quotaDriftBytes === null) return { level: "unknown" };
+  const value = Math.abs(Number(quotaDriftBytes));
+  return { level: value > 0 || (driftedCounters ?? 0) > 0 ? "warning" : "clear", value, threshold: 0 };
 }
 
 function above(value: number | null, level: "warning" | "critical"): Level {

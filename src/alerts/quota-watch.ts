@@ -1,6 +1,6 @@
 // The rule about quotas: conditions for users near the edge only, so that 100,000 users cost no more than a look each (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
-import { ALERT_THRESHOLDS, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
+import { ALERT_THRESHOLDS, METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
@@ -12,6 +12,11 @@ export interface UserReadings {
   readonly perUserStorage: ReadonlyMap<string, bigint>;
   readonly perUserQuota: ReadonlyMap<string, bigint>;
   readonly perUserDetail: ReadonlyMap<string, { readonly trashBytes: bigint | null }>;
+  /** The users at 95 % of their quota or above, all of them whichever the maps list; null of a node that does not tell. */
+  readonly nearQuota: {
+    readonly storage: ReadonlyMap<string, bigint>;
+    readonly limit: ReadonlyMap<string, bigint>;
+  } | null;
   /** True when the node has more users than its maps list. */
   readonly usersTruncated: boolean | null;
   /** True when the node tells of no single user. */
@@ -56,9 +61,10 @@ export class QuotaWatch {
     const found = this.#letGo(node);
     if (readings.usersWithheld) return found;
     const seen = new Set<string>();
+    const { storage, limit, hasAll } = lookedAt(readings);
     // Not entry by entry: each would be an object, and almost nobody is near.
-    readings.perUserStorage.forEach((usedBytes, username) => {
-      const quotaBytes = readings.perUserQuota.get(username);
+    storage.forEach((usedBytes, username) => {
+      const quotaBytes = limit.get(username);
       if (quotaBytes === undefined || quotaBytes === 0n) return;
       this.#takeOver(node.id, username);
       if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return;
@@ -69,14 +75,12 @@ export class QuotaWatch {
     });
     for (const username of this.#near.get(node.id) ?? []) {
       if (seen.has(username)) continue;
-      const [usedBytes, quotaBytes] = [
-        readings.perUserStorage.get(username),
-        readings.perUserQuota.get(username),
-      ];
+      const usedBytes = storage.get(username) ?? readings.perUserStorage.get(username);
+      const quotaBytes = limit.get(username) ?? readings.perUserQuota.get(username);
       if (usedBytes !== undefined && quotaBytes !== undefined && quotaBytes > 0n) {
         found.push(condition(node, username, "clear", usedBytes, quotaBytes, readings));
-      } else if (usedBytes === undefined && readings.usersTruncated === false) {
-        // Nobody by that name has a root there any more.
+      } else if (usedBytes === undefined && hasAll) {
+        // Nobody by that name is near any more, or has a root there.
         found.push({ ...about(node, username), level: "clear" });
       } else continue;
       this.#release(node.id, username);
@@ -126,6 +130,17 @@ export class QuotaWatch {
     near?.delete(username);
     if (near?.size === 0) this.#near.delete(nodeId);
   }
+}
+
+/** Who is looked at: those whom the node calls near, else all whom it lists; and whether whoever is not there is surely not near. */
+function lookedAt({ nearQuota, perUserStorage, perUserQuota, usersTruncated }: UserReadings): {
+  readonly storage: ReadonlyMap<string, bigint>;
+  readonly limit: ReadonlyMap<string, bigint>;
+  readonly hasAll: boolean;
+} {
+  if (nearQuota === null)
+    return { storage: perUserStorage, limit: perUserQuota, hasAll: usersTruncated === false };
+  return { ...nearQuota, hasAll: nearQuota.storage.size < METRICS_USERS_LISTED_MAX };
 }
 
 function about(node: NodeName, username: string): Omit<Condition, "level"> {

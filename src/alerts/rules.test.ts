@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { RESTART_EXPLAINED_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
+import { METRICS_USERS_LISTED_MAX, RESTART_EXPLAINED_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { Condition, Moment } from "./condition.ts";
 import { type NodeGauges, nodeConditions, offlineCondition } from "./node-rules.ts";
 import { QuotaWatch, quotaLevel, type UserReadings } from "./quota-watch.ts";
@@ -18,12 +18,13 @@ const HEALTHY: NodeGauges = {
   certDaysLeft: 60,
   clockSkewMs: 0,
   quotaDriftBytes: 0n,
+  driftedCounters: 0,
   storageFailed: false,
   damagedFileCount: 0,
   authMock: false,
   invalidFields: [],
 };
-const QUIET = { errors: 0, ops: 0, isFull: true };
+const QUIET = { errors: 0, ops: 0, isFull: true, failingRun: 0 };
 const at = (steadyMs: number): Moment => ({ wallMs: 1_790_000_000_000 + steadyMs, steadyMs });
 
 function conditionOf(
@@ -74,7 +75,7 @@ for (const [type, gauge, warning, critical] of [
 
 test("error_spike: above 5 and 20 % of at least 20 operations (T4)", () => {
   const level = (errors: number, ops: number, isFull = true): string =>
-    conditionOf("error_spike", {}, { errors, ops, isFull }).level;
+    conditionOf("error_spike", {}, { errors, ops, isFull, failingRun: 0 }).level;
   assert.deepEqual(
     [level(19, 19), level(1, 1), level(20, 20), level(1, 20), level(50, 1_000), level(51, 1_000)],
     ["unknown", "unknown", "critical", "hold", "hold", "warning"],
@@ -82,7 +83,19 @@ test("error_spike: above 5 and 20 % of at least 20 operations (T4)", () => {
   assert.deepEqual([level(200, 1_000), level(201, 1_000), level(1, 21)], ["warning", "critical", "clear"]);
   assert.equal(level(0, 0), "clear", "a whole minute without a failure");
   assert.equal(level(0, 0, false), "unknown", "less than a minute is no minute");
-  assert.equal(conditionOf("error_spike", {}, { errors: 500, ops: 20, isFull: true }).value, 100);
+  assert.equal(
+    conditionOf("error_spike", {}, { errors: 500, ops: 20, isFull: true, failingRun: 0 }).value,
+    100,
+  );
+});
+
+test("error_spike: fewer than 20 attempts that have all failed for a while are critical, and say how many (T4)", () => {
+  const of = (errors: number, ops: number, failingRun: number): Condition =>
+    conditionOf("error_spike", {}, { errors, ops, isFull: true, failingRun });
+  assert.deepEqual([of(2, 2, 8).level, of(0, 0, 8).level], ["critical", "critical"]);
+  assert.deepEqual([of(2, 2, 8).value, of(2, 2, 8).detail], [100, { errors: 8, operations: 8 }]);
+  assert.deepEqual([of(2, 2, 0).level, of(0, 0, 0).level], ["unknown", "clear"]);
+  assert.equal(of(0, 20, 8).level, "clear", "20 attempts speak for themselves");
 });
 
 test("certificates: less than 14 days, less than 2; clocks: more than 60 s either way (B-11, D24)", () => {
@@ -145,6 +158,7 @@ const users = (used: Readonly<Record<string, bigint>>, more: Partial<UserReading
   perUserStorage: new Map(Object.entries(used)),
   perUserQuota: new Map(Object.keys(used).map((name) => [name, 1_000n])),
   perUserDetail: new Map(),
+  nearQuota: null,
   usersTruncated: false,
   usersWithheld: false,
   ...more,
@@ -326,28 +340,89 @@ test("an alert carries what was measured and the edge that it was held against (
   assert.deepEqual(facts("quota_drift", { quotaDriftBytes: -7n }), ["warning", 7, 0]);
   assert.deepEqual(facts("quota_drift", { quotaDriftBytes: 1n }), ["warning", 1, 0]);
   assert.deepEqual(facts("quota_drift", { quotaDriftBytes: 0n }), ["clear", 0, 0]);
+  assert.deepEqual(facts("quota_drift", { driftedCounters: 1 }), ["warning", 0, 0]);
+  assert.deepEqual(facts("quota_drift", { driftedCounters: null }), ["clear", 0, 0]);
   assert.deepEqual(facts("corruption", { damagedFileCount: null }), ["unknown", undefined, undefined]);
-  assert.deepEqual(conditionOf("error_spike", {}, { errors: 3, ops: 30, isFull: true }).detail, {
-    errors: 3,
-    operations: 30,
-  });
+  assert.deepEqual(
+    conditionOf("error_spike", {}, { errors: 3, ops: 30, isFull: true, failingRun: 0 }).detail,
+    {
+      errors: 3,
+      operations: 30,
+    },
+  );
 });
 
 test("of fields that are not valid the first five are named, and how many more there are (F-05)", () => {
+  const names = [
+    "disk_total_bytes",
+    "disk_used_bytes",
+    "disk_free_bytes",
+    "disk_usage_percent",
+    "cpu_temp_celsius",
+  ];
   const fields = (count: number): unknown =>
-    conditionOf("bad_metrics", { invalidFields: Array.from({ length: count }, (_, i) => `f${i}`) }).detail;
+    conditionOf("bad_metrics", { invalidFields: [...names, "load_avg_1m", "load_avg_5m"].slice(0, count) })
+      .detail;
   assert.deepEqual(fields(0), {});
-  assert.deepEqual(fields(5), { fields: "f0, f1, f2, f3, f4" });
-  assert.deepEqual(fields(7), { fields: "f0, f1, f2, f3, f4 and 2 more" });
+  assert.deepEqual(fields(5), { fields: names.join(", ") });
+  assert.deepEqual(fields(7), { fields: `${names.join(", ")} and 2 more` });
+});
+
+test("what is not valid about users, and what nobody knows, is an alert of its own that visitors do not see (spec 5.8.4)", () => {
+  const invalidFields = ["load_avg_1m", "per_user_quota", "unheard_of"];
+  const gauges = { ...HEALTHY, invalidFields };
+  const found = nodeConditions(NODE, gauges, { window: QUIET, fullInDays: undefined })
+    .filter(({ type }) => type === "bad_metrics")
+    .map(({ key, level, detail, isOfUsers }) => [key, level, detail?.["fields"], isOfUsers]);
+  assert.deepEqual(found, [
+    ["bad_metrics:n1", "warning", "load_avg_1m", undefined],
+    ["bad_metrics:n1:users", "warning", "per_user_quota, unheard_of", true],
+  ]);
 });
 
 test("a node that is away says since when and whom it keeps from their files; one that is back for how long (spec 3.3)", () => {
   const now = { isOffline: true, isStale: true, lastSeen: 90, users: null, awaySeconds: undefined };
   assert.deepEqual(offlineCondition(NODE, now).detail, { last_seen: 90 });
   assert.deepEqual(offlineCondition(NODE, { ...now, users: 0 }).detail, { last_seen: 90, users: 0 });
+  assert.deepEqual(offlineCondition(NODE, { ...now, reason: "it is shut" }).detail, {
+    last_seen: 90,
+    reason: "it is shut",
+  });
   const back = { ...now, isOffline: false, isStale: false };
   assert.deepEqual(offlineCondition(NODE, back).detail, {});
   assert.deepEqual(offlineCondition(NODE, { ...back, awaySeconds: 31 }).detail, { away_seconds: 31 });
+});
+
+test("whoever a node calls near is looked at, whichever users its maps list (spec 2.7, 3.1)", () => {
+  const watch = new QuotaWatch([{ username: "before", nodeId: NODE.id }]);
+  const near = (used: Readonly<Record<string, bigint>>): UserReadings =>
+    users(
+      { listed: 10n },
+      {
+        usersTruncated: true,
+        nearQuota: {
+          storage: new Map(Object.entries(used)),
+          limit: new Map(Object.keys(used).map((name) => [name, 1_000n])),
+        },
+      },
+    );
+  assert.deepEqual(said(watch.conditions(NODE, near({ unlisted: 1_000n, listed: 950n }))), [
+    "unlisted critical",
+    "listed hold",
+    "before clear",
+  ]);
+  const over = watch.conditions(NODE, near({}));
+  assert.deepEqual(said(over), ["unlisted clear", "listed clear"]);
+  assert.deepEqual(
+    over.map(({ detail }) => detail),
+    [undefined, { used_bytes: 10, quota_bytes: 1_000 }],
+  );
+  // A list that is full may leave somebody out.
+  const many = Object.fromEntries(
+    Array.from({ length: METRICS_USERS_LISTED_MAX }, (_, at) => [`u${at}`, 950n]),
+  );
+  watch.conditions(NODE, near({ last: 1_000n }));
+  assert.ok(!said(watch.conditions(NODE, near(many))).includes("last clear"));
 });
 
 test("nobody without a quota, or with one of zero, is near its edge (T1)", () => {
@@ -547,8 +622,8 @@ test("a node that is forgotten and comes again tells of its attempts anew", () =
 });
 
 test("a minute without a failure has a rate of 0 %, and one byte of drift counts either way (T4)", () => {
-  assert.equal(conditionOf("error_spike", {}, { errors: 0, ops: 5, isFull: true }).value, 0);
-  assert.equal(conditionOf("bad_metrics", { invalidFields: ["a"] }).threshold, 0);
+  assert.equal(conditionOf("error_spike", {}, { errors: 0, ops: 5, isFull: true, failingRun: 0 }).value, 0);
+  assert.equal(conditionOf("bad_metrics", { invalidFields: ["load_avg_1m"] }).threshold, 0);
   assert.equal(conditionOf("quota_drift", { quotaDriftBytes: 1n }).value, 1);
 });
 

@@ -16,6 +16,17 @@ export interface ReportedEvent {
   readonly count: number;
 }
 
+/** Where attempts were made: at a node, or at a MetaServer, which is none. */
+export type AttemptPlace = NodeName & { readonly isMetaServer?: true };
+
+/** Before the address of a MetaServer; no node's id has a colon. */
+const METASERVER = "metaserver:";
+
+/** The place of a MetaServer at an address. */
+export function metaServerAt(address: string): AttemptPlace {
+  return { id: METASERVER + address, name: `the MetaServer ${address}`, isMetaServer: true };
+}
+
 /** Remembers what was told of. */
 export class SecurityWatch {
   readonly #seen = new Map<string, Map<string, number>>();
@@ -28,8 +39,8 @@ export class SecurityWatch {
     this.#marks = marks;
   }
 
-  /** What of a node's events is news. */
-  occurrences(node: NodeName, events: readonly ReportedEvent[], at: Moment): Occurrence[] {
+  /** What of the events at a place is news. */
+  occurrences(node: AttemptPlace, events: readonly ReportedEvent[], at: Moment): Occurrence[] {
     const found: Occurrence[] = [];
     const mark = this.#marks.get(node.id) ?? "";
     let newest = mark;
@@ -44,6 +55,12 @@ export class SecurityWatch {
     const failures = this.#passwords.get(node.id)?.take(at);
     if (failures !== undefined) found.push(loginFailures(failures, node));
     return found;
+  }
+
+  /** Forgets all MetaServers but these. */
+  keepMetaServers(addresses: ReadonlySet<string>): void {
+    for (const id of [...this.#marks.keys(), ...this.#seen.keys()])
+      if (id.startsWith(METASERVER) && !addresses.has(id.slice(METASERVER.length))) this.forget(id);
   }
 
   /** Forgets a node that is gone. */
@@ -122,10 +139,11 @@ export function loginFailures({ count, lastAddress }: Failures, node?: NodeName)
   };
 }
 
-function occurrenceOf(node: NodeName, event: ReportedEvent, count: number): Occurrence[] {
+function occurrenceOf(node: AttemptPlace, event: ReportedEvent, count: number): Occurrence[] {
   const detail = {
     ...(event.ipBound === undefined ? {} : { ip_bound: event.ipBound }),
     ...(event.ipSeen === undefined ? {} : { ip_seen: event.ipSeen }),
+    ...(node.isMetaServer === true ? { server: node.name } : {}),
   };
   const rest = { ...aboutNode(node), value: event.count, count, detail };
   const { type, username } = event;
@@ -138,6 +156,6 @@ function occurrenceOf(node: NodeName, event: ReportedEvent, count: number): Occu
   return [];
 }
 
-function aboutNode(node: NodeName | undefined): { readonly nodeId?: string; readonly nodeName?: string } {
-  return node === undefined ? {} : { nodeId: node.id, nodeName: node.name };
+function aboutNode(node: AttemptPlace | undefined): { readonly nodeId?: string; readonly nodeName?: string } {
+  return node === undefined || node.isMetaServer === true ? {} : { nodeId: node.id, nodeName: node.name };
 }

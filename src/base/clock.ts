@@ -88,6 +88,18 @@ export class ManualClock implements Clock {
     this.#steadyMs = endMs;
   }
 
+  /** Has the process stand still: both clocks go on, and what came due meanwhile fires once, and only afterwards. */
+  standStill(forMs: number): void {
+    this.#wallMs += forMs;
+    this.#steadyMs += forMs;
+    const due = [...this.#timers].filter((timer) => timer.dueMs <= this.#steadyMs);
+    for (const timer of due.sort((a, b) => a.dueMs - b.dueMs)) {
+      if (timer.everyMs === undefined) this.#timers.delete(timer);
+      else timer.dueMs = this.#steadyMs + timer.everyMs;
+      timer.callback();
+    }
+  }
+
   /** Jumps the wall clock alone, as an administrator or NTP does. */
   jumpWall(byMs: number): void {
     this.#wallMs += byMs;

@@ -6,6 +6,7 @@
  */
 export const ERROR_CODES = [
   "QUOTA_EXCEEDED",
+  "INODE_LIMIT",
   "DISK_RESERVE",
   "RATE_LIMITED",
   "SESSION_MISSING",
@@ -24,7 +25,6 @@ export const ERROR_CODES = [
   "IS_DIRECTORY",
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
-  "SHARED_ABOVE",
   "SHARE_LIMIT",
   "BAD_NAME",
   "BAD_ARGUMENT",

@@ -2,6 +2,8 @@
 
 /** Quota of a user without an entry (spec 2.1, 8): 16 GiB. Every fallback of spec 5.9 is this constant. */
 export const DEFAULT_QUOTA_BYTES: bigint = 17_179_869_184n;
+/** Files and directories that a root may hold, its trash included, for a user without an entry: empty ones cost no bytes, but a row each. */
+export const DEFAULT_INODE_LIMIT = 10_000_000;
 /** Physical free space that no write may consume (spec 4.6.3, 8): 20 GiB. */
 export const DISK_RESERVE_BYTES: bigint = 21_474_836_480n;
 /** Payload of one transfer message and of one chunk file (spec 8, decision T7): 4 MB. */
@@ -61,7 +63,7 @@ export const ALERT_THRESHOLDS = {
 } as const;
 /** Share of a quota in percent above which there is a warning (T1, spec 3.1 rule 3). */
 export const QUOTA_ALERT_WARNING_PERCENT = 95;
-/** Operations that a window of 60 s must hold before a share of errors counts as one (T4). */
+/** Attempts within 60 s below which there is no error rate (T4). */
 export const ERROR_RATE_MIN_OPERATIONS = 20;
 /** Resolved alerts that are kept of those that visitors may see, and as many of the others: what one sees must not tell of the other (D11). */
 export const ALERTS_RESOLVED_KEPT = 1_000;
@@ -143,14 +145,20 @@ export const CLIENT_LABEL_MAX_LENGTH = 128;
 export const STREAMS_PER_USER = 256;
 /** Concurrent HTTP/2 streams of one connection (decision D17). */
 export const STREAMS_PER_CONNECTION = 100;
-/** RegisterClient calls per minute and address (decision D17). */
-export const REGISTER_PER_MINUTE_PER_ADDRESS = 60;
+/** Sign-ins of one user per minute, and refused ones of one address (decision D17): many users behind one address are no flood. */
+export const REGISTER_PER_MINUTE = 60;
 /** Wrong x-admin-password-hash values per address and window (decision D17). */
 export const ADMIN_HASH_FAILURES_PER_WINDOW = 5;
 /** The window of the limit above (decision D17). */
 export const ADMIN_HASH_FAILURE_WINDOW_MS: number = 15 * 60_000;
 /** Security events that a FileServer keeps (decision D22). */
 export const SECURITY_EVENTS_KEPT = 100;
+/** Pause between two writes of a MetaServer's security events to the metadata store. */
+export const SECURITY_TELL_INTERVAL_MS = 2_000;
+/** MetaServers whose security events the metadata store keeps. */
+export const METASERVERS_HEARD_MAX = 64;
+/** Bytes of one MetaServer's security events in the store: 100 of them. */
+export const SECURITY_REPORT_MAX_BYTES = 65_536;
 /** At most one IP mismatch event per session in this time (decision T22). */
 export const IP_MISMATCH_EVENT_INTERVAL_MS: number = 10 * 60_000;
 
@@ -158,6 +166,8 @@ export const IP_MISMATCH_EVENT_INTERVAL_MS: number = 10 * 60_000;
 export const HEARTBEAT_INTERVAL_MS = 5_000;
 /** A node's lease ends when no heartbeat came for this long (decision D19). */
 export const NODE_LEASE_MS = 30_000;
+/** How often a MetaServer with a store of its own counts the time that it was there to hear heartbeats. */
+export const LEASE_LOOK_INTERVAL_MS = 1_000;
 /** How long a client may keep a route (decision T20). */
 export const ROUTE_TTL_SECONDS: number = 12 * 3_600;
 /** Time limit of one call to the identity provider (decision D21). */
@@ -178,8 +188,32 @@ export const LAST_ACTIVE_USERS_KEPT = 20_000;
 export const TOKEN_CLOCK_LENIENCY_MS = 60_000;
 /** Characters of an ID token; longer ones are refused unread. */
 export const ID_TOKEN_MAX_LENGTH = 16_384;
-/** Verifications of distinct ID tokens under way at once; more are answered OVERLOADED. */
+/** Verifications of distinct ID tokens under way at once; more wait for their turn. */
 export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
+/** Of these, those of addresses from which nobody has signed in within a day: the rest is left to the others. */
+export const TOKEN_VERIFICATIONS_OF_STRANGERS = 192;
+/** Of these, those of one address (IPv4, or the /64 of IPv6). */
+export const TOKEN_VERIFICATIONS_PER_ADDRESS = 16;
+/** Of these, those of one network (IPv4 /24, IPv6 /48). */
+export const TOKEN_VERIFICATIONS_PER_NETWORK = 64;
+/** Verifications that wait for a place; beyond them the network that has most of them loses its latest, answered OVERLOADED. */
+export const TOKEN_VERIFICATIONS_WAITING = 2_048;
+/** Those of one address; more are answered RATE_LIMITED. */
+export const TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS = 256;
+/** Those of one network; more are answered RATE_LIMITED. */
+export const TOKEN_VERIFICATIONS_WAITING_PER_NETWORK = 512;
+/** How long one waits for a place at most; then it is answered OVERLOADED. */
+export const TOKEN_VERIFICATION_WAIT_MS = 10_000;
+/** ID tokens of one address that the identity provider may refuse in a minute; more unknown ones are answered RATE_LIMITED. */
+export const TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS = 60;
+/** The same of one network (IPv4 /24, IPv6 /48). */
+export const TOKEN_FAILURES_PER_MINUTE_PER_NETWORK = 240;
+/** The same of all together; beyond it only addresses from which somebody has signed in within a day are served. */
+export const TOKEN_FAILURES_PER_MINUTE = 6_000;
+/** Verifications of one address that may stay without an answer in a minute: an outage is nobody's failure, but it is not asked into without end. */
+export const TOKEN_OUTAGES_PER_MINUTE_PER_ADDRESS = 600;
+/** How long an address from which somebody has signed in counts as one. */
+export const SIGNED_IN_ADDRESS_TTL_MS: number = 24 * 3_600_000;
 /** How long discovery answers and key sets of an issuer are used before they are fetched again. */
 export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
 /** Characters of the subject of an ID token. */
@@ -299,6 +333,10 @@ export const LOG_FOLLOWS_MAX = 10;
 export const LOG_FOLLOW_MAX_MS = 3_600_000;
 /** Pause between two messages with lines of one log. */
 export const LOG_EVENT_INTERVAL_MS = 100;
+/** Log files of the console's own machine that -local_log may name. */
+export const LOCAL_LOG_FILES_MAX = 300;
+/** Pause between two looks at such a file that is followed. */
+export const LOCAL_LOG_POLL_MS = 500;
 /** Lines of a followed log that wait for their message; beyond them the oldest are dropped and counted. */
 export const LOG_PENDING_LINES = 1_000;
 /** How often a node is asked for its health before the next one has its turn. */
@@ -333,6 +371,8 @@ export const NODES_MAX = 1_000;
 export const SHARED_ROOTS_LISTED_MAX = 1_000;
 /** Entries of one page of all roots. */
 export const ROOTS_LISTED_MAX = 1_000;
+/** Bytes of what others share in one page of GetRoots: far below what a gRPC client takes unless told otherwise. */
+export const SHARED_ROOTS_PAGE_BYTES = 1_048_576;
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
 export const DIRECTORY_QUEUE_MAX = 10_000;
 /** Time for a new connection to the metadata store's database to stand. */
@@ -385,10 +425,20 @@ export const UPLOAD_IDLE_MS: number = 24 * 60 * 60_000;
 export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
 /** How often expired uploads are looked for. */
 export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** Time in which an upload's header must have come; a stream without one holds a place for nothing. */
+export const UPLOAD_HEADER_TIMEOUT_MS = 10_000;
 /** Expired uploads that are dropped in one look. */
 export const UPLOAD_EXPIRY_BATCH = 256;
-/** Writes of one file that may wait for each other; more are answered OVERLOADED. */
-export const RANGE_WRITES_WAITING = 1_024;
+/** Ranged writes of all users that may be under way or wait; more are answered OVERLOADED. */
+export const RANGE_WRITES_WAITING = 16_384;
+/** Those of one user, in all files together; more are answered RATE_LIMITED. */
+export const RANGE_WRITES_WAITING_PER_USER = 1_024;
+/** Those that may wait for one file, in turns of their users; more are answered OVERLOADED. */
+export const RANGE_WRITES_WAITING_PER_FILE = 4_096;
+/** Ranged writes that make chunks at once; each holds up to three of them in memory. */
+export const RANGE_WRITES_AT_ONCE = 4;
+/** Those of one user, so that another's begins at once. */
+export const RANGE_WRITES_AT_ONCE_PER_USER = 3;
 /** Chunk files put into one directory before the next is taken, so that start-up sweeps few of them. */
 export const CHUNKS_PER_DIRECTORY_TURN = 4_096;
 /** Chunk files kept open for reading. */
@@ -463,8 +513,18 @@ export const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
 export const TRASH_SPACE_INTERVAL_MS = 5_000;
 /** Rows that one slice of a copy makes, so that other commands wait little. */
 export const COPY_SLICE_ROWS = 512;
-/** Copies of trees under way at once; more are answered OVERLOADED. */
-export const COPIES_AT_ONCE = 16;
+/** Copies under way at once; others wait in turns of their users. */
+export const COPIES_AT_ONCE = 64;
+/** Those of one user. */
+export const COPIES_PER_USER = 4;
+/** Copies that may wait; more are answered OVERLOADED. */
+export const COPIES_WAITING = 4_096;
+/** Those of one user; more are answered RATE_LIMITED. */
+export const COPIES_WAITING_PER_USER = 64;
+/** Slices of copies that lie before the storage writer at once, of different users: others' commands wait for no more than these. */
+export const COPY_SLICES_AT_ONCE = 2;
+/** Longest pause before a refused drop of what an upload or a copy has staged is tried again. */
+export const DROP_RETRY_MAX_MS = 10_000;
 /** Removed chunk files that are unlinked together. */
 export const GARBAGE_BATCH_CHUNKS = 256;
 /** Size of the write-ahead log from which it is brought into the database. */
@@ -594,21 +654,39 @@ export const PRESETS_FILE_MAX_BYTES = 1_048_576;
 export const COMMAND_HISTORY_MAX_RECORDS = 10_000;
 /** FileServers of one demonstration (`grove up`). */
 export const DEMO_NODES_MAX = 20;
-/** How often quota counters are compared with the sizes of the trees (decision D16). */
-export const DRIFT_CHECK_INTERVAL_MS: number = 60 * 60_000;
-/** Roots compared in one go, between which other work gets its turn. */
-export const DRIFT_ROOTS_PER_TURN = 100;
-/** Users with whom one file or folder is shared directly; a group that is larger shares a folder above (spec 4.5). */
+/** Bytes of paths on one page of a user's shares, so that stock clients can take it. */
+export const SHARE_PAGE_BYTES = 1_000_000;
+/** Users of whom `grove why` tells an owner how they reach a place, or do not. */
+export const EXPLAINED_USERS_MAX = 20;
+/** From the end of one recount of all counters to the start of the next (decision D16). */
+export const RECOUNT_PAUSE_MS: number = 60 * 60_000;
+/** Rows that the recount reads per second: 10 million files take some 25 minutes, and a look costs others nothing. */
+export const RECOUNT_ROWS_PER_SECOND = 16_384;
+/** Rows that the recount adds up in one statement, and after which it lets go of its snapshot unless one directory has more. */
+export const RECOUNT_SLICE_ROWS = 4_096;
+/** Counters found wrong that one pass of the recount names in the log; all are counted. */
+export const RECOUNT_FOUND_LOGGED = 100;
+/** Users with whom one file or folder is shared directly, or who are taken out of shares there; a group that is larger shares a folder above (spec 4.5). */
 export const GRANTS_PER_INODE = 256;
 /** Bytes of a ListDir reply: below the 4,194,304 that stock clients take. Pages of deep or widely shared folders are shorter for it. */
 export const LIST_REPLY_MAX_BYTES = 4_000_000;
 /** Pairs of owner and user whose shares the reads of a node keep in memory; beyond them all are read anew. */
 export const SHARED_PATHS_CACHED = 8_192;
-/** Grants that a registration carries, in bytes of a message that may have 8 MiB; those of further roots follow one by one. */
-export const REGISTERED_GRANTS_MAX_BYTES = 2_097_152;
+/** Shares of one root that a registration carries, in bytes; those of a root with more follow one by one. */
+export const REGISTERED_GRANTS_MAX_BYTES = 262_144;
+/** Bytes of one page of a registration: some 7,000 roots. */
+export const REGISTRATION_PAGE_BYTES = 786_432;
+/** Pages of one registration: more roots than a data directory holds. */
+export const REGISTRATION_PAGES_MAX = 512;
+/** Pages of all unfinished registrations that the metadata store keeps; more are answered OVERLOADED. */
+export const REGISTRATION_PAGES_KEPT = 2_048;
+/** How long the pages of an unfinished registration are kept. */
+export const REGISTRATION_PAGES_TTL_MS: number = 10 * 60_000;
+/** How often a MetaServer writes down which nodes there are, for when the store is lost. */
+export const KNOWN_NODES_INTERVAL_MS = 60_000;
 /** How long Share waits for the MetaServer to hear of it, so that the other user finds the way at once; it is told later in any case. */
 export const SHARE_TOLD_WAIT_MS = 1_000;
-/** Shares of one root together: what a move may have to rename and a node has to tell the MetaServer in one go. */
+/** Shares of one root together, and what is taken out of them: what a move may have to rename and a node has to tell the MetaServer in one go. */
 export const GRANTS_PER_ROOT = 2_048;
 /** Life of a node's certificate unless the operator says otherwise (decision D20): 90 days. */
 export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * 86_400_000;
@@ -648,12 +726,12 @@ export const DOCTOR_CHECK_TIMEOUT_MS = 5_000;
 export const SCRUB_BYTES_PER_SECOND = 4_194_304;
 /** From the end of one pass of the scrub to the start of the next (failure A-08). */
 export const SCRUB_PAUSE_MS: number = 30 * 86_400_000;
-/** How often the scrub's place is written down; a crash repeats so much of a pass. */
-export const SCRUB_SAVE_INTERVAL_MS = 30_000;
-/** How often a node looks whether the next pass of the scrub is due. */
-export const SCRUB_DUE_CHECK_MS = 60_000;
-/** How long a node serves before its scrub goes on. */
-export const SCRUB_START_DELAY_MS = 5_000;
+/** How often the places of the scrub and the recount are written down; a crash repeats so much of a pass. */
+export const PASS_SAVE_INTERVAL_MS = 30_000;
+/** How often a node looks whether the next pass of the scrub or of the recount is due. */
+export const PASS_DUE_CHECK_MS = 60_000;
+/** How long a node serves before its scrub and its recount go on. */
+export const PASS_START_DELAY_MS = 5_000;
 /** Rows that the scrub takes in one look at the database. */
 export const SCRUB_ROWS = 256;
 /** Content of small files that the scrub takes in one look at the database. */
@@ -662,8 +740,12 @@ export const SCRUB_INLINE_BYTES = 1_048_576;
 export const RATE_WINDOW_MS = 60_000;
 /** Intervals between answers of a node that may lie in that time: twice what the poll interval makes. */
 export const RATE_INTERVALS_KEPT = 24;
-/** Operations within that time below which there is no error rate (T4). */
-export const ERROR_RATE_MIN_OPS = 20;
+/** Failures with nothing that went well between them from which a node counts as failing at everything, however few they are (T4). */
+export const FAILING_RUN_MIN_ERRORS = 5;
+/** How long such failures have gone on at least. */
+export const FAILING_RUN_MIN_MS = 60_000;
+/** A node that was asked for nothing for longer than this counts as failing no more. */
+export const FAILING_RUN_QUIET_MS: number = 5 * 60_000;
 /** Operators signed in to one console (D3): more than a team has browsers; one more ends the oldest session. */
 export const ADMIN_SESSIONS_MAX = 100;
 /** Body of a request to the console (D17). */
@@ -702,14 +784,14 @@ export const POLL_EVENTS_MAX_BYTES = 131_072;
 export const POLL_PIECE_BYTES = 65_536;
 /** How often the console looks whether a node has been silent for too long (F-08: offline at 30 to 35 s). */
 export const STATUS_CHECK_INTERVAL_MS = 1_000;
-/** A console that was not running itself for longer than this does not hold that time against the nodes. */
-export const OWN_PAUSE_MS = 5_000;
 /** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
 export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;
 /** Nodes that the console shows, those that vanished included; beyond them the one that vanished first is forgotten. */
 export const CONSOLE_NODES_MAX = 2_000;
 /** Users that the console keeps of all nodes together; a node that says it has more than is left counts as if it had told of none. */
 export const CONSOLE_USERS_MAX = 300_000;
+/** Users near their quota that the console keeps of all nodes together, beside those: alerts do not depend on who is listed (spec 2.7). */
+export const CONSOLE_NEAR_USERS_MAX = 100_000;
 /** Users that every node may tell of however many the others have. */
 export const CONSOLE_USERS_PER_NODE_FREE = 200;
 /** How long an address that a node's name led to is used before the name is looked up again. */
@@ -832,3 +914,13 @@ export const DAEMON_STOP_SECONDS = 20;
 export const OUTPUT_SECRETS_MAX = 64;
 /** Shorter ones are not looked for: they would mask half of every output. */
 export const OUTPUT_SECRET_MIN_BYTES = 4;
+/** Entries up to which a directory is sorted where reads are answered: as much work as a page of a larger one by name. */
+export const LIST_SORT_AT_ONCE = 1_000;
+/** Larger directories that are sorted at once, each of another user; their slices take turns. */
+export const SORTED_LISTINGS_AT_ONCE = 4;
+/** Sorted listings of larger directories that one user may have under way; more are answered OVERLOADED. */
+export const SORTED_LISTINGS_PER_USER = 16;
+/** The same for all users. When they are used up the user who has most gives the last one to a user who has none. */
+export const SORTED_LISTINGS_TOTAL = 4_096;
+/** Entries that are looked at in one slice of sorting a larger directory. */
+export const SORTED_SLICE_ROWS = 2_048;

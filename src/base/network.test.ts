@@ -1,7 +1,7 @@
 // Addresses that one machine can have at will count as one place (D17).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { networkOf } from "./network.ts";
+import { networkOf, widerNetworkOf } from "./network.ts";
 
 test("an IPv4 address is a place of its own, in both of its forms", () => {
   assert.equal(networkOf("192.0.2.7"), "192.0.2.7");
@@ -27,4 +27,14 @@ test("all addresses of one /64 are one place, however they are written; the next
 
 test("what is no address stands for itself", () => {
   for (const text of ["", "n1", "a:b", "::g", "1:2:3"]) assert.equal(networkOf(text), text);
+});
+
+test("the wider network of an address is its /24 or its /48", () => {
+  assert.equal(widerNetworkOf("192.0.2.7"), "192.0.2.0/24");
+  assert.equal(widerNetworkOf("::ffff:192.0.2.250"), "192.0.2.0/24");
+  assert.notEqual(widerNetworkOf("192.0.3.7"), widerNetworkOf("192.0.2.7"));
+  assert.equal(widerNetworkOf("2001:db8:7:1::1"), "2001:db8:7::/48");
+  assert.equal(widerNetworkOf("2001:db8:7:ffff:1:2:3:4"), "2001:db8:7::/48");
+  assert.notEqual(widerNetworkOf("2001:db8:8::1"), widerNetworkOf("2001:db8:7::1"));
+  for (const text of ["", "n1", "a:b", "1.2.3"]) assert.equal(widerNetworkOf(text), text);
 });

@@ -6,6 +6,14 @@ import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort 
 
 const isBadArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");
 
+test("no node is called cluster: interfaces mean all of them by it, and the refusal says what to do (spec 4.1)", () => {
+  assert.throws(() => checkedNodeId("cluster"), {
+    code: "BAD_ARGUMENT",
+    message: /"cluster", which stands for all.*another with -id/,
+  });
+  for (const id of ["cluster-1", "clusters", "a-cluster"]) assert.equal(checkedNodeId(id), id);
+});
+
 test("a node id is one DNS label (D20)", () => {
   for (const id of ["a", "node-1", "0", "x".repeat(63)]) assert.equal(checkedNodeId(id), id);
   for (const id of ["", "-a", "a-", "A", "a.b", "a_b", "ä", "a\n", "../a", "x".repeat(64)]) {

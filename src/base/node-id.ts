@@ -7,6 +7,9 @@ const HOST_NAME =
   /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 const PORT_MAX = 65_535;
 
+/** No node's id: interfaces mean all nodes together by it, as in GET /api/history/cluster (spec 4.1). */
+export const RESERVED_NODE_ID = "cluster";
+
 /** A host and a port, apart; an IPv6 host comes without brackets. */
 export interface HostPort {
   readonly host: string;
@@ -15,6 +18,12 @@ export interface HostPort {
 
 /** Returns the id of a node: one DNS label of lower-case letters, digits and hyphens, since `<id>.cluster.local` is its certificate's name (D20). Throws BAD_ARGUMENT. */
 export function checkedNodeId(fsId: string): string {
+  if (fsId === RESERVED_NODE_ID) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `no node can have the id "${RESERVED_NODE_ID}", which stands for all of them in the console; give it another with -id`,
+    );
+  }
   if (NODE_ID.test(fsId)) return fsId;
   throw new GroveError(
     "BAD_ARGUMENT",

@@ -22,7 +22,9 @@ export async function run(
     case "--version":
     case "version": {
       const { VERSION } = await import("#base/version.ts");
-      process.stdout.write(`grove ${VERSION} (Node ${process.versions.node})\n`);
+      const { HAS_IDP_AUTH } = await import("#base/build-flags.ts");
+      const without = HAS_IDP_AUTH ? "" : ", built without sign-in by an identity provider";
+      process.stdout.write(`grove ${VERSION} (Node ${process.versions.node}${without})\n`);
       return 0;
     }
     case "help":

@@ -85,7 +85,6 @@ const PATH_CODES: readonly ErrorCode[] = [
   "IS_DIRECTORY",
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
-  "SHARED_ABOVE",
   "SHARE_LIMIT",
   "BAD_NAME",
   "BAD_ARGUMENT",
@@ -93,7 +92,7 @@ const PATH_CODES: readonly ErrorCode[] = [
 ];
 
 /** Their texts are fixed to the letter (spec 7), so that the path stands beside them only. */
-const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "DISK_RESERVE"];
+const SPACE_CODES: readonly ErrorCode[] = ["QUOTA_EXCEEDED", "INODE_LIMIT", "DISK_RESERVE"];
 
 /** What a cluster is made from. */
 export interface ClusterDeps extends LinkDeps {

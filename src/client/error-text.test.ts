@@ -17,6 +17,7 @@ test("exit codes are those of D24", () => {
     NOT_SHARED: 4,
     NOT_ADMIN: 4,
     QUOTA_EXCEEDED: 5,
+    INODE_LIMIT: 5,
     DISK_RESERVE: 6,
     NODE_DRAINING: 7,
   } as const;
@@ -133,6 +134,28 @@ test("the texts that the specification fixes reach people to the letter, also it
     assert.ok(explain(error).what.includes(text), code);
     assert.ok(errorJson(error).error.message.includes(text), code);
     assert.equal(errorJson(error).error.hint, explain(error).todo);
+  }
+});
+
+test("a refusal for the number of files names what is there and what would make room (D1)", () => {
+  const tell = (metadata: Record<string, string>): string => {
+    const { what, todo } = explain(new GroveError("INODE_LIMIT", "inode limit reached", { metadata }));
+    return `${what} ${todo}`;
+  };
+  const full = { inodes: "10000000", inode_limit: "10000000", requested: "1", root_owner: "a@x" };
+  assert.equal(
+    tell({ ...full, trash_inodes: "1234" }),
+    "The root of a@x holds 10,000,000 files and folders, 1,234 of them in the trash; it may hold 10,000,000. " +
+      "'grove trash empty' would make room for 1,234; or ask an administrator for a higher limit.",
+  );
+  assert.equal(
+    tell({ ...full, inodes: "9999990", reserved: "2", requested: "12", trash_inodes: "0" }),
+    "The root of a@x holds 9,999,990 files and folders, and 2 are being made; it may hold 10,000,000; this would make 12 more. " +
+      "Delete what is not needed (grove rm, then grove trash empty), or ask an administrator for a higher limit.",
+  );
+  assert.match(tell({ ...full, path: "a@x:/docs/f" }), /Ask a@x to delete something\.$/);
+  for (const metadata of [{}, { inodes: "x", inode_limit: "1" }, { inodes: "-1" }]) {
+    assert.match(tell(metadata), /no more files and folders fit into this root/);
   }
 });
 

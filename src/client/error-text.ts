@@ -1,7 +1,7 @@
 // What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import { ClientError, type ClientErrorCode, HintedRefusal, isLocalFailure } from "./client-error.ts";
-import { explainQuota } from "./quota-text.ts";
+import { explainInodes, explainQuota } from "./quota-text.ts";
 
 /** The two sentences of a refusal. */
 export interface Explanation {
@@ -73,6 +73,7 @@ const afterWait: Explain = ({ message, metadata }) => {
 
 const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   QUOTA_EXCEEDED: explainQuota,
+  INODE_LIMIT: explainInodes,
   DISK_RESERVE: quoted(
     "The disk is full for everybody on that server: deleting works (grove rm, grove trash empty), or ask the administrator for room.",
   ),
@@ -102,7 +103,6 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   IS_DIRECTORY: told("Name a file; 'grove put' and 'grove get' move whole folders."),
   NOT_DIRECTORY: told("Name a folder; 'grove stat' shows what a path is."),
   ETAG_MISMATCH: told("Somebody has changed the file since you read it: look at it and try again."),
-  SHARED_ABOVE: explainSharedAbove,
   SHARE_LIMIT: told("Share a folder above instead, or end shares that are not needed: grove unshare"),
   BAD_NAME: told("Choose another name."),
   BAD_ARGUMENT: told("See --help of this command."),
@@ -123,7 +123,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   ),
   WRONG_NODE: told("Try again; if it stays so, sign in again: grove login"),
   NODE_DRAINING: fixed("The server is being taken out of service.", LATER),
-  STARTING: fixed("The server is starting.", LATER),
+  STARTING: told(LATER),
   IDP_UNAVAILABLE: fixed("The server cannot reach the identity provider.", LATER),
   CLIENT_ID_UNSET: fixed(
     "The server has no client id of the identity provider, so that nobody can sign in.",
@@ -169,15 +169,6 @@ function explainNotShared(refusal: Refusal): Explanation {
 }
 
 /** Where the share is that would have to end instead. */
-function explainSharedAbove({ message, metadata }: Refusal): Explanation {
-  const { shared_path: path, user } = metadata;
-  const todo =
-    path === undefined || user === undefined
-      ? "End the share of the folder above, or move this out of it."
-      : `End that share with 'grove unshare ${path} ${user}', or move this out of it.`;
-  return { what: sentence(message), todo };
-}
-
 /** The two sentences for a server's refusal that came as an answer (decision D1). */
 export function explainRefusal(code: ErrorCode, refusal: Refusal): Explanation {
   return EXPLAIN_REFUSAL[code](refusal);

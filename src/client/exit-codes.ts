@@ -24,6 +24,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** Exit codes of servers' refusals (decisions D1, D24). */
 export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   QUOTA_EXCEEDED: EXIT.quota,
+  INODE_LIMIT: EXIT.quota,
   DISK_RESERVE: EXIT.diskReserve,
   RATE_LIMITED: EXIT.network,
   SESSION_MISSING: EXIT.auth,
@@ -42,7 +43,6 @@ export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   IS_DIRECTORY: EXIT.usage,
   NOT_DIRECTORY: EXIT.usage,
   ETAG_MISMATCH: EXIT.usage,
-  SHARED_ABOVE: EXIT.usage,
   SHARE_LIMIT: EXIT.usage,
   BAD_NAME: EXIT.usage,
   BAD_ARGUMENT: EXIT.usage,

@@ -27,7 +27,8 @@ export function command(host: CommandHost = processHost()): Command {
       .description(
         "Download files and whole folders, with their times of change. With two or more words the last is where to on " +
           "this machine: a folder to put them into, or a new name. Each file takes its name only when all of it is " +
-          "there and its checksum is right; of a large one that was cut the part stays, and the same command goes on from it.",
+          "there and its checksum is right, and the rights of the file that it replaces; of a large one that was cut the " +
+          "part stays, and the same command goes on from it.",
       )
       .argument("<path...>", "files and folders on the cluster, then where to on this machine")
       .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")

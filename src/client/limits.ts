@@ -1,11 +1,17 @@
 // Every number that bounds the client, each with its unit in its name.
 
-/** Transfers of one command that are under way at the same time; below the 100 streams of a connection (decision D17). */
+/** Transfers of one command that are under way at the same time; below the 100 calls of a connection (decision D17). */
 export const TRANSFERS_IN_FLIGHT = 64;
 /** Files above LARGE_FILE_BYTES that are transferred at the same time: each holds buffers of several chunks. */
 export const LARGE_TRANSFERS_IN_FLIGHT = 4;
 /** A file up to this size is read and written in one go, above it chunk by chunk. */
 export const SMALL_FILE_BYTES: number = 256 * 1024;
+/** Longest step of the clock by which a disk tells that a file has changed, with room to spare; and how long one write may take. */
+export const FILE_TIME_MS = 20;
+/** The same of a disk that counts whole seconds, or every second one. */
+export const COARSE_FILE_TIME_MS = 2_000;
+/** Times that an upload looks whether a file that has just been written to is at rest, one such step apart. */
+export const SOURCE_LOOKS_MAX = 10;
 /** A file above this size counts against LARGE_TRANSFERS_IN_FLIGHT. */
 export const LARGE_FILE_BYTES: number = 4_000_000;
 /** A file from this size on is uploaded and downloaded so that a cut transfer goes on where it was; below, it is sent again (D15). */

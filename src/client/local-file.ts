@@ -4,12 +4,14 @@ import {
   close,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   futimes,
   futimesSync,
   open,
   openSync,
   renameSync,
+  type Stats,
   unlinkSync,
   write,
   writeSync,
@@ -18,6 +20,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { localFailure } from "./client-error.ts";
 import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "./limits.ts";
+import { modeWhileFilling, rightsAt, takeRights } from "./replaced-file.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
@@ -26,8 +29,13 @@ const writeFile = promisify(write);
 
 /** O_EXCL and O_NOFOLLOW: what lies there under that name, a symbolic link say, is never written through (failure B-09). */
 const WRITE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const APPEND_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
-const MODE = 0o666;
+/** O_NONBLOCK: nor is anybody waited for who would open the other end of a pipe there. */
+const APPEND_FLAGS =
+  constants.O_WRONLY |
+  constants.O_CREAT |
+  constants.O_APPEND |
+  constants.O_NOFOLLOW |
+  (constants.O_NONBLOCK ?? 0);
 
 /** Temporary files of this process that have not got their names yet. */
 const unfinished = new Set<string>();
@@ -52,17 +60,19 @@ function temporaryPath(folder: string): string {
   return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);
 }
 
-/** Puts a small file into its place in one go, with the time of change it had. Throws ClientError. */
+/** Puts a small file into its place in one go, with the time of change it had and the rights of what it replaces. Throws ClientError. */
 export function writeSmallFile(folder: string, name: string, data: Uint8Array, mtimeMs: number): void {
   const temporary = temporaryPath(folder);
   const path = join(folder, name);
   try {
     unfinished.add(temporary);
-    const descriptor = openSync(temporary, WRITE_FLAGS, MODE);
+    const replaced = rightsAt(path);
+    const descriptor = openSync(temporary, WRITE_FLAGS, modeWhileFilling(replaced));
     try {
       let at = 0;
       while (at < data.length) at += writeSync(descriptor, data, at);
       futimesSync(descriptor, new Date(), mtimeMs / 1_000);
+      if (replaced !== undefined) takeRights(descriptor, replaced);
     } finally {
       closeSync(descriptor);
     }
@@ -73,6 +83,12 @@ export function writeSmallFile(folder: string, name: string, data: Uint8Array, m
   } finally {
     unfinished.delete(temporary);
   }
+}
+
+/** False for what somebody else owns, or has another name for: it could be changed after its bytes were checked. */
+function isOwn(stats: Stats): boolean {
+  const isOurs = process.geteuid === undefined || stats.uid === process.geteuid();
+  return isOurs && stats.isFile() && stats.nlink === 1;
 }
 
 function removeQuietly(path: string): void {
@@ -120,23 +136,34 @@ export class LocalFileWriter {
     const temporary = temporaryPath(folder);
     unfinished.add(temporary);
     try {
-      return new LocalFileWriter(path, temporary, await openFile(temporary, WRITE_FLAGS, MODE));
+      const mode = modeWhileFilling(rightsAt(path));
+      return new LocalFileWriter(path, temporary, await openFile(temporary, WRITE_FLAGS, mode));
     } catch (error) {
       unfinished.delete(temporary);
       throw localFailure(error, path);
     }
   }
 
-  /** Opens the part of a file that an earlier download has left, or begins one there. Rejects with ClientError. */
-  static async goOn(folder: string, name: string, partial: string): Promise<LocalFileWriter> {
+  /**
+   * Opens the part of a file that an earlier download has left, or begins one there; undefined where that cannot be, or something lies
+   * that no download of this user has left.
+   */
+  static async goOn(folder: string, name: string, partial: string): Promise<LocalFileWriter | undefined> {
     const path = join(folder, name);
+    let descriptor: number;
     try {
-      const descriptor = await openFile(partial, APPEND_FLAGS, MODE);
-      const { size } = fstatSync(descriptor);
-      return new LocalFileWriter(path, partial, descriptor, size);
-    } catch (error) {
-      throw localFailure(error, path);
+      const mode = modeWhileFilling(rightsAt(path));
+      descriptor = await openFile(partial, APPEND_FLAGS, mode);
+      const stats = fstatSync(descriptor);
+      if (isOwn(stats)) {
+        if ((stats.mode & 0o777 & ~mode) !== 0) fchmodSync(descriptor, stats.mode & mode);
+        return new LocalFileWriter(path, partial, descriptor, stats.size);
+      }
+    } catch {
+      return undefined;
     }
+    await closeFile(descriptor);
+    return undefined;
   }
 
   /** Takes the next slice, which may change afterwards when true came back. Await a promise before the next one. */
@@ -156,13 +183,15 @@ export class LocalFileWriter {
     return true;
   }
 
-  /** Writes the rest, sets the time of change and gives the file its name. Rejects with ClientError. */
+  /** Writes the rest, sets the time of change and gives the file its name, with the rights of what had it. Rejects with ClientError. */
   async finish(mtimeMs: number): Promise<void> {
     if (this.#filling !== undefined) this.#send(this.#filling);
     await this.#writing;
     if (this.#failure !== undefined) throw this.#failure;
     try {
       await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
+      const replaced = rightsAt(this.#path);
+      if (replaced !== undefined) takeRights(this.#descriptor, replaced);
       await this.#close();
       renameSync(this.#temporary, this.#path);
     } catch (error) {

@@ -27,7 +27,8 @@ export function command(host: CommandHost = processHost()): Command {
     new Command("put")
       .description(
         "Upload files and whole folders, with their times of change. With two or more words the last is where to: a " +
-          "folder to put them into, or a new name. Files that are there are replaced. A large file whose upload was cut, " +
+          "folder to put them into, or a new name. Files that are there are replaced; one that changes while it is read is " +
+          "refused, and the others go on. A large file whose upload was cut, " +
           "however it was, goes on where it stopped when the same command is given again within 24 hours.",
       )
       .argument("<path...>", "files and folders of this machine, then where to on the cluster")

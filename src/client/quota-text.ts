@@ -1,4 +1,4 @@
-// A refusal for quota in two sentences: what fills the quota and how much is missing, and what would make room.
+// A refusal for quota or for the number of files in two sentences: what fills it and how much is missing, and what would make room.
 import { formatBytes } from "#base/bytes.ts";
 import { type ErrorMetadata, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 
@@ -35,6 +35,53 @@ export function explainQuota({ metadata }: { readonly metadata: ErrorMetadata })
     what: `${whose} is ${formatBytes(quota)}, ${parts(numbers, used)}; ${needs}: ${QUOTA_EXCEEDED_TEXT}.`,
     todo: room(numbers.trash ?? 0n, missingBytes, isOfSomebodyElse(metadata, owner) ? owner : undefined),
   };
+}
+
+/** The two sentences of INODE_LIMIT: how many files and folders there are, and what would make room. Without numbers they say less. */
+export function explainInodes({ metadata }: { readonly metadata: ErrorMetadata }): {
+  what: string;
+  todo: string;
+} {
+  const read = (name: string): number | undefined => {
+    const text = metadata[name];
+    return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  };
+  const [inodes, limit] = [read("inodes"), read("inode_limit")];
+  if (inodes === undefined || limit === undefined) {
+    return {
+      what: "The server refused this: no more files and folders fit into this root.",
+      todo: "See 'grove quota', and delete what is not needed.",
+    };
+  }
+  const owner = metadata["root_owner"] ?? "";
+  const [trash = 0, reserved = 0, requested = 1] = [
+    read("trash_inodes"),
+    read("reserved"),
+    read("requested"),
+  ];
+  const whose = owner === "" ? "The root" : `The root of ${owner}`;
+  const inTrash = trash === 0 ? "" : `, ${countText(trash)} of them in the trash`;
+  const underWay = reserved === 0 ? "" : `, and ${countText(reserved)} are being made`;
+  const left = Math.max(0, limit - inodes - reserved);
+  const needs = requested > left && left > 0 ? `; this would make ${countText(requested)} more` : "";
+  return {
+    what: `${whose} holds ${countText(inodes)} files and folders${inTrash}${underWay}; it may hold ${countText(limit)}${needs}.`,
+    todo: roomForInodes(trash, isOfSomebodyElse(metadata, owner) ? owner : undefined),
+  };
+}
+
+function countText(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+function roomForInodes(trash: number, owner: string | undefined): string {
+  if (owner !== undefined) {
+    return `Ask ${owner} to delete something${trash > 0 ? ", or to empty the trash" : ""}.`;
+  }
+  const ask = "ask an administrator for a higher limit";
+  return trash > 0
+    ? `'grove trash empty' would make room for ${countText(trash)}; or ${ask}.`
+    : `Delete what is not needed (grove rm, then grove trash empty), or ${ask}.`;
 }
 
 /** What fills the quota: "12.1 GiB in files, 3.9 GiB in trash". */

@@ -84,10 +84,10 @@ class ResumableDownload {
   async #fetch(server: Server): Promise<void> {
     const { remote, folder, name } = this.#job;
     this.#partial = claimPartial(folder, { remote, name, etag: this.#etag });
-    const writer =
-      this.#partial === undefined
-        ? await LocalFileWriter.create(folder, name)
-        : await LocalFileWriter.goOn(folder, name, this.#partial);
+    const begun =
+      this.#partial === undefined ? undefined : await LocalFileWriter.goOn(folder, name, this.#partial);
+    if (begun === undefined) this.#partial = undefined;
+    const writer = begun ?? (await LocalFileWriter.create(folder, name));
     const offset = writer.lengthBytes;
     let received = offset;
     const count: OnBytes = (bytes) => {

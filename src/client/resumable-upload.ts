@@ -2,16 +2,17 @@
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { formatBytes } from "#base/bytes.ts";
 import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
-import { CHUNK_BYTES, FILE_MAX_BYTES } from "#base/limits.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { ClientError, isClientError, localFailure } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { PROGRESS_BYTES, UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "./limits.ts";
+import { isSameState, settledState, stateOf, unchanged } from "./local-source.ts";
 import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
-import { changeTime, type OnBytes, READ_FLAGS, readChunks, uploadChunks } from "./upload.ts";
-import type { UploadMemory, UploadSourceState } from "./upload-memory.ts";
+import { type OnBytes, READ_FLAGS, readChunks, uploadChunks } from "./upload.ts";
+import type { UploadMemory, UploadSource } from "./upload-memory.ts";
 
 /** What a resumable upload is made from. */
 export interface ResumableUploadDeps {
@@ -67,11 +68,8 @@ class ResumableUpload {
 
   async run(): Promise<void> {
     const { cluster, memory } = this.#deps;
-    const source = await this.#look();
-    const remembered = await memory.find(source, this.#target);
-    if (remembered?.sizeBytes === source.sizeBytes && remembered.mtimeMs === source.mtimeMs) {
-      this.#uploadId = remembered.uploadId;
-    }
+    const source = await settledState(() => this.#look(), this.#local.localPath);
+    this.#uploadId = await memory.find(source, this.#target);
     try {
       await cluster.runAt(this.#target, LONG, (server) => this.#attempt(server, source));
       await memory.forget(source, this.#target);
@@ -81,7 +79,7 @@ class ResumableUpload {
     }
   }
 
-  async #attempt(server: Server, source: UploadSourceState): Promise<void> {
+  async #attempt(server: Server, source: UploadSource): Promise<void> {
     for (let tries = 1; ; tries++) {
       const isKnown = this.#uploadId !== undefined;
       const offset = await this.#offset(server, source);
@@ -99,7 +97,7 @@ class ResumableUpload {
   }
 
   /** Where to go on; undefined when the file has arrived, although nobody could say so. Begins the upload when there is none. */
-  async #offset(server: Server, source: UploadSourceState): Promise<number | undefined> {
+  async #offset(server: Server, source: UploadSource): Promise<number | undefined> {
     const { memory } = this.#deps;
     const { root, path } = this.#target;
     if (this.#uploadId !== undefined) {
@@ -126,7 +124,7 @@ class ResumableUpload {
     return Number(begun.offset);
   }
 
-  async #send(server: Server, source: UploadSourceState, offset: number): Promise<void> {
+  async #send(server: Server, source: UploadSource, offset: number): Promise<void> {
     const { handle, localPath } = this.#local;
     const { onBytes } = this.#deps;
     if (offset > source.sizeBytes || (offset % CHUNK_BYTES !== 0 && offset !== source.sizeBytes)) {
@@ -145,7 +143,11 @@ class ResumableUpload {
     };
     onBytes(offset);
     try {
-      const chunks = this.#unchanged(readChunks(handle, localPath, source.sizeBytes, offset), source);
+      const chunks = unchanged(
+        readChunks(handle, localPath, source.sizeBytes, offset),
+        source.sizeBytes - offset,
+        { path: localPath, isSame: async () => isSameState(source, await this.#look()) },
+      );
       const { sizeBytes, mtimeMs } = source;
       const resume = { uploadId: this.#uploadId ?? "", offset };
       await uploadChunks(server, chunks, { ...this.#target, sizeBytes, mtimeMs, resume }, count);
@@ -155,29 +157,8 @@ class ResumableUpload {
     }
   }
 
-  /** The last chunk goes out only when the file is still what it was: else its start would be of another time than its end. */
-  async *#unchanged(
-    chunks: AsyncIterable<Buffer>,
-    source: UploadSourceState,
-  ): AsyncGenerator<Buffer, void, undefined> {
-    let last: Buffer | undefined;
-    let sentBytes = this.#stagedBytes;
-    for await (const chunk of chunks) {
-      sentBytes += chunk.length;
-      if (sentBytes < source.sizeBytes) yield chunk;
-      else last = chunk;
-    }
-    const now = await this.#look();
-    if (now.sizeBytes !== source.sizeBytes || now.mtimeMs !== source.mtimeMs) {
-      throw new ClientError("LOCAL_FILE", `${this.#local.localPath} changed while it was read`, {
-        todo: "Send it again when nobody writes to it.",
-      });
-    }
-    if (last !== undefined) yield last;
-  }
-
   /** The answer to a finished upload may be lost: the file is there when size, time and checksum say so. */
-  async #hasArrived(server: Server, source: UploadSourceState): Promise<boolean> {
+  async #hasArrived(server: Server, source: UploadSource): Promise<boolean> {
     const { root, path } = this.#target;
     try {
       const attr = await server.files.getAttr({ root, path }, server.unary);
@@ -196,22 +177,17 @@ class ResumableUpload {
     return true;
   }
 
-  async #look(): Promise<UploadSourceState> {
+  async #look(): Promise<UploadSource> {
     const { handle, path, localPath } = this.#local;
-    const stats = await handle.stat();
-    if (!stats.isFile()) throw new ClientError("LOCAL_FILE", `${localPath} is not a file`);
-    if (stats.size > FILE_MAX_BYTES) {
-      throw new ClientError("LOCAL_FILE", `${localPath} is too large for the cluster`);
-    }
-    return { path, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
+    return { path, ...stateOf(await handle.stat({ bigint: true }), localPath) };
   }
 
-  #tellOfOffset(offset: number, { sizeBytes }: UploadSourceState): void {
+  #tellOfOffset(offset: number, { sizeBytes }: UploadSource): void {
     const { localPath } = this.#local;
     this.#deps.note(`${localPath}: going on at ${formatBytes(offset)} of ${formatBytes(sizeBytes)}`);
   }
 
-  async #tellOfEnd(source: UploadSourceState, error: unknown): Promise<void> {
+  async #tellOfEnd(source: UploadSource, error: unknown): Promise<void> {
     const { memory, note } = this.#deps;
     const isOver = isGroveError(error, ...UPLOAD_ENDING_CODES) || isClientError(error, "LOCAL_FILE");
     if (isOver || this.#uploadId === undefined) {

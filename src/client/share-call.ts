@@ -48,7 +48,8 @@ export function inodesText(count: bigint): string {
   return count === 1n ? "1 file or folder" : `${count} files and folders`;
 }
 
-function usernameOf(typed: string, act: string): string {
+/** The username that was typed for a verb. Throws USAGE. */
+export function usernameOf(typed: string, act: string): string {
   try {
     return canonicalUsername(typed);
   } catch (cause) {

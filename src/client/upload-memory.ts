@@ -4,23 +4,15 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { removePrivateFile } from "#os/private-file.ts";
 import { UPLOAD_MEMORY_MAX, UPLOAD_MEMORY_MS } from "./limits.ts";
+import type { SourceState } from "./local-source.ts";
 import { isProcessAlive } from "./process-lock.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { readStored, writeStored } from "./stored-json.ts";
 
 /** A local file as it was when its upload began. */
-export interface UploadSourceState {
+export interface UploadSource extends SourceState {
   /** Absolute path. */
   readonly path: string;
-  readonly sizeBytes: number;
-  readonly mtimeMs: number;
-}
-
-/** An upload that was begun. */
-export interface RememberedUpload {
-  readonly uploadId: string;
-  readonly sizeBytes: number;
-  readonly mtimeMs: number;
 }
 
 /** Files in the configuration folder, one for each source and target; they hold no secret, since an upload is its user's alone. */
@@ -32,26 +24,27 @@ export class UploadMemory {
     this.#folder = folder;
   }
 
-  /** The upload of this source to this target; undefined when there is none, or when another process works on it. */
-  async find(source: UploadSourceState, target: RemotePath): Promise<RememberedUpload | undefined> {
+  /** The id of the upload of this source to this target; undefined when there is none, the source has changed, or another process works on it. */
+  async find(source: UploadSource, target: RemotePath): Promise<string | undefined> {
     const fields = await readStored(this.#path(source, target)).catch(() => undefined);
-    const uploadId = fields?.text("upload_id");
-    const sizeBytes = fields?.integer("size");
-    const mtimeMs = fields?.integer("mtime_ms");
     const pid = fields?.integer("pid");
-    if (uploadId === undefined || sizeBytes === undefined || mtimeMs === undefined) return undefined;
     if (pid !== undefined && pid !== process.pid && isProcessAlive(pid)) return undefined;
-    return { uploadId, sizeBytes, mtimeMs };
+    const isSame =
+      fields?.integer("size") === source.sizeBytes &&
+      fields.text("mtime_ns") === String(source.mtimeNs) &&
+      fields.text("ctime_ns") === String(source.ctimeNs);
+    return isSame ? fields.text("upload_id") : undefined;
   }
 
   /** Remembers an upload as this process's own; where that cannot be, another run begins anew. */
-  async keep(source: UploadSourceState, target: RemotePath, uploadId: string): Promise<void> {
+  async keep(source: UploadSource, target: RemotePath, uploadId: string): Promise<void> {
     await this.#tidy();
     const kept = writeStored(this.#path(source, target), {
       upload_id: uploadId,
       source: source.path,
       size: source.sizeBytes,
-      mtime_ms: source.mtimeMs,
+      mtime_ns: String(source.mtimeNs),
+      ctime_ns: String(source.ctimeNs),
       root: target.root,
       path: target.path,
       pid: process.pid,
@@ -60,7 +53,7 @@ export class UploadMemory {
   }
 
   /** Forgets one that has ended. */
-  async forget(source: UploadSourceState, target: RemotePath): Promise<void> {
+  async forget(source: UploadSource, target: RemotePath): Promise<void> {
     await removePrivateFile(this.#path(source, target)).catch(() => undefined);
   }
 
@@ -76,7 +69,7 @@ export class UploadMemory {
     }
   }
 
-  #path(source: UploadSourceState, { root, path }: RemotePath): string {
+  #path(source: UploadSource, { root, path }: RemotePath): string {
     const key = createHash("sha256").update(`${source.path}\0${root}\0${path}`).digest("hex").slice(0, 32);
     return join(this.#folder, `upload-${key}.json`);
   }

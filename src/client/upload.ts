@@ -1,9 +1,9 @@
 // Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
 
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { isGroveError } from "#base/errors.ts";
-import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { SlicedUpload } from "#grpc/client.ts";
 import { crc32 } from "#os/crc32.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
@@ -16,6 +16,15 @@ import {
 import { ClientError, localFailure } from "./client-error.ts";
 import type { Server } from "./cluster.ts";
 import { SMALL_FILE_BYTES } from "./limits.ts";
+import {
+  changedWhileRead,
+  isSameState,
+  isSettled,
+  type SourceState,
+  settledState,
+  stateOf,
+  unchanged,
+} from "./local-source.ts";
 import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
 
@@ -39,23 +48,19 @@ type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSche
 
 /** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
 const BUFFERS = 3;
+const NO_SIZE = { todo: "Send what it holds: grove write PATH < FILE" };
 /** Neither through a link, nor waiting for whoever opens the other end of a pipe. */
 export const READ_FLAGS: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Uploads a file of this machine with its time of change. Rejects with StatusError or ClientError. */
+/** Uploads a file of this machine with its time of change. Rejects with StatusError, or with ClientError also when it changes meanwhile. */
 export async function uploadFile(
   server: Server,
   localPath: string,
   target: RemotePath,
   options: { readonly onBytes: OnBytes; readonly isLikelyNew: boolean },
 ): Promise<void> {
-  let small: SmallFile | undefined;
-  try {
-    small = readSmallFile(localPath);
-  } catch (error) {
-    throw localFailure(error, localPath);
-  }
   const { onBytes } = options;
+  const small = readSmallFile(localPath);
   if (small !== undefined) {
     const isMade = options.isLikelyNew && (await createSmall(server, small, target));
     if (isMade) onBytes(small.data.length);
@@ -69,10 +74,14 @@ export async function uploadFile(
     throw localFailure(error, localPath);
   }
   try {
-    const stats = await handle.stat();
-    const chunks = readChunks(handle, localPath, stats.size, 0);
-    const header = { ...target, sizeBytes: stats.size, mtimeMs: changeTime(stats) };
-    await uploadChunks(server, chunks, header, onBytes);
+    const look = async (): Promise<SourceState> => stateOf(await handle.stat({ bigint: true }), localPath);
+    const source = await settledState(look, localPath);
+    const { sizeBytes, mtimeMs } = source;
+    const pieces = unchanged(readChunks(handle, localPath, sizeBytes, 0), sizeBytes, {
+      path: localPath,
+      isSame: async () => isSameState(source, await look()),
+    });
+    await uploadChunks(server, pieces, { ...target, sizeBytes, mtimeMs }, onBytes);
   } finally {
     await handle.close();
   }
@@ -84,35 +93,35 @@ interface SmallFile {
 }
 
 /**
- * Reads a small file in one go, undefined when it is a larger one. Synchronously: four trips to the thread pool cost more than
- * such a file, and the walk has just looked at it.
+ * Reads a small file in one go; undefined when it is a larger one, or one that has just been written to. Synchronously: four trips to the
+ * thread pool cost more than such a file, and the walk has just looked at it. Throws ClientError.
  */
 function readSmallFile(path: string): SmallFile | undefined {
-  const descriptor = openSync(path, READ_FLAGS);
   try {
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile()) throw new ClientError("LOCAL_FILE", `${path} is not a file`);
-    if (stats.size > FILE_MAX_BYTES)
-      throw new ClientError("LOCAL_FILE", `${path} is too large for the cluster`);
-    if (stats.size > SMALL_FILE_BYTES) return undefined;
-    // Files of /proc and the like say that they are empty; reading one byte more than stated tells.
-    const buffer = Buffer.allocUnsafe(stats.size + 1);
-    let length = 0;
-    for (;;) {
-      const read = readSync(descriptor, buffer, length, buffer.length - length, null);
-      length += read;
-      if (read === 0 || length === buffer.length) break;
+    const descriptor = openSync(path, READ_FLAGS);
+    try {
+      const look = (): SourceState => stateOf(fstatSync(descriptor, { bigint: true }), path);
+      const source = look();
+      const { sizeBytes, mtimeMs } = source;
+      if (sizeBytes > SMALL_FILE_BYTES || !isSettled(source, Date.now())) return undefined;
+      // Files of /proc and the like say that they are empty; reading one byte more than stated tells.
+      const buffer = Buffer.allocUnsafe(sizeBytes + 1);
+      let length = 0;
+      for (;;) {
+        const read = readSync(descriptor, buffer, length, buffer.length - length, null);
+        length += read;
+        if (read === 0 || length === buffer.length) break;
+      }
+      if (!isSameState(source, look())) throw changedWhileRead(path);
+      if (length > sizeBytes)
+        throw new ClientError("LOCAL_FILE", `${path} has more bytes than it says`, NO_SIZE);
+      return { data: buffer.subarray(0, length), mtimeMs };
+    } finally {
+      closeSync(descriptor);
     }
-    if (length > stats.size) throw new ClientError("LOCAL_FILE", `${path} grew while it was read`);
-    return { data: buffer.subarray(0, length), mtimeMs: changeTime(stats) };
-  } finally {
-    closeSync(descriptor);
+  } catch (error) {
+    throw localFailure(error, path);
   }
-}
-
-/** Whole milliseconds; the first of all moments becomes the one after it, since 0 means "now" on the wire. */
-export function changeTime(stats: Pick<Stats, "mtimeMs">): number {
-  return Math.trunc(stats.mtimeMs) || 1;
 }
 
 /** Makes a file by one call, which costs half of what a stream does; false when that is not the way: it is there, or not small enough. */

@@ -14,6 +14,7 @@ import { ActionHistory } from "#orchestration/action-history.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
 import { enrolledNode } from "#orchestration/action-nodes.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
+import { LocalLogs } from "#orchestration/local-logs.ts";
 import { LogReader } from "#orchestration/log-reader.ts";
 import { NodeLocks } from "#orchestration/node-locks.ts";
 import { NodeSource } from "#orchestration/node-source.ts";
@@ -28,6 +29,7 @@ import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
 import type { ConsoleOptions } from "./console-options.ts";
+import { Enrolment } from "./enrolment.ts";
 import type { Hub } from "./hub.ts";
 import { LogTopics } from "./log-topics.ts";
 import { openRollouts } from "./rollout-desk.ts";
@@ -50,9 +52,9 @@ export class ActionDesk {
   readonly outputs: OutputStore;
   readonly presets: readonly ActionPreset[];
   readonly rollouts: Rollouts;
+  readonly enrolment: Enrolment;
   readonly #closeRollouts: () => Promise<void>;
   readonly #logs: LogReader;
-  readonly #nodes: () => Promise<readonly SshNode[]>;
   readonly #ssh: SshRunner;
   readonly #keyFile: string;
 
@@ -64,7 +66,7 @@ export class ActionDesk {
     readonly ssh: SshRunner;
     readonly keyFile: string;
     readonly logs: LogReader;
-    readonly nodes: () => Promise<readonly SshNode[]>;
+    readonly enrolment: Enrolment;
   }) {
     this.engine = parts.engine;
     this.outputs = parts.outputs;
@@ -72,7 +74,7 @@ export class ActionDesk {
     this.rollouts = parts.rollouts.rollouts;
     this.#closeRollouts = parts.rollouts.close;
     this.#logs = parts.logs;
-    this.#nodes = parts.nodes;
+    this.enrolment = parts.enrolment;
     this.#ssh = parts.ssh;
     this.#keyFile = parts.keyFile;
   }
@@ -94,7 +96,10 @@ export class ActionDesk {
     const store = (): Promise<readonly SshNode[]> => directory.sshNodes();
     const source = new NodeSource({ folder: dataFolder, log, store, snippet: ssh.snippet });
     const nodes = (): Promise<readonly SshNode[]> => source.nodes();
-    const logs = new LogReader({ clock, random, runner: runner.runner });
+    const enrolment = new Enrolment({ nodes, cluster: watch.book, store: options.store });
+    const local = new LocalLogs({ clock, files: ssh.localLogs ?? [], secrets });
+    const nodeOf = (id: string): Promise<SshNode> => reachableNode(id, { nodes, enrolment, keyFile });
+    const logs = new LogReader({ clock, random, runner: runner.runner, local, nodeOf });
     const topics = new ActionTopics({
       hub,
       find: (id) => engine.find(id),
@@ -125,10 +130,19 @@ export class ActionDesk {
       },
     });
     hub.addSource(topics);
-    hub.addSource(new LogTopics({ clock, hub, reader: logs, nodes }));
+    hub.addSource(new LogTopics({ clock, hub, reader: logs }));
     const shared = { engine, runner: runner.runner, locks, nodes, nameOf, secrets, openMaintenance };
     const rollouts = await openRollouts(deps, shared);
-    const desk = new ActionDesk({ engine, outputs, presets, rollouts, ssh: runner, keyFile, logs, nodes });
+    const desk = new ActionDesk({
+      engine,
+      outputs,
+      presets,
+      rollouts,
+      ssh: runner,
+      keyFile,
+      logs,
+      enrolment,
+    });
     engine
       .reconcile()
       .catch((error: unknown) => log.error("actions_not_reconciled", { error: errorText(error) }));
@@ -137,39 +151,25 @@ export class ActionDesk {
 
   /** Takes an action on. Throws ActionRefusal; without a key there is nothing to run it with. */
   async submit(request: ActionRequest, operator: ActionOperator): Promise<TakenAction> {
-    if (!request.dry_run) await this.#checkKey();
-    return await this.engine.submit(request, operator);
+    if (!request.dry_run) await requireKey(this.#keyFile);
+    return await this.enrolment.explaining(() => this.engine.submit(request, operator));
   }
 
   /** Takes a rollout on. Throws ActionRefusal. */
   async startRollout(request: RolloutRequest, operator: ActionOperator): Promise<RolloutRecord> {
-    if (!request.dry_run) await this.#checkKey();
-    return await this.rollouts.start(request, operator);
+    if (!request.dry_run) await requireKey(this.#keyFile);
+    return await this.enrolment.explaining(() => this.rollouts.start(request, operator));
   }
 
   /** Takes the nodes of a rollout back. Throws ActionRefusal. */
   async goBack(before: RolloutRecord, wish: BackWish, operator: ActionOperator): Promise<RolloutRecord> {
-    if (!wish.dry_run) await this.#checkKey();
-    return await this.rollouts.back(before, wish, operator);
+    if (!wish.dry_run) await requireKey(this.#keyFile);
+    return await this.enrolment.explaining(() => this.rollouts.back(before, wish, operator));
   }
 
   /** The last lines of a service's log on a node. Throws ActionRefusal. */
-  async tail(nodeId: string, service: Service, lines: number): ReturnType<LogReader["tail"]> {
-    const node = enrolledNode(await this.#nodes(), nodeId);
-    await this.#checkKey();
-    return await this.#logs.tail(node, service, lines);
-  }
-
-  /** Throws ActionRefusal where there is no key for SSH. */
-  async #checkKey(): Promise<void> {
-    try {
-      await stat(this.#keyFile);
-    } catch {
-      throw new ActionRefusal(
-        "unavailable",
-        `there is no SSH key at ${this.#keyFile}; make one with ssh-keygen -t ed25519, or give -ssh_key`,
-      );
-    }
+  tail(nodeId: string, service: Service, lines: number): ReturnType<LogReader["tail"]> {
+    return this.#logs.tail(nodeId, service, lines);
   }
 
   /** Takes nothing more and ends what runs on nodes, so that whoever waits for it is answered while the console still listens. */
@@ -183,6 +183,32 @@ export class ActionDesk {
   async close(): Promise<void> {
     await this.stop();
     await this.#ssh.close();
+  }
+}
+
+/** A node that can be reached. Throws ActionRefusal. */
+async function reachableNode(
+  id: string,
+  ways: {
+    readonly nodes: () => Promise<readonly SshNode[]>;
+    readonly enrolment: Enrolment;
+    readonly keyFile: string;
+  },
+): Promise<SshNode> {
+  const node = await ways.enrolment.explaining(async () => enrolledNode(await ways.nodes(), id));
+  await requireKey(ways.keyFile);
+  return node;
+}
+
+/** Throws ActionRefusal where there is no key for SSH. */
+async function requireKey(keyFile: string): Promise<void> {
+  try {
+    await stat(keyFile);
+  } catch {
+    throw new ActionRefusal(
+      "unavailable",
+      `there is no SSH key at ${keyFile}; make one with ssh-keygen -t ed25519, or give -ssh_key`,
+    );
   }
 }
 

@@ -6,7 +6,7 @@ import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { systemClock } from "#base/clock.ts";
-import { openSshNodes } from "#directory/open-directory.ts";
+import { openNodeStore } from "#directory/open-directory.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { LogTail } from "#webapi/log-tail.ts";
@@ -38,7 +38,7 @@ interface Desk extends ConsoleUnderTest {
 /** A console whose nodes n1 and n2 are the sshds. */
 async function startDesk(t: TestContext, wish: Partial<ConsoleOptions> = {}): Promise<Desk> {
   const console = await startTestConsole(t, { ssh: { keyFile: servers.keyFile }, ...wish });
-  const store = await openSshNodes(`sqlite:${join(console.dataFolder, "metadata.db")}`, {
+  const store = await openNodeStore(`sqlite:${join(console.dataFolder, "metadata.db")}`, {
     clock: systemClock,
   });
   t.after(() => store.close());
@@ -222,11 +222,14 @@ test("a batch that overlaps another gets 409 at once, with who holds what; cance
   );
   assert.equal(running(marker), false);
   assert.equal(recordOf(await desk.act("/api/actions/execute", custom("true"))).state, "succeeded");
-  const { records } = (await desk.act("/api/actions/history")).json as { records: ActionRecord[] };
-  assert.deepEqual(
-    records.map(({ state }) => state),
-    ["succeeded", "rejected", "cancelled"],
-  );
+  const statesOf = async (query: string): Promise<string[]> =>
+    ((await desk.act(`/api/actions/history${query}`)).json as { records: ActionRecord[] }).records.map(
+      ({ state }) => state,
+    );
+  const begun = ["cancelled", "rejected", "succeeded"];
+  for (const query of ["", "?order=chronological"]) assert.deepEqual(await statesOf(query), begun);
+  assert.deepEqual(await statesOf("?order=newest"), begun.toReversed());
+  assert.equal((await desk.act("/api/actions/history?order=up")).status, 422);
 });
 
 /** Whether a process with this argument runs on this machine. */
@@ -336,6 +339,28 @@ test("the last lines of a log come from a file or the journal, as JSON and as te
   ]);
   assert.equal((await desk.act("/api/logs/tail?node=n9&service=metaserver")).status, 404);
   assert.equal((await desk.act("/api/logs/tail?node=n1&service=sshd")).status, 422);
+});
+
+test("a log falls back to the file where there is no journal; without either the answer says what would help (spec 4.1)", {
+  skip,
+}, async (t) => {
+  const desk = await startDesk(t);
+  const log = join(nodes[1]?.home ?? "", "service.log");
+  writeFileSync(log, "from the file\n");
+  const read = async (service: string): Promise<Answer> =>
+    desk.act(`/api/logs/tail?node=n2&service=${service}`);
+  nodes[1]?.addProgram("sudo", `echo '{"MESSAGE":"from the journal"}'`);
+  const journal = (await read("fileserver")).json as LogTail;
+  assert.deepEqual([journal.source, journal.text], ["journal", "from the journal\n"]);
+  nodes[1]?.addProgram("sudo", "echo 'No journal files were found.' >&2; exit 1");
+  const file = (await read("fileserver")).json as LogTail;
+  assert.deepEqual([file.source, file.text], ["file", "from the file\n"]);
+  const neither = await read("metaserver");
+  assert.equal(neither.status, 502);
+  assert.match(
+    neither.problem?.detail ?? "",
+    /No journal files.*grove node add -replace n2 .* -services FILE/,
+  );
 });
 
 test("a log is followed live, by one program for all who do, which ends with the last of them (D8, D10)", {

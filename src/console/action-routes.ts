@@ -6,7 +6,9 @@ import { isUnfinished } from "#orchestration/action-history.ts";
 import type { ActionOperator } from "#orchestration/action-job.ts";
 import { ActionRefusal, type ActionRefusalReason } from "#orchestration/action-refusal.ts";
 import {
+  actionHistoryQuery,
   actionHistoryReply,
+  actionNodesReply,
   actionQueued,
   actionRecord,
   outputReply,
@@ -78,15 +80,30 @@ function addLists(app: App, desk: ActionDesk): void {
       config: { auth: "operator" },
       schema: {
         operationId: "getActionHistory",
-        summary: "What was run, the newest first",
+        summary: "What was run, in the order in which it was begun; with order=newest the newest first",
         tags: TAGS,
+        querystring: actionHistoryQuery,
         response: { 200: actionHistoryReply },
       },
     },
-    () => {
-      const records = desk.engine.list();
+    (request) => {
+      const newestFirst = desk.engine.list();
+      const records = request.query.order === "newest" ? newestFirst : newestFirst.toReversed();
       return { records, total: records.length };
     },
+  );
+  app.get(
+    "/api/actions/nodes",
+    {
+      config: { auth: "operator" },
+      schema: {
+        operationId: "getActionNodes",
+        summary: "Which nodes are enrolled for actions, and how the others are",
+        tags: TAGS,
+        response: { 200: actionNodesReply },
+      },
+    },
+    () => desk.enrolment.list(),
   );
   app.get(
     "/api/actions/presets",

@@ -28,7 +28,7 @@ export async function startDesk(
 ): Promise<DeskUnderTest> {
   const folder = await mkdtemp(join(tmpdir(), "grove-desk-"));
   const { book, clock } = testCluster(...nodes);
-  const window = { errors: 0, ops: 0 };
+  const window = { errors: 0, ops: 0, failingRun: 0 };
   const desk = await AlertDesk.open({
     folder,
     clock,

@@ -33,7 +33,7 @@ test("a silent node is offline after 30 s, and its other alerts stay as they are
   for (let i = 0; i < 7; i++) told.push(await round({ n1: null }));
   assert.deepEqual(told.flat(), ["raised node_offline:n1 critical"]);
   assert.deepEqual(told.findIndex((events) => events.length > 0) >= 5, true, "not before 30 s");
-  assert.deepEqual(desk.summary("visitor"), { critical: 1, warning: 1, info: 0, total: 2 });
+  assert.deepEqual(desk.summary("visitor"), { critical: 1, warning: 1, info: 0, total: 2, for_operators: 0 });
   assert.deepEqual(await round({ n1: { cpuTempCelsius: 70 } }), [
     "resolved node_offline:n1 critical",
     "recorded node_online:n1 info",
@@ -61,8 +61,11 @@ test("a user past 95 and 100 % of the quota: operators see it, visitors neither 
   assert.deepEqual(await round({ n1: bob(1_000n) }), ["changed quota_exceeded:bob@example.com critical"]);
   assert.deepEqual(desk.summary("operator").total, 1);
   assert.deepEqual(
-    [desk.summary("visitor").total, desk.list("visitor", {}, {})],
-    [0, { alerts: [], total: 0 }],
+    [desk.summary("visitor"), desk.list("visitor", {}, {})],
+    [
+      { critical: 0, warning: 0, info: 0, total: 0, for_operators: 0 },
+      { alerts: [], total: 0 },
+    ],
   );
   assert.deepEqual(await round({ n1: { usersWithheld: true } }), [], "not to be told is not to be fine");
   assert.deepEqual(await round({ n1: bob(950n) }), []);
@@ -118,7 +121,28 @@ test("what nodes report of attempts, and failed sign-ins to the console, are for
     alerts[0]?.message ?? "",
     /^10 attempts to sign in to the console failed, the last from 203\.0\.113\.9\.$/,
   );
-  assert.equal(desk.summary("visitor").total, 0);
+  const nothing = { critical: 0, warning: 0, info: 0, total: 0, for_operators: 0 };
+  assert.deepEqual(desk.summary("visitor"), nothing, "nobody reads from a count that an attempt was noticed");
+});
+
+test("visitors see faults of machine and service without numbers of users, and count what says where the cluster is open (spec 5.8.4, D22)", async () => {
+  const { round, desk } = await startDesk(ends, ["n1"], { isDefaultPassword: () => true });
+  await round({
+    n1: { authMock: true, damagedFileCount: 3, invalidFields: ["load_avg_1m", "per_user_quota"] },
+  });
+  desk.wasReset("admin_metrics_snapshot.json", "admin_metrics_snapshot.json.corrupt-1");
+  await desk.saved();
+  const seen = desk
+    .list("visitor", {}, {})
+    .alerts.toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ key, value }) => [key, value]);
+  assert.deepEqual(seen, [
+    ["bad_metrics:n1", 1],
+    ["corruption:n1", undefined],
+    ["snapshot_reset:admin_metrics_snapshot.json", undefined],
+  ]);
+  assert.deepEqual(desk.summary("visitor"), { critical: 1, warning: 1, info: 1, total: 3, for_operators: 2 });
+  assert.deepEqual(desk.summary("operator"), { critical: 2, warning: 3, info: 1, total: 6 });
 });
 
 test("alerts of a node that was forgotten end an hour later; while no node is known, none is missing", async () => {

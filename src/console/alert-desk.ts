@@ -3,6 +3,7 @@
 import type { Resolution } from "#alerts/alert-book.ts";
 import { alertKey } from "#alerts/alert-kinds.ts";
 import {
+  type AlertCounts,
   type AlertFilter,
   type AlertPage,
   type Audience,
@@ -15,13 +16,13 @@ import type { Condition, Moment, Occurrence } from "#alerts/condition.ts";
 import { nodeConditions, offlineCondition } from "#alerts/node-rules.ts";
 import { type HomeOf, QuotaWatch } from "#alerts/quota-watch.ts";
 import { RestartWatch } from "#alerts/restart-watch.ts";
-import { FailureWindow, loginFailures, SecurityWatch } from "#alerts/security-watch.ts";
+import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#alerts/security-watch.ts";
 import type { Clock } from "#base/clock.ts";
 import { NODE_FORGOTTEN_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { History } from "#history/history.ts";
-import type { AlertRecord, Severity } from "#webapi/alert.ts";
-import type { ClusterState, NodeState, PollOutcome } from "./cluster-state.ts";
+import type { AlertRecord } from "#webapi/alert.ts";
+import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "./cluster-state.ts";
 
 /** What the desk works with. */
 export interface AlertDeskDeps {
@@ -136,6 +137,16 @@ export class AlertDesk {
     this.#logins.add(1, address, momentOf(this.#deps.clock));
   }
 
+  /** What is new of the attempts that MetaServers have told of, by their addresses. */
+  attemptsAt(metaServers: ReadonlyMap<string, readonly SecurityEvent[]>): void {
+    const at = momentOf(this.#deps.clock);
+    this.#security.keepMetaServers(new Set(metaServers.keys()));
+    const happened = [...metaServers].flatMap(([address, events]) =>
+      this.#security.occurrences(metaServerAt(address), events, at),
+    );
+    if (happened.length > 0) void this.#take(happened, at);
+  }
+
   /** An action holds a node, or has just let go of it: a restart within the next minutes is no surprise (D24). */
   touched(nodeId: string): void {
     this.#restarts.touched(nodeId, momentOf(this.#deps.clock));
@@ -147,7 +158,7 @@ export class AlertDesk {
   }
 
   /** Counts unresolved alerts for somebody (D11). */
-  summary(audience: Audience): Record<Severity | "total", number> {
+  summary(audience: Audience): AlertCounts {
     return summarizeAlerts(this.#store.shown(), audience);
   }
 
@@ -270,6 +281,7 @@ export class AlertDesk {
       isOffline: node.status === "offline",
       isStale: node.stale,
       lastSeen: Math.floor(node.lastGoodWallMs / 1000),
+      reason: node.pollError,
       users: node.lastGood?.usersAssignedCount ?? null,
       awaySeconds: typeof lastSeen === "number" && lastSeen > 0 ? Math.max(0, nowUnix - lastSeen) : undefined,
     });

@@ -40,7 +40,8 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
       schema: {
         operationId: "getAlerts",
         summary: "Alerts, the newest first",
-        description: "Visitors get no alert about users, and no name of one in any message.",
+        description:
+          "Visitors get no alert about users or attempts, nor what says where the cluster is open; of all others the fact, without a user's name or numbers.",
         tags: TAGS,
         querystring: alertQuery,
         response: { 200: alertList },

@@ -21,6 +21,7 @@ import {
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import { makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
+import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
 import { peerAddress } from "./client-address.ts";
 import { addGuard, Guard, type GuardDeps, requestIdOf } from "./guard.ts";
 import { type Answered, KeptAnswers } from "./kept-answers.ts";
@@ -178,7 +179,10 @@ function makeServer(deps: AppDeps, handler: RequestListener): Server {
   const server =
     deps.tls === undefined
       ? createHttpServer(options, handler)
-      : (createHttpsServer({ ...options, ...deps.tls, minVersion: "TLSv1.2" }, handler) as unknown as Server);
+      : (createHttpsServer(
+          { ...options, ...deps.tls, ...TLS_LISTENER_POLICY },
+          handler,
+        ) as unknown as Server);
   server.maxConnections = CONSOLE_CONNECTIONS_MAX;
   limitAddresses(server, deps);
   server.keepAliveTimeout = CONSOLE_KEEP_ALIVE_MS;

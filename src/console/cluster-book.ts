@@ -1,9 +1,9 @@
 // Keeps the state of the cluster: what the store lists and what polls came to go in, nodes with their status come out (spec 3.2, T5, D24).
+import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import {
   CONSOLE_NODES_MAX,
   NODE_OFFLINE_AFTER_MS,
-  OWN_PAUSE_MS,
   POLL_INTERVAL_MS,
   STATUS_CHECK_INTERVAL_MS,
   VANISHED_NODE_KEPT_MS,
@@ -48,6 +48,8 @@ const VANISHED = "the metadata store does not list this node any more";
 /** The one place where the state of nodes is changed. Its timers run until it is closed. */
 export class ClusterBook implements ClusterState {
   readonly #clock: Clock;
+  /** That the console itself did not run is no silence of the nodes. */
+  readonly #awake: AwakeClock;
   readonly #notesOn: (nodeId: string) => NodeNotes;
   readonly #entries = new Map<string, Entry>();
   readonly #pollListeners = new Set<(outcome: PollOutcome) => void>();
@@ -57,16 +59,14 @@ export class ClusterBook implements ClusterState {
   readonly #startedMs: number;
   #sorted: readonly NodeState[] | undefined;
   #isListed = false;
-  #seenMs: number;
-  #pausedMs = 0;
 
   constructor(deps: ClusterBookDeps) {
     this.#clock = deps.clock;
     this.#notesOn = deps.notesOn ?? (() => ({}));
-    this.#seenMs = deps.clock.steadyMs();
-    this.#startedMs = this.#seenMs;
+    this.#awake = new AwakeClock(deps.clock, STATUS_CHECK_INTERVAL_MS);
+    this.#startedMs = this.#awake.steadyMs();
     this.#cancels = [
-      deps.clock.every(STATUS_CHECK_INTERVAL_MS, () => this.#checkSilence()),
+      deps.clock.every(STATUS_CHECK_INTERVAL_MS, () => this.#awake.look(() => this.#checkSilence())),
       deps.clock.every(POLL_INTERVAL_MS, () => {
         const atWallMs = deps.clock.wallMs();
         for (const listener of this.#roundListeners) listener(atWallMs);
@@ -86,7 +86,7 @@ export class ClusterBook implements ClusterState {
   }
 
   isStarting(): boolean {
-    if (this.#awakeMs() - this.#startedMs > NODE_OFFLINE_AFTER_MS) return false;
+    if (this.#awake.steadyMs() - this.#startedMs > NODE_OFFLINE_AFTER_MS) return false;
     return !this.#isListed || [...this.#entries.values()].some((entry) => !entry.isPolled);
   }
 
@@ -131,7 +131,7 @@ export class ClusterBook implements ClusterState {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.vanishedMs !== undefined) return;
     entry.isPolled = true;
-    entry.answeredMs = this.#awakeMs();
+    entry.answeredMs = this.#awake.steadyMs();
     this.#noteAfresh(entry);
     this.#change(entry, {
       status: gradeOf(reading),
@@ -175,13 +175,13 @@ export class ClusterBook implements ClusterState {
           address,
           metricsUrl,
           softwareVersion,
-          status: "online",
+          status: "unknown",
           stale: true,
           lastGood: undefined,
           lastGoodWallMs: 0,
           pollError: undefined,
         },
-        answeredMs: this.#awakeMs(),
+        answeredMs: this.#awake.steadyMs(),
         isPolled: false,
         vanishedMs: undefined,
       };
@@ -245,8 +245,6 @@ export class ClusterBook implements ClusterState {
   }
 
   #checkSilence(): void {
-    // Looked at in every turn of the timer, also without nodes: this is how the book notices that the console itself stood still.
-    this.#awakeMs();
     for (const entry of this.#entries.values()) {
       if (entry.state.stale && entry.state.status !== "offline" && this.#isSilent(entry)) {
         this.#change(entry, { status: "offline" });
@@ -255,15 +253,6 @@ export class ClusterBook implements ClusterState {
   }
 
   #isSilent(entry: Entry): boolean {
-    return this.#awakeMs() - entry.answeredMs > NODE_OFFLINE_AFTER_MS;
-  }
-
-  /** Steady time without the time in which the console itself did not run: that is no silence of the nodes. */
-  #awakeMs(): number {
-    const nowMs = this.#clock.steadyMs();
-    const gapMs = nowMs - this.#seenMs;
-    if (gapMs > OWN_PAUSE_MS) this.#pausedMs += gapMs - STATUS_CHECK_INTERVAL_MS;
-    this.#seenMs = nowMs;
-    return nowMs - this.#pausedMs;
+    return this.#awake.steadyMs() - entry.answeredMs > NODE_OFFLINE_AFTER_MS;
   }
 }

@@ -56,6 +56,7 @@ const HEALTHY: NodeReading = {
   writeOpsTotal: 1_000n,
   readOpsTotal: 2_000n,
   errorsTotal: 0n,
+  attemptsTotal: null,
   failedWritesTotal: 0n,
   failedReadsTotal: 0n,
   refusedTotal: 0n,
@@ -75,6 +76,7 @@ const HEALTHY: NodeReading = {
   trashBytes: 0n,
   stagingBytes: 0n,
   quotaDriftBytes: 0n,
+  driftedCounters: 0,
   certDaysLeft: 80,
   clockSkewMs: 3,
   authMock: false,
@@ -87,5 +89,6 @@ const HEALTHY: NodeReading = {
   perUserStorage: new Map(),
   perUserQuota: new Map(),
   perUserDetail: new Map(),
+  nearQuota: null,
   invalidFields: [],
 };

@@ -8,6 +8,10 @@ export interface UserDetail {
   readonly trashBytes: bigint | null;
   readonly stagingBytes: bigint | null;
   readonly fileCount: number | null;
+  /** Files and directories, those in the trash included; null from nodes of before inode limits, as are both below. */
+  readonly inodeCount: number | null;
+  readonly inodeLimit: number | null;
+  readonly inodeLimitExplicit: boolean | null;
   /** Unix seconds; null for a user who has not been seen. */
   readonly lastActiveUnix: number | null;
   /** True when the quota was set for this user, false for the default. */
@@ -44,6 +48,8 @@ export interface NodeReading {
   readonly writeOpsTotal: bigint | null;
   readonly readOpsTotal: bigint | null;
   readonly errorsTotal: bigint | null;
+  /** What may end as an error: reads, writes and calls that are neither; null from Grove 0.1.0. */
+  readonly attemptsTotal: bigint | null;
   readonly failedWritesTotal: bigint | null;
   readonly failedReadsTotal: bigint | null;
   readonly refusedTotal: bigint | null;
@@ -64,6 +70,7 @@ export interface NodeReading {
   readonly stagingBytes: bigint | null;
   /** May be below zero. */
   readonly quotaDriftBytes: bigint | null;
+  readonly driftedCounters: number | null;
   readonly certDaysLeft: number | null;
   readonly clockSkewMs: number | null;
   /** True when the node accepts mock tokens. */
@@ -83,6 +90,11 @@ export interface NodeReading {
   readonly perUserQuota: ReadonlyMap<string, bigint>;
   /** The same object as before while nothing has changed. */
   readonly perUserDetail: ReadonlyMap<string, UserDetail>;
+  /** Used and allowed bytes of the users at 95 % of their quota or above, whichever the maps list; null of a node that does not tell. */
+  readonly nearQuota: {
+    readonly storage: ReadonlyMap<string, bigint>;
+    readonly limit: ReadonlyMap<string, bigint>;
+  } | null;
   /** Names of the document's fields that were missing or invalid, without those that may be missing (F-05). */
   readonly invalidFields: readonly string[];
 }
@@ -101,9 +113,12 @@ export interface SecurityEvent {
   readonly count: number;
 }
 
+/** The states of spec 3.2, and the one before them: of a node that has not answered yet nothing is known, for 30 s at most. */
+export type KnownStatus = NodeStatus | "unknown";
+
 /**
- * A node as the console sees it now. A new object whenever anything in it has changed. Before its first good poll it is online and
- * stale, and after 30 s without one offline (decision D24): what is stale is unknown, not healthy.
+ * A node as the console sees it now. A new object whenever anything in it has changed. Before its first good poll it is unknown and
+ * stale, and after 30 s without one offline (decision D24): what nobody has heard of is not healthy.
  */
 export interface NodeState {
   readonly id: string;
@@ -114,7 +129,7 @@ export interface NodeState {
   readonly metricsUrl: string;
   /** Version as it registered; what runs is `lastGood.version`. */
   readonly softwareVersion: string;
-  readonly status: NodeStatus;
+  readonly status: KnownStatus;
   /** True while the last poll got no valid answer, and before the first. */
   readonly stale: boolean;
   /** What the node said last; undefined before its first good poll. */

@@ -67,6 +67,9 @@ function detail(bytes: bigint): UserDetail {
     trashBytes: 7n,
     stagingBytes: 0n,
     fileCount: 1,
+    inodeCount: 2,
+    inodeLimit: 10_000_000,
+    inodeLimitExplicit: false,
     lastActiveUnix: null,
     quotaExplicit: true,
   };
@@ -99,10 +102,10 @@ test("a visitor gets nodes, figures and sums; users is empty and total_users 0 (
     const reply = publicCluster.parse(json);
     assert.deepEqual([reply.redacted, reply.users, reply.total_users], [true, {}, 0]);
     assert.deepEqual(
-      reply.nodes.map(({ id, status, stale }) => [id, status, stale]),
+      reply.nodes.map(({ id, status, unknown, stale }) => [id, status, unknown, stale]),
       [
-        ["n1", "critical", false],
-        ["n2", "online", true],
+        ["n1", "critical", undefined, false],
+        ["n2", "offline", true, true],
       ],
     );
     assert.equal(reply.nodes[0]?.disk_total_bytes, "1152921504606846976");
@@ -111,7 +114,8 @@ test("a visitor gets nodes, figures and sums; users is empty and total_users 0 (
     assert.equal(reply.nodes[1]?.disk_total_bytes, null);
     assert.deepEqual(reply.cluster, {
       nodes_total: 2,
-      nodes_online: 2,
+      nodes_online: 1,
+      nodes_unknown: 1,
       disk_total_bytes: "1152921504606846976",
       disk_used_bytes: 429_496_729_600,
     });

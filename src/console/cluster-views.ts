@@ -7,6 +7,7 @@ import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeState } from "./cluster-state.ts";
 import type { ClusterUsers } from "./cluster-users.ts";
 import { type Audience, NodePieces } from "./node-pieces.ts";
+import { isOnline } from "./node-status.ts";
 import type { NodeFigures } from "./node-view.ts";
 
 /** What the views are made from. */
@@ -171,15 +172,17 @@ export class ClusterViews {
 }
 
 function totalsOf(nodes: readonly NodeState[]): Readonly<Record<string, number | string>> {
-  let [total, used, online] = [0n, 0n, 0];
-  for (const { status, lastGood } of nodes) {
-    if (status !== "offline") online++;
-    total += lastGood?.diskTotalBytes ?? 0n;
-    used += lastGood?.diskUsedBytes ?? 0n;
+  let [total, used, online, unknown] = [0n, 0n, 0, 0];
+  for (const node of nodes) {
+    if (isOnline(node)) online++;
+    if (node.status === "unknown") unknown++;
+    total += node.lastGood?.diskTotalBytes ?? 0n;
+    used += node.lastGood?.diskUsedBytes ?? 0n;
   }
   return {
     nodes_total: nodes.length,
     nodes_online: online,
+    nodes_unknown: unknown,
     disk_total_bytes: toJson64(total < U64_MAX ? total : U64_MAX),
     disk_used_bytes: toJson64(used < U64_MAX ? used : U64_MAX),
   };

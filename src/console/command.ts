@@ -21,6 +21,7 @@ import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import { openDirectoryReader, storePassword, storePlace } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
+import { type LocalLog, parseLocalLog } from "#orchestration/local-logs.ts";
 import { snippetUrl } from "#orchestration/node-source.ts";
 import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { type Running, run } from "#os/exit-signals.ts";
@@ -55,6 +56,7 @@ interface AdminFlags {
   readonly custom: boolean;
   readonly snippet?: URL;
   readonly snippetCa?: string;
+  readonly localLog?: readonly LocalLog[];
   readonly logFile?: string;
   readonly logLevel: LogLevel;
 }
@@ -81,7 +83,7 @@ SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** The parser of `grove admin`. */
 export function command(): Command {
-  return new Command("admin")
+  const server = new Command("admin")
     .summary("Run the console: the state of the cluster in a browser")
     .description(
       "Run the console: the state of the cluster, its history, alerts, users and quotas, in a browser and as an API.",
@@ -131,7 +133,18 @@ export function command(): Command {
       parseRate,
       LOGIN_FAILURES_PER_WINDOW,
     )
-    .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)")
+    .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)");
+  return withActionFlags(server)
+    .option("--log-file <file>", "write the log there instead of standard error")
+    .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
+    .addHelpText("after", EXAMPLES)
+    .addCommand(hashPasswordCommand())
+    .action((flags: AdminFlags) => serve(flags));
+}
+
+/** How nodes are reached for actions, and which logs are read here. */
+function withActionFlags(server: Command): Command {
+  return server
     .option("--ssh-key <file>", "private key for actions, mode 0600 (default: ~/.ssh/id_ed25519)")
     .option("--ssh-user <name>", "user on all nodes (default: the one that each was enrolled with)")
     .addOption(
@@ -143,11 +156,11 @@ export function command(): Command {
     .option("--snippet <url>", "HTTPS address that says where nodes are while the store is away", snippetUrl)
     .option("--snippet-ca <file>", "authority of that address, PEM (default: the public ones)")
     .option("--no-custom", "refuse custom commands")
-    .option("--log-file <file>", "write the log there instead of standard error")
-    .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
-    .addHelpText("after", EXAMPLES)
-    .addCommand(hashPasswordCommand())
-    .action((flags: AdminFlags) => serve(flags));
+    .option(
+      "--local-log <node/service=file>",
+      "log file on this machine that operators may read without SSH, such as n1/fileserver=/var/log/grove/n1.log; may be repeated",
+      collectLogs,
+    );
 }
 
 async function serve(flags: AdminFlags): Promise<void> {
@@ -248,6 +261,7 @@ async function sshOptions(flags: AdminFlags): Promise<SshOptions> {
     historyLimit,
     ...(presets === undefined ? {} : { presetsFile: presets }),
     allowsCustom: custom,
+    localLogs: flags.localLog ?? [],
     ...(url === undefined ? {} : { snippet: { url, fetch: snippetFetch } }),
   };
 }
@@ -309,6 +323,14 @@ function parseListen(text: string): HostPort {
 
 function collectPlaces(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(",").map((place) => place.trim())];
+}
+
+function collectLogs(text: string, before: readonly LocalLog[] = []): LocalLog[] {
+  try {
+    return [...before, parseLocalLog(text)];
+  } catch (error) {
+    throw new InvalidArgumentError(`${errorText(error)}.`);
+  }
 }
 
 function parseRate(text: string): number {

@@ -4,11 +4,12 @@ import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
+import type { BucketRate } from "#base/token-buckets.ts";
 import type { DirectoryReader } from "#directory/directory.ts";
+import type { LocalLog } from "#orchestration/local-logs.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import type { Lookup } from "./node-names.ts";
 import type { OperatorPassword } from "./operator-password.ts";
-import type { RequestRate } from "./token-bucket.ts";
 
 /** How nodes are reached for actions, and what is allowed there; what is left out is as usual. */
 export interface SshOptions {
@@ -21,6 +22,8 @@ export interface SshOptions {
   readonly presetsFile?: string;
   /** Default true. */
   readonly allowsCustom?: boolean;
+  /** Log files of this machine that operators may read without SSH (spec 4.1); default none. */
+  readonly localLogs?: readonly LocalLog[];
   /** Where nodes are while the metadata store does not answer (D20). */
   readonly snippet?: { readonly url: URL; readonly fetch: Fetch };
 }
@@ -58,7 +61,7 @@ export interface ConsoleOptions {
   /** Who is told of alerts; default nobody (spec 6). */
   readonly notices?: NoticeSettings;
   /** Requests a second; default as decision D17 has them. */
-  readonly rates?: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  readonly rates?: { readonly visitor: BucketRate; readonly operator: BucketRate };
   /** How nodes are reached for actions (spec 4.7). */
   readonly ssh?: SshOptions;
   readonly clock: Clock;

@@ -18,6 +18,7 @@ import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { Hub } from "./hub.ts";
+import { watchMetaServers } from "./metaserver-events.ts";
 import { quotaDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
@@ -80,6 +81,7 @@ export async function openParts(
   });
   ends.push(() => alerts.close());
   ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
+  ends.push(watchMetaServers({ directory, alerts, clock, log }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);

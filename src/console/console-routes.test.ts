@@ -55,6 +55,7 @@ const ROUTES: readonly Route[] = [
   },
   { method: "GET", path: "/api/actions/presets", visitor: 401, operator: 200 },
   { method: "GET", path: "/api/actions/history", visitor: 401, operator: 200 },
+  { method: "GET", path: "/api/actions/nodes", visitor: 401, operator: 200 },
   { method: "POST", path: "/api/actions/execute", body: {}, visitor: 401, operator: 422 },
   { method: "POST", path: "/api/actions/run", body: {}, visitor: 401, operator: 422 },
   { method: "POST", path: "/api/actions/anything/at/all", body: {}, visitor: 401, operator: 404 },

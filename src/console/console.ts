@@ -4,6 +4,7 @@ import type { AuditAct } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
 import type { SettingsReply } from "#webapi/settings.ts";
 import { actionRoutes } from "./action-routes.ts";
 import { alertRoutes } from "./alert-routes.ts";
@@ -49,7 +50,9 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
       address,
       url: `${options.tls === undefined ? "http" : "https"}://${formatHostPort(address)}`,
       reload: async (tls) => {
-        if (tls !== undefined) (app.server as unknown as HttpsServer).setSecureContext(tls);
+        if (tls !== undefined) {
+          (app.server as unknown as HttpsServer).setSecureContext({ ...tls, ...TLS_LISTENER_POLICY });
+        }
         if (!(await gate.password.reload())) return;
         const sessions = gate.sessions.endAll();
         options.log.info("password_changed", { sessions_ended: sessions });

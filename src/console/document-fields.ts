@@ -6,7 +6,7 @@ import type { NodeReading } from "./cluster-state.ts";
 /** The fields of a reading that stand for one field of the document. */
 export type SingleField = Exclude<
   keyof NodeReading,
-  "perUserStorage" | "perUserQuota" | "perUserDetail" | "usersWithheld" | "invalidFields"
+  "perUserStorage" | "perUserQuota" | "perUserDetail" | "nearQuota" | "usersWithheld" | "invalidFields"
 >;
 
 /** Gives the value of a field; undefined for what it cannot be. Null, "unknown", never comes here. */
@@ -121,6 +121,7 @@ const FIELDS: FieldTable = {
   writeOpsTotal: spec("write_ops_total", count),
   readOpsTotal: spec("read_ops_total", count),
   errorsTotal: spec("errors_total", count),
+  attemptsTotal: added("attempts_total", count),
   failedWritesTotal: spec("failed_writes_total", count),
   failedReadsTotal: spec("failed_reads_total", count),
   refusedTotal: added("refused_total", count),
@@ -140,6 +141,7 @@ const FIELDS: FieldTable = {
   trashBytes: added("trash_bytes", count),
   stagingBytes: added("staging_bytes", count),
   quotaDriftBytes: added("quota_drift_bytes", signedCount),
+  driftedCounters: added("drifted_counters", smallCount),
   certDaysLeft: added("cert_days_left", between(-1e6, 1e6)),
   clockSkewMs: added("clock_skew_ms", between(-1e15, 1e15)),
   authMock: added("auth_mock", flag),

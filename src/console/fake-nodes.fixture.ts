@@ -115,14 +115,21 @@ export function documentText(wish: {
   readonly users?: readonly FakeUser[] | undefined;
   /** How many security events were recorded; undefined as of a node that does not count them. */
   readonly eventsTotal?: number | undefined;
+  /** Those whom the node calls near their quota; undefined as of a node that does not tell. */
+  readonly near?: readonly FakeUser[];
 }): string {
   const head = stringify64({ ...HEALTHY, ...wish.fields });
   if (wish.users === undefined) return head;
   const counted = wish.eventsTotal === undefined ? "" : `,"security_events_total":${wish.eventsTotal}`;
-  const entries = (valueOf: (user: FakeUser) => unknown): string =>
-    stringify64(Object.fromEntries(wish.users?.map((user) => [user.name, valueOf(user)]) ?? []));
+  const entries = (valueOf: (user: FakeUser) => unknown, users = wish.users): string =>
+    stringify64(Object.fromEntries(users?.map((user) => [user.name, valueOf(user)]) ?? []));
+  const near =
+    wish.near === undefined
+      ? ""
+      : `,"near_quota_storage":${entries((user) => user.usedBytes ?? 0, wish.near)}` +
+        `,"near_quota_limit":${entries((user) => user.quotaBytes ?? 17_179_869_184, wish.near)}`;
   return (
-    `${head.slice(0, -1)}${counted},"damaged_files":[]` +
+    `${head.slice(0, -1)}${counted},"damaged_files":[]${near}` +
     `,"per_user_storage":${entries((user) => user.usedBytes ?? 0)}` +
     `,"per_user_quota":${entries((user) => user.quotaBytes ?? 17_179_869_184)}` +
     `,"per_user_detail":${entries((user) => ({
@@ -130,6 +137,9 @@ export function documentText(wish: {
       trash_bytes: 0,
       staging_bytes: 0,
       file_count: 1,
+      inode_count: 2,
+      inode_limit: 10_000_000,
+      inode_limit_explicit: false,
       last_active_unix: user.lastActiveUnix ?? null,
       quota_explicit: user.quotaExplicit ?? user.quotaBytes !== undefined,
     }))}}`

@@ -4,13 +4,13 @@ import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
 import { networkOf } from "#base/network.ts";
 import { REQUEST_ID_HEADER, requestIdFrom, withRequestId, withRequestIdAtOnce } from "#base/request-scope.ts";
+import { type BucketRate, TokenBuckets } from "#base/token-buckets.ts";
 import { VERSION } from "#base/version.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
 import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import { changesState, senderOf } from "./own-origin.ts";
 import { type App, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
-import { type RequestRate, TokenBuckets } from "./token-bucket.ts";
 
 /** What the gate needs. */
 export interface GuardDeps {
@@ -19,7 +19,7 @@ export interface GuardDeps {
   readonly clock: Clock;
   /** False switches the third place of spec 4.2 off (T12). */
   readonly allowQueryToken: boolean;
-  readonly rates: { readonly visitor: RequestRate; readonly operator: RequestRate };
+  readonly rates: { readonly visitor: BucketRate; readonly operator: BucketRate };
   /** What every answer carries; for `/api/` see `headersOf`. */
   readonly securityHeaders: Readonly<Record<string, string>>;
   /** Told of each request that carries its token in its query. */

@@ -42,6 +42,7 @@ function sampleOf(nodeId: string, reading: NodeReading, wallMs: number, steadyMs
     writeOps: numeric(reading.writeOpsTotal),
     readOps: numeric(reading.readOpsTotal),
     errors: numeric(reading.errorsTotal),
+    attempts: numeric(reading.attemptsTotal),
     lastRestartUnix: reading.lastRestartUnix,
     bootId: reading.bootId,
     uptimeSeconds: reading.uptimeSeconds,

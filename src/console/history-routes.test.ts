@@ -175,6 +175,19 @@ describe("GET /api/performance", () => {
     assert.equal(reply.nodes[0]?.active_connections, null);
     assert.equal(reply.cluster_write_mbps, 0);
   });
+
+  it("a node that has not answered yet is unknown and not online, here and in the export (spec 3.2)", async () => {
+    poll({ a: counted(0), quiet: undefined });
+    const reply = (await console.ask("/api/performance")).json as PerformanceReply;
+    assert.deepEqual(
+      reply.nodes.map(({ node_id, status, unknown }) => [node_id, status, unknown]),
+      [
+        ["a", "online", undefined],
+        ["quiet", "offline", true],
+      ],
+    );
+    assert.doesNotMatch((await console.ask("/api/performance/export")).text, /,quiet,/);
+  });
 });
 
 describe("GET /api/performance/export", () => {

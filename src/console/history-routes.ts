@@ -14,7 +14,7 @@ import { CLUSTER, type History } from "#history/history.ts";
 import { csvFileName, type ExportedNode, performanceCsv } from "#history/performance-csv.ts";
 import { exportQuery, historyQuery, historyReply, performanceReply } from "#webapi/performance.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
-import { gradeOf } from "./node-status.ts";
+import { gradeOf, isOnline } from "./node-status.ts";
 import { performanceReply as performanceOf } from "./performance-view.ts";
 import { type App, ProblemError, sendJson, viewerOf } from "./route.ts";
 
@@ -163,7 +163,7 @@ function exported(nodes: readonly NodeState[], history: Pick<History, "range">):
 }
 
 function onlineNodes(cluster: Pick<ClusterState, "nodes">): readonly NodeState[] {
-  return cluster.nodes().filter(({ status }) => status !== "offline");
+  return cluster.nodes().filter(isOnline);
 }
 
 function knownNode(cluster: Pick<ClusterState, "node">, nodeId: string): NodeState {

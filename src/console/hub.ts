@@ -1,6 +1,7 @@
 // The live stream: every open WebSocket, what each audience is sent, and who may be there (decision D8, spec 6).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
+import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import {
   LIVE_CLOSE_GRACE_MS,
@@ -86,6 +87,8 @@ export class Hub {
   readonly #sources: TopicSource[] = [];
   readonly #snapshots = new Map<Audience, Buffer>();
   readonly #closedByCode = new Map<number, number>();
+  /** What sockets are judged by that do not answer. */
+  readonly #awake: AwakeClock;
   readonly #stopTicking: () => void;
   #waiting: LiveClient[] = [];
   #isWaiting = new Set<LiveClient>();
@@ -109,6 +112,7 @@ export class Hub {
       actions: new LiveStream(clock),
     };
     for (const stream of Object.values(this.#streams)) this.#clients.set(stream, new Set());
+    this.#awake = new AwakeClock(clock, LIVE_TICK_MS);
     this.#stopTicking = clock.every(LIVE_TICK_MS, () => this.#tick());
   }
 
@@ -131,8 +135,8 @@ export class Hub {
   }
 
   /**
-   * Takes a socket over, says hello, and sends what the address is for. Whoever may not listen is closed at once with 4401 or 4403: only
-   * an open socket can tell a browser why.
+   * Takes a socket over, says hello, and sends what the address is for. A wrong ticket is closed at once with 4401 and another site's page
+   * with 4403: only an open socket can tell a browser why. On /ws/actions nobody else comes without a session.
    */
   accept(socket: WebSocket, visit: LiveArrival): void {
     const { endpoint, address, session, connection } = visit;
@@ -142,9 +146,7 @@ export class Hub {
     if (this.#isStopped) client.endForStop();
     else if (visit.isForeign) client.end(CLOSE_CODES.origin, "opened by a page of another site");
     else if (visit.isTicketWrong) client.end(CLOSE_CODES.noSession, "the ticket is not valid");
-    else if (endpoint === "actions" && session === undefined) {
-      client.end(CLOSE_CODES.noSession, "sign in as an operator first");
-    } else {
+    else {
       this.#clientsOf(stream).add(client);
       client.sendEvent(hello(stream, session));
       const snapshot = endpoint === "cluster" ? this.#snapshot(audience) : undefined;
@@ -223,6 +225,7 @@ export class Hub {
   #join(socket: WebSocket, connection: Socket, visit: LiveVisit): LiveClient {
     const client = new LiveClient(socket, connection, visit, {
       clock: this.#deps.clock,
+      awake: this.#awake,
       isSessionLive: this.#deps.isSessionLive,
       wantsFlush: (waiting) => this.#flushSoon(waiting),
       onRequest: (asking, text) => this.#request(asking, text),
@@ -339,7 +342,9 @@ export class Hub {
 
   #tick(): void {
     const nowMs = this.#deps.clock.steadyMs();
-    for (const client of this.#open) client.tick(nowMs);
+    this.#awake.look((awakeMs) => {
+      for (const client of this.#open) client.tick(nowMs, awakeMs);
+    });
   }
 }
 

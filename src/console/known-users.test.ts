@@ -32,11 +32,24 @@ const isSet = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom("true", "false") },
   { weight: 1, arbitrary: fc.constantFrom("null", "1", "tru", "falsee") },
 );
+/** What nodes of before inode limits leave out. */
+const inodes = fc.oneof(
+  { weight: 1, arbitrary: fc.constant("") },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(value, value, isSet)
+      .map(
+        ([count, limit, set]) =>
+          `"inode_count":${count},"inode_limit":${limit},"inode_limit_explicit":${set},`,
+      ),
+  },
+);
 const detail = fc
-  .tuple(value, value, value, value, seen, isSet, fc.constantFrom("", "", "", ',"more":1', " "))
+  .tuple(value, value, value, value, inodes, seen, isSet, fc.constantFrom("", "", "", ',"more":1', " "))
   .map(
-    ([live, trash, staging, files, active, set, more]) =>
-      `{"live_bytes":${live},"trash_bytes":${trash},"staging_bytes":${staging},"file_count":${files},` +
+    ([live, trash, staging, files, counts, active, set, more]) =>
+      `{"live_bytes":${live},"trash_bytes":${trash},"staging_bytes":${staging},"file_count":${files},${counts}` +
       `"last_active_unix":${active},"quota_explicit":${set}${more}}`,
   );
 const NAMES = ["a@example.com", "bb@example.com", "é@example.com", "d@x"];

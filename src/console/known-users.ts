@@ -114,37 +114,63 @@ export const countAt: ValueScan<bigint> = (scan, before) => {
   return Number(before) === value ? before : BigInt(value);
 };
 
-const [LIVE, TRASH, STAGING, FILES, ACTIVE, EXPLICIT] = [
+const [LIVE, TRASH, STAGING, FILES, INODES, INODE_LIMIT, LIMIT_EXPLICIT, ACTIVE, EXPLICIT] = [
   Buffer.from('{"live_bytes":'),
   Buffer.from(',"trash_bytes":'),
   Buffer.from(',"staging_bytes":'),
   Buffer.from(',"file_count":'),
+  Buffer.from(',"inode_count":'),
+  Buffer.from(',"inode_limit":'),
+  Buffer.from(',"inode_limit_explicit":'),
   Buffer.from(',"last_active_unix":'),
   Buffer.from(',"quota_explicit":'),
 ] as const;
 const [NULL, TRUE, FALSE] = [Buffer.from("null"), Buffer.from("true"), Buffer.from("false")];
 
-/** A user's detail, its six fields in the order in which nodes write them. */
+/** A user's detail, its fields in the order in which nodes write them; those of before inode limits leave three out. */
 export const detailAt: ValueScan<UserDetail> = (scan, before) => {
   const liveBytes = bytesBehind(scan, LIVE, before.liveBytes);
   const trashBytes = bytesBehind(scan, TRASH, before.trashBytes);
   const stagingBytes = bytesBehind(scan, STAGING, before.stagingBytes);
   if (liveBytes === undefined || trashBytes === undefined || stagingBytes === undefined) return undefined;
   const fileCount = scan.literal(FILES) ? scan.count() : Number.NaN;
-  if (Number.isNaN(fileCount) || !scan.literal(ACTIVE)) return undefined;
+  const inodes = Number.isNaN(fileCount) ? undefined : inodesAt(scan);
+  if (inodes === undefined || !scan.literal(ACTIVE)) return undefined;
   const lastActiveUnix = scan.literal(NULL) ? null : scan.count();
   if (Number.isNaN(lastActiveUnix) || !scan.literal(EXPLICIT)) return undefined;
-  const quotaExplicit = scan.literal(TRUE);
-  if ((!quotaExplicit && !scan.literal(FALSE)) || !scan.byte(CLOSING_BRACE)) return undefined;
+  const quotaExplicit = flagAt(scan);
+  if (quotaExplicit === undefined || !scan.byte(CLOSING_BRACE)) return undefined;
   const isSame =
     liveBytes === before.liveBytes &&
     trashBytes === before.trashBytes &&
     stagingBytes === before.stagingBytes &&
     fileCount === before.fileCount &&
+    inodes.inodeCount === before.inodeCount &&
+    inodes.inodeLimit === before.inodeLimit &&
+    inodes.inodeLimitExplicit === before.inodeLimitExplicit &&
     lastActiveUnix === before.lastActiveUnix &&
     quotaExplicit === before.quotaExplicit;
-  return isSame ? before : { liveBytes, trashBytes, stagingBytes, fileCount, lastActiveUnix, quotaExplicit };
+  if (isSame) return before;
+  return { liveBytes, trashBytes, stagingBytes, fileCount, ...inodes, lastActiveUnix, quotaExplicit };
 };
+
+type Inodes = Pick<UserDetail, "inodeCount" | "inodeLimit" | "inodeLimitExplicit">;
+
+const NO_INODES: Inodes = { inodeCount: null, inodeLimit: null, inodeLimitExplicit: null };
+
+function inodesAt(scan: Scan): Inodes | undefined {
+  if (!scan.literal(INODES)) return NO_INODES;
+  const inodeCount = scan.count();
+  const inodeLimit = scan.literal(INODE_LIMIT) ? scan.count() : Number.NaN;
+  if (Number.isNaN(inodeCount) || Number.isNaN(inodeLimit) || !scan.literal(LIMIT_EXPLICIT)) return undefined;
+  const inodeLimitExplicit = flagAt(scan);
+  return inodeLimitExplicit === undefined ? undefined : { inodeCount, inodeLimit, inodeLimitExplicit };
+}
+
+function flagAt(scan: Scan): boolean | undefined {
+  if (scan.literal(TRUE)) return true;
+  return scan.literal(FALSE) ? false : undefined;
+}
 
 function bytesBehind(scan: Scan, key: Uint8Array, before: bigint | null): bigint | undefined {
   return scan.literal(key) ? countAt(scan, before ?? UNKNOWN) : undefined;

@@ -33,6 +33,8 @@ export interface LiveVisit {
 /** What a socket needs of the hub. */
 export interface LiveClientDeps {
   readonly clock: Clock;
+  /** The time in which the console itself ran. */
+  readonly awake: Clock;
   readonly isSessionLive: (session: OperatorSession) => boolean;
   /** There is something to send: `flush` is to be called soon. */
   readonly wantsFlush: (client: LiveClient) => void;
@@ -75,7 +77,7 @@ export class LiveClient {
     this.#socket = socket;
     this.#connection = connection;
     this.#deps = deps;
-    this.#heardAtMs = nowMs;
+    this.#heardAtMs = deps.awake.steadyMs();
     this.#pingDueMs = nowMs + LIVE_PING_INTERVAL_MS;
     this.#sessionCheckDueMs = nowMs + LIVE_SESSION_CHECK_MS;
     this.#sessionEndsMs =
@@ -124,10 +126,10 @@ export class LiveClient {
     }
   }
 
-  /** Looks after the socket; to be called every LIVE_TICK_MS. */
-  tick(nowMs: number): void {
+  /** Looks after the socket; to be called every LIVE_TICK_MS, with the steady time and that in which the console ran. */
+  tick(nowMs: number, awakeMs: number): void {
     if (this.#isEnded) return;
-    if (nowMs - this.#heardAtMs > LIVE_SILENCE_MAX_MS) {
+    if (awakeMs - this.#heardAtMs > LIVE_SILENCE_MAX_MS) {
       this.end(CLOSE_CODES.pingTimeout, "no answer to pings");
       return;
     }
@@ -200,7 +202,7 @@ export class LiveClient {
   }
 
   #heard(): void {
-    this.#heardAtMs = this.#deps.clock.steadyMs();
+    this.#heardAtMs = this.#deps.awake.steadyMs();
   }
 
   #gone(): void {

@@ -1,4 +1,4 @@
-// The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (decision D8).
+// The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (spec 5.8.3, decision D8).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIVE_REQUEST_MAX_BYTES } from "#base/limits.ts";
@@ -6,7 +6,14 @@ import { networkOf } from "#base/network.ts";
 import { LIVE_PROTOCOL, TICKET_PREFIX } from "#webapi/live.ts";
 import { factsOf, isForeign } from "./guard.ts";
 import type { Hub, LiveArrival, LiveEndpoint } from "./hub.ts";
-import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "./route.ts";
+import {
+  type App,
+  type OperatorSession,
+  operatorOf,
+  ProblemError,
+  type RouteAuth,
+  viewerOf,
+} from "./route.ts";
 
 /** What the routes need. */
 export interface LiveRoutesDeps {
@@ -39,29 +46,33 @@ function chooseProtocol(offered: ReadonlySet<string>): string | false {
   return offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false;
 }
 
-/** Registers the addresses. Whoever comes without an upgrade gets a problem document, and so does one socket too many, before its upgrade. */
+/**
+ * Registers the addresses. Whoever comes without an upgrade gets a problem document; before their upgrade so does one socket too many, and
+ * whoever has no session where only operators listen.
+ */
 export function liveRoutes(app: App, deps: LiveRoutesDeps): void {
-  addSocket(app, deps, "cluster");
-  addSocket(app, deps, "actions");
+  addSocket(app, deps, "cluster", "public");
+  addSocket(app, deps, "actions", "operator");
 }
 
 /** Who has come, found out before the upgrade and used after it. */
 type Arrival = Pick<LiveArrival, "session" | "isForeign" | "isTicketWrong">;
 
-function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint): void {
+function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint, auth: RouteAuth): void {
   const arrivals = new WeakMap<FastifyRequest, Arrival>();
   app.route({
     method: "GET",
     url: `/ws/${endpoint}`,
+    // The gate knows no tickets: who may come in is found out below.
     config: { auth: "public" },
     schema: { hide: true },
     exposeHeadRoute: false,
     preHandler: (request, _reply, done) => {
-      if (request.ws) arrivals.set(request, admitted(request, deps));
+      if (request.ws) arrivals.set(request, admitted(request, deps, auth));
       done();
     },
     handler: (request) => {
-      if (endpoint === "actions") operatorOf(request);
+      if (auth === "operator") operatorOf(request);
       throw new ProblemError("BAD_REQUEST", "this address speaks WebSocket: ask for an upgrade");
     },
     wsHandler: (socket, request) => {
@@ -73,8 +84,16 @@ function addSocket(app: App, deps: LiveRoutesDeps, endpoint: LiveEndpoint): void
   });
 }
 
-function admitted(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
+function admitted(request: FastifyRequest, deps: LiveRoutesDeps, auth: RouteAuth): Arrival {
   const arrival = arrivalOf(request, deps);
+  if (auth === "operator" && arrival.session === undefined && !showsSomethingToForeigners(request, arrival)) {
+    throw new ProblemError(
+      "AUTH_REQUIRED",
+      arrival.isTicketWrong
+        ? "the ticket is not valid"
+        : "sign in as an operator first: POST /api/auth/login",
+    );
+  }
   const isOperator = arrival.session !== undefined;
   const obstacle = deps.hub.obstacle(isOperator ? undefined : placeOf(request));
   if (obstacle === undefined) return arrival;
@@ -82,6 +101,11 @@ function admitted(request: FastifyRequest, deps: LiveRoutesDeps): Arrival {
     throw new ProblemError("STARTING", "the console stops", { retryAfterSeconds: 5 });
   const whose = obstacle === "address" ? " of this address" : "";
   throw new ProblemError("RATE_LIMITED", `too many sockets${whose} are open`, { retryAfterSeconds: 30 });
+}
+
+/** True for another site's page that brings a session, or a ticket that is not looked at: only an open socket can tell it that it is foreign. */
+function showsSomethingToForeigners(request: FastifyRequest, { isForeign: isForeignPage }: Arrival): boolean {
+  return isForeignPage && (viewerOf(request).kind === "operator" || ticketOf(request) !== undefined);
 }
 
 /** A ticket decides, even when it is wrong; one that another site's page brings is not used up. */

@@ -1,8 +1,6 @@
 // Logs that operators follow on /ws/actions: one program on a node for all who follow the same log, ended with the last of them (D8, D10).
 import type { Clock } from "#base/clock.ts";
 import { LOG_EVENT_INTERVAL_MS, LOG_PENDING_LINES } from "#base/limits.ts";
-import type { SshNode } from "#base/ssh-node.ts";
-import { enrolledNode } from "#orchestration/action-nodes.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import type { LogReader } from "#orchestration/log-reader.ts";
 import { SERVICES, type Service } from "#webapi/action-request.ts";
@@ -15,8 +13,7 @@ import { ProblemError } from "./route.ts";
 export interface LogTopicsDeps {
   readonly clock: Clock;
   readonly hub: Pick<Hub, "publish">;
-  readonly reader: LogReader;
-  readonly nodes: () => Promise<readonly SshNode[]>;
+  readonly reader: Pick<LogReader, "follow">;
 }
 
 interface Follow {
@@ -57,7 +54,7 @@ export class LogTopics implements TopicSource {
   }
 
   async #begin(topic: string, nodeId: string, service: Service): Promise<void> {
-    const { clock, hub, reader, nodes } = this.#deps;
+    const { clock, hub, reader } = this.#deps;
     const about = { node_id: nodeId, service };
     const follow: Follow = { lines: [], dropped: 0, seq: 0, stop: () => undefined, isOver: false };
     this.#follows.set(topic, follow);
@@ -75,10 +72,7 @@ export class LogTopics implements TopicSource {
       this.#end(topic, follow);
     };
     try {
-      const node = enrolledNode(await nodes(), nodeId);
-      if (follow.isOver) return;
-      const stopTicking = clock.every(LOG_EVENT_INTERVAL_MS, flush);
-      const stopReading = reader.follow(node, service, {
+      const stopReading = await reader.follow(nodeId, service, {
         onLines: (lines) => {
           follow.lines.push(...lines);
           const tooMany = follow.lines.length - LOG_PENDING_LINES;
@@ -86,6 +80,8 @@ export class LogTopics implements TopicSource {
         },
         onEnd: over,
       });
+      if (follow.isOver) return stopReading();
+      const stopTicking = clock.every(LOG_EVENT_INTERVAL_MS, flush);
       follow.stop = () => {
         stopTicking();
         stopReading();

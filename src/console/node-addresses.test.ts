@@ -46,6 +46,19 @@ test("without -allow_nodes the machine's own loopback is refused, and so is a na
   assert.deepEqual(node.requests, []);
 });
 
+test("a node outside of -allow_nodes is never asked, unknown for 30 s, and says which flag would let it be asked (spec 3.2, F-04)", async () => {
+  const cluster = await watched([{ id: "n1", address: "10.9.8.7:50051" }], { allowNodes: ["10.1.0.0/16"] });
+  await round(cluster);
+  const { status, pollError } = cluster.book.node("n1") ?? {};
+  assert.equal(status, "unknown");
+  assert.match(
+    pollError ?? "",
+    /10\.9\.8\.7 is in no block that -allow_nodes names; naming 10\.9\.8\.7 there/,
+  );
+  await round(cluster, { ms: 31_000 });
+  assert.equal(cluster.book.node("n1")?.status, "offline");
+});
+
 test("nodes that are added are polled, those that vanish are not (spec 4.4: read again every 10 s)", async () => {
   const [one, two] = [await fake("n1"), await fake("n2")];
   const cluster = await watched([one]);

@@ -12,6 +12,8 @@ export interface QuotaCall {
   readonly address: string;
   readonly username: string;
   readonly quotaBytes: bigint;
+  /** Files and directories; 0 takes the entry away, undefined leaves it as it is. */
+  readonly inodeLimit: number | undefined;
   /** SHA-256 hex of the operator's password (T11). */
   readonly passwordHash: string;
   readonly timeoutMs: number;
@@ -20,11 +22,11 @@ export interface QuotaCall {
 /** Sets a quota on a node and gives its answer. Rejects with StatusError, and with ProblemError where the password must not be sent. */
 export type SetQuotaOnNode = (
   call: QuotaCall,
-) => Promise<{ readonly success: boolean; readonly error: string }>;
+) => Promise<{ readonly success: boolean; readonly error: string; readonly inodeLimit: bigint }>;
 
 /** Dials nodes whose certificates an authority (PEM) has signed; undefined for nodes without TLS, which must be on this machine. */
 export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
-  return async ({ address, username, quotaBytes, passwordHash, timeoutMs }) => {
+  return async ({ address, username, quotaBytes, inodeLimit, passwordHash, timeoutMs }) => {
     if (authority === undefined && !isThisMachine(address)) {
       throw new ProblemError(
         "NODE_ERROR",
@@ -40,7 +42,7 @@ export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
     });
     try {
       return await createClient(FileServer, channel).setQuota(
-        { username, quotaBytes },
+        { username, quotaBytes, ...(inodeLimit === undefined ? {} : { inodeLimit: BigInt(inodeLimit) }) },
         { metadata: { "x-admin-password-hash": passwordHash }, timeoutMs },
       );
     } finally {

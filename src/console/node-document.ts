@@ -1,11 +1,18 @@
 // One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (F-05).
 import { isUtf8 } from "node:buffer";
 import { parse64 } from "#base/json64.ts";
-import { CONSOLE_USERS_MAX, CONSOLE_USERS_PER_NODE_FREE } from "#base/limits.ts";
+import { CONSOLE_NEAR_USERS_MAX, CONSOLE_USERS_MAX, CONSOLE_USERS_PER_NODE_FREE } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { readSingleFields, type SingleFields } from "./document-fields.ts";
 import { NoAnswer } from "./no-answer.ts";
-import { type ReadMap, type Turn, USER_MAP_NAMES, type UserMapName, UserPart } from "./user-part.ts";
+import {
+  NEAR_MAP_NAMES,
+  type ReadMap,
+  type Turn,
+  USER_MAP_NAMES,
+  type UserMapName,
+  UserPart,
+} from "./user-part.ts";
 
 /** What has no maps of users where nodes write them is parsed in one go up to this size: some milliseconds, whatever is in it. */
 const PARSED_AT_ONCE_MAX_BYTES = 131_072;
@@ -15,18 +22,23 @@ const MARKS: Readonly<Record<UserMapName, Buffer>> = {
   per_user_storage: Buffer.from(',"per_user_storage":{'),
   per_user_quota: Buffer.from(',"per_user_quota":{'),
   per_user_detail: Buffer.from(',"per_user_detail":{'),
+  near_quota_storage: Buffer.from(',"near_quota_storage":{'),
+  near_quota_limit: Buffer.from(',"near_quota_limit":{'),
 };
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** How many users all nodes together may tell of, so that liars cannot fill the memory. */
+/** How many users all nodes together may tell of, so that liars cannot fill the memory; those near their quota are counted apart. */
 export class UserAllowance {
+  /** For users near their quota: what the lists of all users take leaves alerts alone. */
+  readonly near: UserAllowance | undefined;
   readonly #max: number;
   readonly #claims = new Map<string, number>();
   #total = 0;
 
-  constructor(max: number = CONSOLE_USERS_MAX) {
+  constructor(max: number = CONSOLE_USERS_MAX, nearMax: number | null = CONSOLE_NEAR_USERS_MAX) {
     this.#max = max;
+    this.near = nearMax === null ? undefined : new UserAllowance(nearMax, null);
   }
 
   /** Takes room for the users of a node in place of what it had; false when there is not enough, and then it has none. */
@@ -43,6 +55,7 @@ export class UserAllowance {
   release(nodeId: string): void {
     this.#total -= this.#claims.get(nodeId) ?? 0;
     this.#claims.delete(nodeId);
+    this.near?.release(nodeId);
   }
 }
 
@@ -55,6 +68,8 @@ export class NodeDocument {
     per_user_storage: new UserPart("per_user_storage"),
     per_user_quota: new UserPart("per_user_quota"),
     per_user_detail: new UserPart("per_user_detail"),
+    near_quota_storage: new UserPart("near_quota_storage"),
+    near_quota_limit: new UserPart("near_quota_limit"),
   };
 
   constructor(nodeId: string, allowance: UserAllowance, turn: Turn = nextTurn) {
@@ -121,8 +136,9 @@ export class NodeDocument {
 
   #reading({ values, invalid }: SingleFields, maps: Partial<Maps>): NodeReading {
     const isWithheld = USER_MAP_NAMES.every((name) => maps[name] === undefined);
-    const users = Math.max(...USER_MAP_NAMES.map((name) => maps[name]?.users.size ?? 0));
+    const users = Math.max(...LIST_NAMES.map((name) => maps[name]?.users.size ?? 0));
     const fits = this.#allowance.claim(this.#nodeId, users);
+    const nearQuota = this.#near(maps);
     const parts = this.#parts;
     const [storage, quota, detail] = [
       fits ? maps.per_user_storage : undefined,
@@ -135,11 +151,23 @@ export class NodeDocument {
       perUserStorage: (storage ?? parts.per_user_storage.clear()).users,
       perUserQuota: (quota ?? parts.per_user_quota.clear()).users,
       perUserDetail: (detail ?? parts.per_user_detail.clear()).users,
+      nearQuota,
       invalidFields: [
         ...invalid,
-        ...USER_MAP_NAMES.filter((name) => !fits || maps[name]?.isValid === false || isMissing(name, maps)),
+        ...LIST_NAMES.filter((name) => !fits || maps[name]?.isValid === false || isMissing(name, maps)),
+        ...NEAR_MAP_NAMES.filter((name) => maps[name]?.isValid === false),
       ],
     };
+  }
+
+  /** Undefined of a node that does not tell who is near, as of one that tells of more than there is room for. */
+  #near({ near_quota_storage: storage, near_quota_limit: limit }: Partial<Maps>): NodeReading["nearQuota"] {
+    const users = Math.max(storage?.users.size ?? 0, limit?.users.size ?? 0);
+    const fits = this.#allowance.near?.claim(this.#nodeId, users) === true;
+    if (fits && storage !== undefined && limit !== undefined)
+      return { storage: storage.users, limit: limit.users };
+    for (const name of NEAR_MAP_NAMES) this.#parts[name].clear();
+    return null;
   }
 }
 
@@ -149,6 +177,9 @@ interface Content {
   readonly fields: SingleFields;
   readonly maps: Partial<Maps>;
 }
+
+/** The lists of all users. */
+const LIST_NAMES = USER_MAP_NAMES.filter((name) => !NEAR_MAP_NAMES.some((near) => near === name));
 
 /** The two maps of spec 2.7 come together or, where a token guards them, not at all (T8); the third is an addition. */
 function isMissing(name: UserMapName, maps: Partial<Maps>): boolean {

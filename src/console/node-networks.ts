@@ -71,13 +71,14 @@ export class NodeNetworks {
   /** Says in words why an IP address is no node's; undefined when it may be one. */
   problemOf(ip: string): string | undefined {
     if (isIP(ip) === 0 || ip.includes("%")) return "it is no IP address";
-    for (const { what, list } of this.#never) if (has(list, ip)) return `${ip} is ${what}`;
+    for (const { what, list } of this.#never)
+      if (has(list, ip)) return `${ip} is ${what}, which -allow_nodes cannot allow`;
     if (has(this.#loopback, ip)) {
       if (has(this.#allowedLoopback, ip)) return undefined;
       return `${ip} is this machine's own loopback; -allow_nodes 127.0.0.0/8 allows nodes there`;
     }
     if (this.#allowed === undefined || has(this.#allowed, ip)) return undefined;
-    return `${ip} is in no block that -allow_nodes names`;
+    return `${ip} is in no block that -allow_nodes names; naming ${ip} there allows it`;
   }
 }
 

@@ -1,7 +1,7 @@
-// The grade of a node that answers, from its disk and its temperature (spec 3.2, decisions T5, D24).
+// The grade of a node that answers, from its disk and its temperature, and how a status is told (spec 3.2, decisions T5, D24).
 import { NODE_STATUS_THRESHOLDS } from "#base/limits.ts";
 import type { NodeStatus } from "#webapi/cluster.ts";
-import type { NodeReading } from "./cluster-state.ts";
+import type { KnownStatus, NodeReading } from "./cluster-state.ts";
 
 const WORST_FIRST = ["critical", "degraded", "warning"] as const;
 
@@ -19,4 +19,17 @@ export function gradeOf(
     if (cpuTempCelsius !== null && cpuTempCelsius > temperatureCelsius) return status;
   }
   return "online";
+}
+
+/**
+ * A status as the interface tells it: one of the five of spec 3.2, which clients may have been made from, and beside it that nothing is
+ * known yet. Whoever reads the status alone does not take such a node for one that works.
+ */
+export function toldStatus(status: KnownStatus): { readonly status: NodeStatus; readonly unknown?: true } {
+  return status === "unknown" ? { status: "offline", unknown: true } : { status };
+}
+
+/** True for a node that has answered, lately enough. */
+export function isOnline({ status }: { readonly status: KnownStatus }): boolean {
+  return status !== "offline" && status !== "unknown";
 }

@@ -3,6 +3,7 @@ import { toJson64 } from "#base/json64.ts";
 import type { NodeRates } from "#history/node-sample.ts";
 import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";
 import type { NodeReading, NodeState } from "./cluster-state.ts";
+import { toldStatus } from "./node-status.ts";
 
 /** What a view shows of a node beside its state. */
 export interface NodeFigures {
@@ -20,7 +21,7 @@ export function publicNodeOf(node: NodeState, { rates, diskFullInDays }: NodeFig
   return {
     id: node.id,
     name: node.name,
-    status: node.status,
+    ...toldStatus(node.status),
     stale: node.stale,
     last_seen: Math.floor(node.lastGoodWallMs / 1_000),
     version: reading?.version ?? node.softwareVersion,

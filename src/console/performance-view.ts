@@ -3,20 +3,21 @@ import type { History } from "#history/history.ts";
 import { errorRatePct } from "#history/node-counters.ts";
 import type { PerformanceReply } from "#webapi/performance.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
+import { isOnline, toldStatus } from "./node-status.ts";
 import { latencyFields } from "./node-view.ts";
 
 type NodePerformance = PerformanceReply["nodes"][number];
 
-/** Rates are sums over the nodes that are not offline; the cluster's error rate is that of all their operations together. */
+/** Rates are sums over the nodes that answer; the cluster's error rate is that of all their operations together. */
 export function performanceReply(
   nodes: ReturnType<ClusterState["nodes"]>,
   history: Pick<History, "windowRates" | "errorWindow">,
   nowMs: number,
 ): PerformanceReply {
-  const sum = { write: 0, read: 0, writeOps: 0, readOps: 0, errors: 0, ops: 0 };
+  const sum = { write: 0, read: 0, writeOps: 0, readOps: 0, errors: 0, ops: 0, failingRun: 0 };
   const rows = nodes.map((node) => {
     const row = nodePerformance(node, history);
-    if (node.status === "offline") return row;
+    if (!isOnline(node)) return row;
     const { errors, ops } = history.errorWindow(node.id);
     sum.write += row.write_mbps ?? 0;
     sum.read += row.read_mbps ?? 0;
@@ -38,15 +39,15 @@ export function performanceReply(
   };
 }
 
-/** Of a node that is offline only its name and state: figures of half an hour ago are no performance. */
+/** Of a node that does not answer only its name and state: figures of half an hour ago are no performance. */
 function nodePerformance(node: NodeState, history: Pick<History, "windowRates">): NodePerformance {
-  const isOffline = node.status === "offline";
-  const rates = isOffline ? undefined : history.windowRates(node.id);
-  const reading = isOffline ? undefined : node.lastGood;
+  const isAnswering = isOnline(node);
+  const rates = isAnswering ? history.windowRates(node.id) : undefined;
+  const reading = isAnswering ? node.lastGood : undefined;
   return {
     node_id: node.id,
     node_name: node.name,
-    status: node.status,
+    ...toldStatus(node.status),
     write_mbps: orNull(rates?.writeMbps),
     read_mbps: orNull(rates?.readMbps),
     write_iops: orNull(rates?.writeIops),

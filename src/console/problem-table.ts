@@ -44,6 +44,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
 /** What a refusal of Grove's own rooms is to a caller of the console; a node's refusals are NODE_ERROR and made by whoever asked it. */
 export const PROBLEM_OF_REFUSAL: Readonly<Record<ErrorCode, ProblemCode>> = {
   QUOTA_EXCEEDED: "NODE_ERROR",
+  INODE_LIMIT: "NODE_ERROR",
   DISK_RESERVE: "INTERNAL",
   RATE_LIMITED: "RATE_LIMITED",
   SESSION_MISSING: "AUTH_REQUIRED",
@@ -62,7 +63,6 @@ export const PROBLEM_OF_REFUSAL: Readonly<Record<ErrorCode, ProblemCode>> = {
   IS_DIRECTORY: "NODE_ERROR",
   NOT_DIRECTORY: "NODE_ERROR",
   ETAG_MISMATCH: "NODE_ERROR",
-  SHARED_ABOVE: "NODE_ERROR",
   SHARE_LIMIT: "NODE_ERROR",
   BAD_NAME: "REQUEST_INVALID",
   BAD_ARGUMENT: "REQUEST_INVALID",

@@ -21,11 +21,19 @@ import { QuotaDesk } from "./quota-desk.ts";
 import { UserList } from "./user-list.ts";
 import { userRoutes } from "./user-routes.ts";
 
-type Said = { readonly success: boolean; readonly error: string };
-type SetQuota = (request: { readonly quotaBytes: bigint }) => Said | Promise<Said>;
+type Said = { readonly success: boolean; readonly error: string; readonly inodeLimit?: bigint };
+type SetQuota = (request: {
+  readonly quotaBytes: bigint;
+  readonly inodeLimit?: bigint | undefined;
+}) => Said | Promise<Said>;
 
 const acts: AuditAct[] = [];
-const asked: { username: string; quotaBytes: bigint; hash: string | undefined }[] = [];
+const asked: {
+  username: string;
+  quotaBytes: bigint;
+  inodeLimit?: bigint | undefined;
+  hash: string | undefined;
+}[] = [];
 let answer: SetQuota;
 let node: GrpcServer;
 let address: string;
@@ -39,7 +47,8 @@ before(async () => {
   node.addService(FileServer, {
     setQuota: (request, context) => {
       const hash = context.metadata.get("x-admin-password-hash");
-      asked.push({ username: request.username, quotaBytes: request.quotaBytes, hash });
+      const { username, quotaBytes, inodeLimit } = request;
+      asked.push({ username, quotaBytes, ...(inodeLimit === undefined ? {} : { inodeLimit }), hash });
       return answer(request);
     },
   });
@@ -107,6 +116,8 @@ test("PUT and POST set the quota on the home node with the operator's password h
       quota_limit: 34_359_738_368,
       quota_source: "explicit",
       previous_limit: 100,
+      // A node of before inode limits does not name one.
+      inode_limit: null,
       home_node_id: "a",
       over_quota: false,
       applied_at: Math.floor(app.clock.wallMs() / 1000),
@@ -120,6 +131,60 @@ test("PUT and POST set the quota on the home node with the operator's password h
   assert.equal(act?.detail?.["previous_bytes"], 100n);
   assert.equal(act?.detail?.["outcome"], "done");
   assert.ok(!JSON.stringify(acts, (_key, value: unknown) => String(value)).includes(hash));
+});
+
+test("an inode limit goes to the node where one is named, shows in the list at once, and is in the audit line", async () => {
+  const perUserDetail = new Map([
+    [
+      "bob@x",
+      {
+        liveBytes: 50n,
+        trashBytes: 0n,
+        stagingBytes: 0n,
+        fileCount: 1,
+        inodeCount: 3,
+        inodeLimit: 10_000_000,
+        inodeLimitExplicit: false,
+        lastActiveUnix: null,
+        quotaExplicit: true,
+      },
+    ],
+  ]);
+  const perUserStorage = new Map([["bob@x", 50n]]);
+  book.answered(
+    "a",
+    nodeReading({ perUserStorage, perUserQuota: new Map([["bob@x", 100n]]), perUserDetail }),
+  );
+  answer = ({ inodeLimit }) => ({ success: true, error: "", inodeLimit: inodeLimit ?? 10_000_000n });
+  const row = async (): Promise<unknown> => {
+    const { json } = await app.askAsOperator("/api/users?q=bob");
+    const [user] = (json as { users: Record<string, unknown>[] }).users;
+    return [user?.["inode_count"], user?.["inode_limit"], user?.["inode_limit_source"]];
+  };
+  assert.deepEqual(await row(), [3, 10_000_000, "default"]);
+  const { status, json } = await put({ quota_bytes: 100, inode_limit: 20 });
+  assert.deepEqual([status, quotaChanged.strict().parse(json).inode_limit], [200, 20]);
+  assert.equal(asked.at(-1)?.inodeLimit, 20n);
+  assert.equal(acts.at(-1)?.detail?.["inode_limit"], 20n);
+  assert.deepEqual(await row(), [3, 20, "explicit"]);
+  await put({ quota_bytes: 100 });
+  assert.equal(asked.at(-1)?.inodeLimit, undefined);
+  assert.ok(!("inode_limit" in (acts.at(-1)?.detail ?? {})));
+});
+
+test("a node that knows no inode limits is told of, since the quota alone was set", async () => {
+  const { status, json } = await put({ quota_bytes: 100, inode_limit: 20 });
+  const { code, detail } = json as { code: string; detail: string };
+  assert.deepEqual([status, code], [502, "NODE_ERROR"]);
+  assert.match(detail, /bring the node up to date/);
+});
+
+test("an inode limit that is none is refused before anybody is asked (D2)", async () => {
+  for (const limit of [-1, 1.5, 4_294_967_296, "20", null]) {
+    const { status, json } = await put({ quota_bytes: 100, inode_limit: limit });
+    assert.deepEqual([status, (json as { code: string }).code], [422, "QUOTA_INVALID"], String(limit));
+  }
+  assert.deepEqual(asked, []);
 });
 
 test("64 bits come through exactly, as numbers and as decimal strings, and the list shows them at once (T17)", async () => {

@@ -40,6 +40,8 @@ export interface QuotaWish {
   readonly username: string;
   /** 0 to 2^64 - 1; 0 takes the entry away, so that the default applies. */
   readonly quotaBytes: bigint;
+  /** Files and directories, 0 to 2^32 - 1; 0 takes the entry away, undefined leaves it as it is. */
+  readonly inodeLimit?: number | undefined;
   readonly operator: OperatorSession;
   readonly address: string;
   readonly requestId: string;
@@ -89,8 +91,9 @@ export class QuotaDesk {
     const node = await this.#homeOf(wish.username);
     const known = await this.#deps.users.find(wish.username);
     const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
+    let inodeLimit: number;
     try {
-      await this.#ask(node, wish);
+      inodeLimit = await this.#ask(node, wish);
     } catch (error) {
       const { problem, outcome } = judged(error, node);
       await this.#record(wish, node, { outcome, error: errorText(error) });
@@ -98,13 +101,20 @@ export class QuotaDesk {
     }
     const quotaBytes = quotaInEffect(wish.quotaBytes);
     const source = wish.quotaBytes === 0n ? "default" : "explicit";
-    this.#deps.users.quotaWasSet(wish.username, { nodeId: node.id, quotaBytes, source });
+    const inodes = { inodeLimit, inodeLimitExplicit: wish.inodeLimit !== 0 };
+    this.#deps.users.quotaWasSet(wish.username, {
+      nodeId: node.id,
+      quotaBytes,
+      source,
+      ...(wish.inodeLimit === undefined ? {} : { inodes }),
+    });
     await this.#record(wish, node, { outcome: "done", previous_bytes: previousBytes });
     return {
       username: wish.username,
       quota_limit: toJson64(quotaBytes),
       quota_source: source,
       previous_limit: toJson64(previousBytes),
+      inode_limit: inodeLimit === 0 ? null : inodeLimit,
       home_node_id: node.id,
       over_quota: (known?.usedBytes ?? 0n) > quotaBytes,
       applied_at: Math.floor(this.#deps.clock.wallMs() / 1000),
@@ -143,15 +153,24 @@ export class QuotaDesk {
     return (await users.find(username))?.nodeId;
   }
 
-  async #ask(node: NodeState, { username, quotaBytes, operator }: QuotaWish): Promise<void> {
-    const { success, error } = await this.#deps.setQuotaOnNode({
+  /** Answers the inode limit that is in force then; 0 of a node that knows none. */
+  async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaWish): Promise<number> {
+    const { success, error, ...told } = await this.#deps.setQuotaOnNode({
       address: node.address,
       username,
       quotaBytes,
+      inodeLimit,
       passwordHash: operator.passwordHash,
       timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
     });
-    if (success) return;
+    if (success) {
+      if (inodeLimit === undefined || told.inodeLimit > 0n) return Number(told.inodeLimit);
+      throw new ProblemError(
+        "NODE_ERROR",
+        "the node knows no inode limits: the quota was set, the limit was not; bring the node up to date",
+        { grpc_code: codeName(Code.OK), reason: "NOT_IMPLEMENTED" },
+      );
+    }
     if (error === NO_SUCH_USER_TEXT) {
       throw new ProblemError(
         "NO_SUCH_USER",
@@ -166,12 +185,13 @@ export class QuotaDesk {
 
   /** Written before the answer: a change that an operator has seen succeed is in the log whatever happens next. */
   async #record(
-    { username, quotaBytes, operator, address, requestId }: QuotaWish,
+    { username, quotaBytes, inodeLimit, operator, address, requestId }: QuotaWish,
     node: NodeState,
     more: { readonly outcome: Outcome; readonly [fact: string]: string | bigint },
   ): Promise<void> {
     const { audit, flushAudit, log } = this.#deps;
-    const detail = { quota_bytes: quotaBytes, node: node.id, address, ...more };
+    const limit = inodeLimit === undefined ? {} : { inode_limit: BigInt(inodeLimit) };
+    const detail = { quota_bytes: quotaBytes, ...limit, node: node.id, address, ...more };
     audit({ act: "quota.set", actor: operator.id, subject: username, request: requestId, detail });
     log.info("quota_changed", { session: operator.id, ...detail });
     await flushAudit();

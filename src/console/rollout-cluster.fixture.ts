@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
 import { METRICS_PORT_OFFSET } from "#base/limits.ts";
-import { openDirectoryReader, openSshNodes } from "#directory/open-directory.ts";
+import { openDirectoryReader, openNodeStore } from "#directory/open-directory.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type SshServer, SshServers } from "#testing/ssh-server.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
@@ -207,7 +207,7 @@ async function enrol(
     ports,
   }: { readonly nodes: readonly RolloutTestNode[]; readonly ports: ReadonlyMap<string, number> },
 ): Promise<void> {
-  const sshNodes = await openSshNodes(storeOf(dataFolder), { clock: systemClock });
+  const sshNodes = await openNodeStore(storeOf(dataFolder), { clock: systemClock });
   ends.push(() => sshNodes.close());
   for (const { id, ssh, repository, pidFile } of nodes) {
     const port = ports.get(id) ?? 0;

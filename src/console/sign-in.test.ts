@@ -5,14 +5,15 @@ import { Agent } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { auditFiles } from "#audit/audit-files.ts";
-import { loadOrCreateAuthority } from "#authority/authority.ts";
+import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
 import { storePlace } from "#directory/open-directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
+import { agreeOn, suitesOfTls12 } from "#testing/tls-probe.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole, testConsoleOptions } from "./console.fixture.ts";
 import { startConsole } from "./console.ts";
@@ -158,11 +159,15 @@ test("who signs in, who fails and who signs out stands in the audit log, without
     assert.equal(text.includes(secret), false);
 });
 
-test("over HTTPS the cookie is Secure, and the certificate can be changed under way (D-05)", async (t) => {
+/** An authority, and certificates of it as the console is given them. */
+async function httpsPairs(t: TestContext): Promise<{
+  readonly authority: Authority;
+  readonly of: (id: string) => Promise<{ cert: string; key: string }>;
+}> {
   const folder = await mkdtemp(join(tmpdir(), "https-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const authority = await loadOrCreateAuthority(join(folder, "ca"), { clock: systemClock });
-  const pairOf = async (id: string): Promise<{ cert: string; key: string }> => {
+  const of = async (id: string): Promise<{ cert: string; key: string }> => {
     const wish = { id, names: ["localhost"], addresses: ["127.0.0.1"] };
     const files = await ensureNodeCertificate(authority, join(folder, id), wish, systemClock);
     return {
@@ -170,6 +175,11 @@ test("over HTTPS the cookie is Secure, and the certificate can be changed under 
       key: await readFile(files.keyPath, "utf8"),
     };
   };
+  return { authority, of };
+}
+
+test("over HTTPS the cookie is Secure, and the certificate can be changed under way (D-05)", async (t) => {
+  const { authority, of: pairOf } = await httpsPairs(t);
   const { options, ends } = await testConsoleOptions(t);
   const console = await startConsole({ ...options, tls: await pairOf("first") });
   ends.push(() => console.stop());
@@ -184,6 +194,24 @@ test("over HTTPS the cookie is Secure, and the certificate can be changed under 
   assert.match(first.subject, /first/);
   await console.reload(await pairOf("second"));
   assert.match((await askTls(console.address.port, authority.certificatePem)).subject, /second/);
+});
+
+test("over HTTPS of TLS 1.2 nothing but authenticated encryption with forward secrecy is taken, with a new certificate too", async (t) => {
+  const { options, ends } = await testConsoleOptions(t);
+  const pair = await (await httpsPairs(t)).of("first");
+  const console = await startConsole({ ...options, tls: pair });
+  ends.push(() => console.stop());
+  const { port } = console.address;
+  for (const look of ["made", "reloaded"]) {
+    assert.deepEqual(
+      await suitesOfTls12(port),
+      ["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-GCM-SHA256"],
+      look,
+    );
+    const curves = { maxVersion: "TLSv1.2", ecdhCurve: "prime256v1:X25519" } as const;
+    assert.equal((await agreeOn(port, curves))?.group, "X25519");
+    await console.reload(pair);
+  }
 });
 
 interface TlsAnswer {

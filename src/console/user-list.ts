@@ -35,6 +35,8 @@ interface QuotaAhead {
   readonly nodeId: string;
   readonly quotaBytes: bigint;
   readonly source: "explicit" | "default";
+  /** The inode limit, where the change named one. */
+  readonly inodes?: Pick<UserDetail, "inodeLimit" | "inodeLimitExplicit">;
   readonly setAtMs: number;
 }
 
@@ -195,20 +197,28 @@ export class UserList {
     const detail = reading.perUserDetail.get(username);
     const quotaBytes = quotaInEffect(reported);
     const ahead = this.#aheadOf(username, nodeId);
-    if (ahead !== undefined) return { nodeId, usedBytes, ...ahead, detail };
+    if (ahead !== undefined) {
+      const { inodes, ...quota } = ahead;
+      return { nodeId, usedBytes, ...quota, detail: detail && inodes ? { ...detail, ...inodes } : detail };
+    }
     return { nodeId, usedBytes, quotaBytes, source: sourceOf(quotaBytes, detail), detail };
   }
 
   #pending(username: string, nodeId: string): Finding {
     const ahead = this.#aheadOf(username, nodeId);
     const unknown = { quotaBytes: DEFAULT_QUOTA_BYTES, source: "pending" as const };
-    return { nodeId, usedBytes: 0n, ...(ahead ?? unknown), detail: undefined };
+    const { quotaBytes, source } = ahead ?? unknown;
+    return { nodeId, usedBytes: 0n, quotaBytes, source, detail: undefined };
   }
 
-  #aheadOf(username: string, nodeId: string): Pick<QuotaAhead, "quotaBytes" | "source"> | undefined {
+  #aheadOf(
+    username: string,
+    nodeId: string,
+  ): Pick<QuotaAhead, "quotaBytes" | "source" | "inodes"> | undefined {
     const ahead = this.#ahead.get(username);
     if (ahead?.nodeId !== nodeId) return undefined;
-    return { quotaBytes: ahead.quotaBytes, source: ahead.source };
+    const { quotaBytes, source, inodes } = ahead;
+    return { quotaBytes, source, ...(inodes === undefined ? {} : { inodes }) };
   }
 
   #page(query: UsersQuery): { users: UserRow[]; total_users: number; next_cursor: string | null } {

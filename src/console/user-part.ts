@@ -14,13 +14,19 @@ export interface UserMapValues {
   readonly per_user_storage: bigint;
   readonly per_user_quota: bigint;
   readonly per_user_detail: UserDetail;
+  readonly near_quota_storage: bigint;
+  readonly near_quota_limit: bigint;
 }
 
 /** Name of a map of users. */
 export type UserMapName = keyof UserMapValues;
 
+/** Maps of users near their quota alone, whichever users the others list. */
+export const NEAR_MAP_NAMES = ["near_quota_storage", "near_quota_limit"] as const;
+
 /** The maps' names in the order in which nodes write them. */
 export const USER_MAP_NAMES: readonly UserMapName[] = [
+  ...NEAR_MAP_NAMES,
   "per_user_storage",
   "per_user_quota",
   "per_user_detail",
@@ -34,13 +40,21 @@ type Readers = {
 };
 
 /** How a value of each map is read; undefined for what it cannot be. */
-const READERS: Readers = { per_user_storage: count, per_user_quota: count, per_user_detail: validDetail };
+const READERS: Readers = {
+  per_user_storage: count,
+  per_user_quota: count,
+  per_user_detail: validDetail,
+  near_quota_storage: count,
+  near_quota_limit: count,
+};
 
 /** What is taken of a value that is not valid. */
 const REMAINS: Readers = {
   per_user_storage: () => undefined,
   per_user_quota: () => undefined,
   per_user_detail: detailOf,
+  near_quota_storage: () => undefined,
+  near_quota_limit: () => undefined,
 };
 
 type Rereaders = { readonly [N in UserMapName]: ValueScan<UserMapValues[N]> };
@@ -50,6 +64,8 @@ const REREADERS: Rereaders = {
   per_user_storage: countAt,
   per_user_quota: countAt,
   per_user_detail: detailAt,
+  near_quota_storage: countAt,
+  near_quota_limit: countAt,
 };
 
 /** A map of users as the node said it last. */
@@ -206,6 +222,9 @@ const DETAIL_NAMES: readonly (readonly [keyof UserDetail, string])[] = [
   ["trashBytes", "trash_bytes"],
   ["stagingBytes", "staging_bytes"],
   ["fileCount", "file_count"],
+  ["inodeCount", "inode_count"],
+  ["inodeLimit", "inode_limit"],
+  ["inodeLimitExplicit", "inode_limit_explicit"],
   ["lastActiveUnix", "last_active_unix"],
   ["quotaExplicit", "quota_explicit"],
 ];
@@ -218,6 +237,9 @@ function detailOf(value: unknown, before: UserDetail | undefined): UserDetail | 
     trashBytes: count(raw["trash_bytes"]) ?? null,
     stagingBytes: count(raw["staging_bytes"]) ?? null,
     fileCount: smallCount(raw["file_count"]) ?? null,
+    inodeCount: smallCount(raw["inode_count"]) ?? null,
+    inodeLimit: smallCount(raw["inode_limit"]) ?? null,
+    inodeLimitExplicit: flag(raw["inode_limit_explicit"]) ?? null,
     lastActiveUnix: smallCount(raw["last_active_unix"]) ?? null,
     quotaExplicit: flag(raw["quota_explicit"]) ?? null,
   };
@@ -231,6 +253,9 @@ function isSameDetail(a: UserDetail, b: UserDetail): boolean {
     a.trashBytes === b.trashBytes &&
     a.stagingBytes === b.stagingBytes &&
     a.fileCount === b.fileCount &&
+    a.inodeCount === b.inodeCount &&
+    a.inodeLimit === b.inodeLimit &&
+    a.inodeLimitExplicit === b.inodeLimitExplicit &&
     a.quotaExplicit === b.quotaExplicit
   );
 }

@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { isGroveError } from "#base/errors.ts";
 import { parseU64 } from "#base/json64.ts";
+import { IDS_PER_ROOT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { quotaChanged, userList } from "#webapi/user.ts";
 import { factsOf } from "./guard.ts";
@@ -21,6 +22,8 @@ export interface UserRoutesDeps {
 const QUOTA_TEXT =
   "quota_bytes must be an integer from 0 to 18446744073709551615, as a number or a decimal string";
 
+const INODES_TEXT = `inode_limit must be an integer from 0 to ${IDS_PER_ROOT}`;
+
 /** The body of a change: any integer of 64 bits. A number that JSON cannot hold exactly is written as a string, or with all its digits. */
 const quotaBody = z
   .object({
@@ -32,6 +35,14 @@ const quotaBody = z
           { type: "string", pattern: "^(0|[1-9][0-9]{0,19})$" },
         ],
       }),
+    inode_limit: z
+      .int(INODES_TEXT)
+      .min(0, INODES_TEXT)
+      .max(IDS_PER_ROOT, INODES_TEXT)
+      .optional()
+      .describe(
+        "Files and folders, those in the trash included; 0 goes back to the default, absent: as it is",
+      ),
   })
   .strict();
 
@@ -66,13 +77,14 @@ export function userRoutes(app: App, deps: UserRoutesDeps): void {
       config: { auth: "operator", invalidBody: "QUOTA_INVALID" },
       schema: {
         operationId: method === "PUT" ? "setQuota" : "setQuotaByPost",
-        summary: "Set a user's quota in bytes; 0 goes back to the default",
+        summary:
+          "Set a user's quota in bytes and, where it is named, the inode limit; 0 goes back to the default",
         tags,
         params: z.object({ username: z.string() }),
         body: quotaBody,
         response: { 200: quotaChanged },
       },
-      handler: (request) => change(deps, request, request.params.username, request.body.quota_bytes),
+      handler: (request) => change(deps, request, request.params.username, request.body),
     });
   }
 }
@@ -81,13 +93,14 @@ async function change(
   deps: UserRoutesDeps,
   request: FastifyRequest,
   username: string,
-  quota: unknown,
+  body: z.infer<typeof quotaBody>,
 ): Promise<QuotaChanged> {
-  const quotaBytes = parseU64(quota);
+  const quotaBytes = parseU64(body.quota_bytes);
   if (quotaBytes === undefined) throw new ProblemError("QUOTA_INVALID", QUOTA_TEXT);
   return deps.quotas.change({
     username: usernameOf(username),
     quotaBytes,
+    inodeLimit: body.inode_limit,
     operator: operatorOf(request),
     address: factsOf(request).address,
     requestId: request.id,

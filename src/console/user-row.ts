@@ -40,6 +40,9 @@ export function userRowOf(
     trash_bytes: toJson64(trash),
     staging_bytes: toJson64(staging),
     file_count: detail?.fileCount ?? 0,
+    inode_count: detail?.inodeCount ?? null,
+    inode_limit: detail?.inodeLimit ?? null,
+    inode_limit_source: limitSource(detail?.inodeLimitExplicit),
     usage_percent: quotaPercent(usedBytes, quotaBytes),
     level: usageLevel(usedBytes, quotaBytes),
     home_node_id: user.nodeId,
@@ -47,6 +50,11 @@ export function userRowOf(
     last_active: detail?.lastActiveUnix ?? null,
     full_in_days: beside.fullInDays ?? null,
   };
+}
+
+function limitSource(isExplicit: boolean | null | undefined): UserRow["inode_limit_source"] {
+  if (isExplicit === null || isExplicit === undefined) return null;
+  return isExplicit ? "explicit" : "default";
 }
 
 /** Yellow above 80 %, red above 95 %, exactly (spec 3.1). */

@@ -2,7 +2,9 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
+import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { parseBytes } from "#base/bytes.ts";
+import { GroveError } from "#base/errors.ts";
 import { DEMO_NODES_MAX } from "#base/limits.ts";
 import { run } from "#os/exit-signals.ts";
 import { DevCluster } from "./dev-cluster.ts";
@@ -53,6 +55,12 @@ export function command(): Command {
 }
 
 async function up(flags: UpFlags): Promise<void> {
+  if (!HAS_IDP_AUTH && !flags.mock) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${NO_IDP_AUTH_TEXT}: it has no provider for a demonstration either; add -mock`,
+    );
+  }
   const entry = await realpath(process.argv[1] ?? "");
   const cluster = await DevCluster.open({
     folder: resolve(flags.data),

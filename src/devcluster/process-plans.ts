@@ -151,6 +151,7 @@ function consolePlan(plan: DemoPlan): ProcessPlan {
         meta: `sqlite:${join(plan.folder, "metaserver", "metadata.db")}`,
       }),
       ...(plan.tls === undefined ? [] : flags({ "tls-ca": plan.tls.caPath })),
+      ...nodeIds(plan).flatMap((id) => logFlags(plan, id)),
     ],
     env: {
       ...inherited(plan),
@@ -159,6 +160,14 @@ function consolePlan(plan: DemoPlan): ProcessPlan {
     },
     isServing: () => answersOk(`${consoleUrl(plan)}/health`),
   };
+}
+
+/** All run on one machine, so that every node's services are the same but for its own. */
+function logFlags(plan: DemoPlan, id: string): string[] {
+  const names = { fileserver: id, metaserver: "metaserver", admin: "console" };
+  return Object.entries(names).flatMap(([service, name]) =>
+    flags({ "local-log": `${id}/${service}=${common(plan, name).logPath}` }),
+  );
 }
 
 function common(plan: DemoPlan, name: string): Pick<ProcessPlan, "name" | "logPath"> {

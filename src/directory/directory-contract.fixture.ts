@@ -4,7 +4,9 @@ import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Speaker } from "./directory.ts";
+import { testListings } from "./listings-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
+import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
 import {
   beat,
@@ -300,7 +302,9 @@ export function testDirectoryContract(
   );
 
   testRoots(contract);
+  testListings(contract);
   testSshNodes(contract);
+  testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {
     await directory.close();

@@ -55,8 +55,20 @@ export interface NodeRegistration {
   readonly diskTotalBytes: bigint;
   readonly diskFreeBytes: bigint;
   readonly diskReserveBytes: bigint;
+  /** All of them, or those of one page. */
   readonly roots: readonly HeldRoot[];
+  /** Set where the roots come in pages. */
+  readonly page?: RegistrationPage | undefined;
   readonly speaker: Speaker;
+}
+
+/** Which part of a registration a page is. */
+export interface RegistrationPage {
+  /** Grows with each registration of the process that has pages, from 1 on. */
+  readonly registration: bigint;
+  /** From 0 on; below 512. */
+  readonly page: number;
+  readonly isLast: boolean;
 }
 
 /** A root that a node holds although the store says that it lives elsewhere; the store's word stays. */
@@ -75,6 +87,8 @@ export interface Lease {
   readonly conflicts: readonly RootConflict[];
   /** Set when nothing was registered, and the epoch is 0: another process has this epoch, which the sender must name to replace it. */
   readonly heldEpoch?: number | undefined;
+  /** Set when nothing was registered yet, and the epoch is 0: the page that is missing next. */
+  readonly nextPage?: number | undefined;
 }
 
 /** What a node says every 5 s. */
@@ -157,6 +171,22 @@ export interface GrantChange extends Grant {
   readonly node: NodeCaller;
 }
 
+/** The security events that a MetaServer has seen, as a FileServer's /security-events has them (D22). */
+export interface SecurityReport {
+  /** Where that MetaServer is: host:port in ASCII. */
+  readonly source: string;
+  /** JSON; whoever reads it checks it. */
+  readonly document: string;
+}
+
+/** What is known of nodes whose roots are not all in the store, by id. */
+export interface MissingLists {
+  /** New roots wait until these have listed theirs. */
+  readonly awaited: readonly string[];
+  /** An operator has said that these do not come back. */
+  readonly givenUp: readonly string[];
+}
+
 /** Whether the store answers at present, and if not, why. Holds no secret. */
 export type StoreState =
   | { readonly available: true }
@@ -164,7 +194,7 @@ export type StoreState =
 
 /**
  * The shared metadata store (D19). Every method is one atomic command, so that several MetaServers may use one store; all of them
- * may reject with STORE_UNAVAILABLE or OVERLOADED. Save where nodes are reached over SSH, it holds nothing that registrations of the
+ * may reject with STORE_UNAVAILABLE or OVERLOADED. Save where nodes are reached over SSH and who has tried what at a MetaServer, it holds nothing that registrations of the
  * FileServers cannot bring back.
  */
 export interface Directory {
@@ -189,6 +219,9 @@ export interface Directory {
    * CLUSTER_MISMATCH; FENCED when it had an epoch itself, and another process has a newer one;
    * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory);
    * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
+   *
+   * Of a registration in pages nothing is in force before the last; those before are kept for 10 minutes. A page that is there already,
+   * or comes before one that is missing, or late, changes nothing, and is answered with the page that is missing next.
    */
   register(registration: NodeRegistration): Promise<Lease>;
 
@@ -197,7 +230,8 @@ export interface Directory {
 
   /**
    * Where the user's root lives; a user without one gets it placed on the live node with the most free bytes above its reserve that
-   * is not draining. Throws STARTING while placement is held and NODE_DRAINING when no node takes new roots.
+   * is not draining. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING when no node takes
+   * new roots.
    */
   locateRoot(owner: string): Promise<LocatedRoot>;
 
@@ -234,6 +268,21 @@ export interface Directory {
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
 
+  /** The nodes that have not listed their roots since the store was lost or restored. */
+  missingLists(): Promise<MissingLists>;
+
+  /**
+   * Nodes that somebody remembers, at most 1000. Those that the store lacks were in it before it was lost or restored: new roots wait until
+   * they have listed theirs, unless they were given up.
+   */
+  awaitNodes(fsIds: readonly string[]): Promise<void>;
+
+  /**
+   * An operator says that a node does not come back: new roots wait for it no longer, also when the store is lost again, until it registers.
+   * Tells whether they did wait for it.
+   */
+  giveUpNode(fsId: string): Promise<boolean>;
+
   /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
   sshNodes(): Promise<SshNode[]>;
 
@@ -243,6 +292,12 @@ export interface Directory {
   /** Forgets such a node and tells whether it was known. */
   removeSshNode(id: string): Promise<boolean>;
 
+  /** What MetaServers have told of security events last. Registrations do not bring it back; the next event does. */
+  securityReports(): Promise<SecurityReport[]>;
+
+  /** Puts a MetaServer's report in the place of its last one; those of 64 are kept, whoever is silent for longest goes. Throws BAD_ARGUMENT. */
+  putSecurityReport(report: SecurityReport): Promise<void>;
+
   /** Ends the connection; later calls reject. */
   close(): Promise<void>;
 }
@@ -250,8 +305,19 @@ export interface Directory {
 /** The store for whoever only looks, such as the console. */
 export type DirectoryReader = Pick<
   Directory,
-  "failed" | "watch" | "clusterId" | "findRoot" | "listRoots" | "nodes" | "sshNodes" | "close"
+  | "failed"
+  | "watch"
+  | "clusterId"
+  | "findRoot"
+  | "listRoots"
+  | "nodes"
+  | "sshNodes"
+  | "securityReports"
+  | "close"
 >;
 
-/** The store for whoever enrols nodes, beside the MetaServers that use it. */
-export type SshNodeStore = Pick<Directory, "nodes" | "sshNodes" | "putSshNode" | "removeSshNode" | "close">;
+/** The store for whoever enrols nodes and gives them up, beside the MetaServers that use it. */
+export type NodeStore = Pick<
+  Directory,
+  "nodes" | "missingLists" | "giveUpNode" | "sshNodes" | "putSshNode" | "removeSshNode" | "close"
+>;

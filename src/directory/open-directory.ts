@@ -5,9 +5,9 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import type { Directory, DirectoryReader, SshNodeStore } from "./directory.ts";
+import type { Directory, DirectoryReader, NodeStore } from "./directory.ts";
 import { isPostgresUrl, parsePostgresUrl } from "./postgres-url.ts";
-import { openSqliteDirectory, openSqliteReader, openSqliteSshNodes } from "./sqlite-directory.ts";
+import { openSqliteDirectory, openSqliteNodes, openSqliteReader } from "./sqlite-directory.ts";
 
 /** What a store is opened with. */
 export interface OpenDirectoryDeps {
@@ -53,13 +53,10 @@ export async function openDirectoryReader(
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
 }
 
-/** Opens a store to enrol nodes in it, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
-export async function openSshNodes(
-  url: string,
-  deps: Pick<OpenDirectoryDeps, "clock">,
-): Promise<SshNodeStore> {
+/** Opens a store to enrol nodes in it or give them up, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
+export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
-  return openSqliteSshNodes({ path: pathOf(url), clock: deps.clock });
+  return openSqliteNodes({ path: pathOf(url), clock: deps.clock });
 }
 
 /** What kind of store a URL names and where it is, to be shown: never its user or password. Throws BAD_ARGUMENT. */

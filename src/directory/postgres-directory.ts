@@ -1,4 +1,5 @@
 // The metadata store in PostgreSQL: several MetaServers share it, leases go by its clock, and outages heal by themselves.
+import { isDeepStrictEqual } from "node:util";
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
@@ -18,21 +19,26 @@ import type {
   HeartbeatOutcome,
   Lease,
   LocatedRoot,
+  MissingLists,
   NodeCaller,
   NodeRecord,
   NodeRegistration,
   RootPlace,
+  SecurityReport,
   SharedRoot,
   SharePlace,
   StoreState,
   Subject,
 } from "./directory.ts";
+import { awaitNodes, missingLists } from "./missing-lists.ts";
+import * as nodeCommands from "./node-commands.ts";
 import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
-import { isRefusal, remedyOf, toStoreError } from "./postgres-errors.ts";
+import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
-import { PostgresStatements } from "./postgres-statements.ts";
+import { PostgresStatements, rolledBack } from "./postgres-statements.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
+import { putSecurityReport, securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
@@ -130,22 +136,22 @@ class PostgresDirectory implements Directory {
   }
 
   clusterId(): Promise<string | undefined> {
-    return this.#run(this.#read, (now) => commands.clusterId(now));
+    return this.#run(this.#read, (now) => nodeCommands.clusterId(now));
   }
 
   async adoptClusterId(clusterId: string): Promise<void> {
-    await this.#run(this.#control, (now) => commands.adoptClusterId(now, clusterId));
+    await this.#run(this.#control, (now) => nodeCommands.adoptClusterId(now, clusterId));
     this.#clusterId = clusterId;
   }
 
   async register(registration: NodeRegistration): Promise<Lease> {
-    const lease = await this.#run(this.#control, (now) => commands.register(now, registration));
+    const lease = await this.#run(this.#control, (now) => nodeCommands.register(now, registration));
     this.#clusterId = lease.clusterId;
     return lease;
   }
 
   heartbeat(beat: Heartbeat): Promise<HeartbeatOutcome> {
-    return this.#run(this.#beat, (now) => commands.heartbeat(now, beat));
+    return this.#run(this.#beat, (now) => nodeCommands.heartbeat(now, beat));
   }
 
   async locateRoot(owner: string): Promise<LocatedRoot> {
@@ -184,7 +190,19 @@ class PostgresDirectory implements Directory {
   }
 
   nodes(): Promise<NodeRecord[]> {
-    return this.#run(this.#read, (now) => commands.nodes(now));
+    return this.#run(this.#read, (now) => nodeCommands.nodes(now));
+  }
+
+  missingLists(): Promise<MissingLists> {
+    return this.#run(this.#read, missingLists);
+  }
+
+  awaitNodes(fsIds: readonly string[]): Promise<void> {
+    return this.#run(this.#decide, () => awaitNodes(fsIds));
+  }
+
+  giveUpNode(fsId: string): Promise<boolean> {
+    return this.#run(this.#decide, (now) => nodeCommands.giveUpNode(now, fsId));
   }
 
   sshNodes(): Promise<SshNode[]> {
@@ -199,6 +217,14 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#decide, () => removeSshNode(id));
   }
 
+  securityReports(): Promise<SecurityReport[]> {
+    return this.#run(this.#read, securityReports);
+  }
+
+  putSecurityReport(report: SecurityReport): Promise<void> {
+    return this.#run(this.#decide, () => putSecurityReport(report));
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#probe);
     this.#closing ??= Promise.all([this.#read.connections.close(), this.#beat.connections.close()]);
@@ -206,7 +232,7 @@ class PostgresDirectory implements Directory {
   }
 
   /** Runs a command until it has an outcome that is the database's, or its time is up. Every command may be repeated without harm. */
-  async #run<Result>(use: Use, command: (now: commands.Moment) => Plan<Result>): Promise<Result> {
+  async #run<Result>(use: Use, command: (now: nodeCommands.Moment) => Plan<Result>): Promise<Result> {
     if (this.#closing !== undefined) throw unavailable("the metadata store is closed");
     if (this.#running >= DIRECTORY_QUEUE_MAX) {
       throw new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
@@ -223,7 +249,7 @@ class PostgresDirectory implements Directory {
     }
   }
 
-  async #repeat<Result>(use: Use, command: (now: commands.Moment) => Plan<Result>): Promise<Result> {
+  async #repeat<Result>(use: Use, command: (now: nodeCommands.Moment) => Plan<Result>): Promise<Result> {
     const endMs = performance.now() + use.timeoutMs;
     for (let retries = 0; ; retries++) {
       try {
@@ -251,7 +277,7 @@ class PostgresDirectory implements Directory {
 
   async #attempt<Result>(
     use: Use,
-    command: (now: commands.Moment) => Plan<Result>,
+    command: (now: nodeCommands.Moment) => Plan<Result>,
     endMs: number,
   ): Promise<Result> {
     const { client, release } = await use.connections.acquire(Math.max(endMs - performance.now(), 1));
@@ -281,7 +307,7 @@ class PostgresDirectory implements Directory {
   async #transact<Result>(
     client: PoolClient,
     holds: Use["holds"],
-    command: (now: commands.Moment) => Plan<Result>,
+    command: (now: nodeCommands.Moment) => Plan<Result>,
   ): Promise<Result> {
     const now = `SELECT ${this.#nowSql()} AS now_ms, (SELECT value FROM settings WHERE key = 'cluster_id') AS cluster_id`;
     const begin = holds === "read" ? "" : "BEGIN ISOLATION LEVEL READ COMMITTED; ";
@@ -327,7 +353,7 @@ class PostgresDirectory implements Directory {
     try {
       const { rows } = await client.query(`SELECT ${this.#nowSql()} AS now_ms`);
       const nowMs = Number((rows[0] as { now_ms: bigint }).now_ms);
-      await this.#follow(client, commands.adoptClusterId(momentOf(nowMs), clusterId));
+      await this.#follow(client, nodeCommands.adoptClusterId(momentOf(nowMs), clusterId));
       await client.query("COMMIT");
     } catch (error) {
       await rolledBack(client);
@@ -367,27 +393,8 @@ class PostgresDirectory implements Directory {
   }
 
   #tell(state: StoreState): void {
-    const before = this.#state;
-    const isSame =
-      before.available === state.available &&
-      (before.available || (!state.available && before.reason === state.reason));
+    const isSame = isDeepStrictEqual(this.#state, state);
     this.#state = state;
     if (!isSame) for (const listener of this.#listeners) listener(state);
   }
-}
-
-/** Undefined table stands for all that is not where it was: the next connection looks what is there. */
-function otherStore(): Error {
-  return Object.assign(new Error("the database is another one"), { code: "42P01" });
-}
-
-async function rolledBack(client: ClientBase): Promise<boolean> {
-  return client.query("ROLLBACK").then(
-    () => true,
-    () => false,
-  );
-}
-
-function unavailable(message: string): GroveError {
-  return new GroveError("STORE_UNAVAILABLE", message);
 }

@@ -70,3 +70,13 @@ function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
+
+/** Undefined table stands for all that is not where it was: the next connection looks what is there. */
+export function otherStore(): Error {
+  return Object.assign(new Error("the database is another one"), { code: "42P01" });
+}
+
+/** A store that cannot be used now. */
+export function unavailable(message: string): GroveError {
+  return new GroveError("STORE_UNAVAILABLE", message);
+}

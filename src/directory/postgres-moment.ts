@@ -1,6 +1,6 @@
 // Time as a store in PostgreSQL counts it: by the clock of the database.
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { Moment } from "./store-commands.ts";
+import type { Moment } from "./node-commands.ts";
 
 /** Time by the database's clock alone, which may be set, and may be another one after a failover: neither stretches a lease by much. */
 export function momentOf(wallMs: number): Moment {

@@ -60,6 +60,23 @@ const MIGRATIONS: readonly string[] = [
     services TEXT NOT NULL
   );
   `,
+  `
+  -- Pages of registrations that have not come whole yet.
+  CREATE TABLE staged_pages (
+    fs_id TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    registration BIGINT NOT NULL,
+    page BIGINT NOT NULL,
+    roots TEXT NOT NULL,
+    begun_ms BIGINT NOT NULL,
+    PRIMARY KEY (fs_id, instance_id, page)
+  );
+  -- Nodes that may hold roots which are not here.
+  CREATE TABLE unlisted_nodes (fs_id TEXT PRIMARY KEY, given_up BIGINT NOT NULL);
+  -- Each heartbeat counts its node's roots, of which there may be many thousands.
+  CREATE INDEX roots_held_by_node ON roots (fs_id, held);
+  DROP INDEX roots_by_node;
+  `,
 ];
 
 /** The schema version that this program writes. */

@@ -23,3 +23,11 @@ export class PostgresStatements {
     return { rows, changes: rowCount ?? 0 };
   }
 }
+
+/** Ends a transaction without a trace; false when the connection could not even do that. */
+export async function rolledBack(client: ClientBase): Promise<boolean> {
+  return client.query("ROLLBACK").then(
+    () => true,
+    () => false,
+  );
+}

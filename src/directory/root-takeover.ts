@@ -1,5 +1,5 @@
 // Takes over what a registering node says of its roots, without ever overwriting what the store knows better (D19).
-import type { HeldRoot, NodeRegistration, RootConflict } from "./directory.ts";
+import type { HeldRoot, RootConflict } from "./directory.ts";
 import { all, type Plan, rowsOfMarks, run, type SqlValue } from "./sql-plan.ts";
 
 interface RecordedRoot {
@@ -14,18 +14,22 @@ interface RecordedRoot {
 const BATCH = 500;
 
 /**
- * Records the roots and grants of a node. A root that the store lacks is added, which is how a lost store is rebuilt; one that it has
+ * Records the roots and grants of a node, or a page of them. A root that the store lacks is added, which is how a lost store is rebuilt; one that it has
  * placed elsewhere yields only while nobody holds it there; every other difference is a conflict, and the store's word stays.
  */
-export function* registerRoots(registration: NodeRegistration, nowWallMs: number): Plan<RootConflict[]> {
+export function* registerRoots(
+  fsId: string,
+  roots: readonly HeldRoot[],
+  nowWallMs: number,
+): Plan<RootConflict[]> {
   const conflicts: RootConflict[] = [];
   const seen = new Map<string, HeldRoot>();
-  for (const batch of inBatches(registration.roots)) {
+  for (const batch of inBatches(roots)) {
     const recorded = yield* recordedOf(batch);
     const changed: HeldRoot[] = [];
     const news: HeldRoot[] = [];
     for (const held of batch) {
-      const known = inTheWay(held, { recorded, seen, fsId: registration.fsId });
+      const known = inTheWay(held, { recorded, seen, fsId });
       if (known !== undefined) {
         conflicts.push(known);
         continue;
@@ -33,12 +37,12 @@ export function* registerRoots(registration: NodeRegistration, nowWallMs: number
       seen.set(held.owner, held);
       seen.set(held.rootId, held);
       const row = recorded.get(held.owner);
-      const isSame = row?.root_id === held.rootId && row.fs_id === registration.fsId;
+      const isSame = row?.root_id === held.rootId && row.fs_id === fsId;
       const isNews = !isSame || held.version > row.version;
       if (isNews || row?.held === 0n) changed.push(held);
       if (isNews) news.push(held);
     }
-    if (changed.length > 0) yield* recordRoots(registration.fsId, changed, nowWallMs);
+    if (changed.length > 0) yield* recordRoots(fsId, changed, nowWallMs);
     if (news.length > 0) yield* recordGrants(news);
     yield* recordSubjects(batch.filter((held) => seen.get(held.owner) === held));
   }

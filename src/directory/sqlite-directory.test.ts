@@ -7,9 +7,10 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
+import { LEASE_LOOK_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
-import { openDirectory, openDirectoryReader, openSshNodes } from "./open-directory.ts";
+import { openDirectory, openDirectoryReader, openNodeStore } from "./open-directory.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, registration } from "./store-under-test.fixture.ts";
 
@@ -53,6 +54,22 @@ test("another process reads the file while the store is open", async (t) => {
   await directory.register(registration("b"));
   assert.equal(reader.prepare("SELECT COUNT(*) AS count FROM nodes").get()?.["count"], 2);
   reader.close();
+});
+
+test("time in which the MetaServer stood still ends no lease, the silence afterwards does", async (t) => {
+  const clock = new ManualClock();
+  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const directory = await openDirectory(`sqlite:${path}`, { clock });
+  t.after(() => directory.close());
+  const isLive = async (): Promise<boolean | undefined> => (await directory.nodes())[0]?.live;
+  await directory.register(registration("a"));
+  clock.advance(10_000);
+  clock.standStill(3_600_000);
+  assert.equal(await isLive(), true);
+  clock.advance(NODE_LEASE_MS - 10_000 - 2 * LEASE_LOOK_INTERVAL_MS - 1);
+  assert.equal(await isLive(), true);
+  clock.advance(1);
+  assert.equal(await isLive(), false);
 });
 
 test("a second process cannot write to the store, and the next one can", async (t) => {
@@ -160,13 +177,13 @@ test("nodes are enrolled beside the MetaServer that has the store open, and all 
   const clock = new ManualClock();
   const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
   const url = `sqlite:${path}`;
-  await assert.rejects(openSshNodes(url, { clock }), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
+  await assert.rejects(openNodeStore(url, { clock }), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
   await assert.rejects(stat(path), { code: "ENOENT" });
   const directory = await openDirectory(url, { clock });
   t.after(() => directory.close());
   const reader = await openDirectoryReader(url, { clock });
   t.after(() => reader.close());
-  const enroller = await openSshNodes(url, { clock });
+  const enroller = await openNodeStore(url, { clock });
   t.after(() => enroller.close());
   await enroller.putSshNode(sshNode("a"));
   for (const store of [directory, reader, enroller]) assert.deepEqual(await store.sshNodes(), [sshNode("a")]);

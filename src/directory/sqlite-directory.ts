@@ -1,8 +1,9 @@
 // The metadata store in one SQLite file: hands each command to the worker that owns the file.
 import { Worker } from "node:worker_threads";
+import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { DIRECTORY_QUEUE_MAX } from "#base/limits.ts";
+import { DIRECTORY_QUEUE_MAX, LEASE_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type {
   Directory,
@@ -12,13 +13,15 @@ import type {
   HeartbeatOutcome,
   Lease,
   LocatedRoot,
+  MissingLists,
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  NodeStore,
   RootPlace,
+  SecurityReport,
   SharedRoot,
   SharePlace,
-  SshNodeStore,
   StoreState,
   Subject,
 } from "./directory.ts";
@@ -43,10 +46,10 @@ export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<Direc
 }
 
 /**
- * Opens a store that a MetaServer may be using, to enrol nodes in it: nothing of theirs goes by a clock or a lease, so that a second
- * writer does no harm. Throws as `openSqliteReader` does.
+ * Opens a store that a MetaServer may be using, to enrol nodes in it or give them up: nothing of that goes by the writer's leases, so that
+ * a second one does no harm. Throws as `openSqliteReader` does.
  */
-export async function openSqliteSshNodes(deps: SqliteDirectoryDeps): Promise<SshNodeStore> {
+export async function openSqliteNodes(deps: SqliteDirectoryDeps): Promise<NodeStore> {
   const directory = new SqliteDirectory(deps, "enroller");
   await directory.opened;
   return directory;
@@ -75,7 +78,9 @@ export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Di
 class SqliteDirectory implements Directory {
   readonly failed: Promise<Error>;
   readonly opened: Promise<unknown>;
-  readonly #clock: Clock;
+  /** A MetaServer that stood still heard no heartbeat: that ends no lease. */
+  readonly #clock: AwakeClock;
+  readonly #stopLooking: () => void;
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   readonly #fail: (error: Error) => void;
@@ -83,7 +88,8 @@ class SqliteDirectory implements Directory {
   #ended: Error | undefined;
 
   constructor(deps: SqliteDirectoryDeps, role: WorkerStart["role"]) {
-    this.#clock = deps.clock;
+    this.#clock = new AwakeClock(deps.clock, LEASE_LOOK_INTERVAL_MS);
+    this.#stopLooking = deps.clock.every(LEASE_LOOK_INTERVAL_MS, () => this.#clock.look(() => undefined));
     const failed = Promise.withResolvers<Error>();
     this.failed = failed.promise;
     this.#fail = failed.resolve;
@@ -158,6 +164,18 @@ class SqliteDirectory implements Directory {
     return this.#call("nodes");
   }
 
+  missingLists(): Promise<MissingLists> {
+    return this.#call("missingLists");
+  }
+
+  awaitNodes(fsIds: readonly string[]): Promise<void> {
+    return this.#call("awaitNodes", fsIds);
+  }
+
+  giveUpNode(fsId: string): Promise<boolean> {
+    return this.#call("giveUpNode", fsId);
+  }
+
   sshNodes(): Promise<SshNode[]> {
     return this.#call("sshNodes");
   }
@@ -168,6 +186,14 @@ class SqliteDirectory implements Directory {
 
   removeSshNode(id: string): Promise<boolean> {
     return this.#call("removeSshNode", id);
+  }
+
+  securityReports(): Promise<SecurityReport[]> {
+    return this.#call("securityReports");
+  }
+
+  putSecurityReport(report: SecurityReport): Promise<void> {
+    return this.#call("putSecurityReport", report);
   }
 
   async close(): Promise<void> {
@@ -212,6 +238,7 @@ class SqliteDirectory implements Directory {
   }
 
   #end(error: GroveError): void {
+    this.#stopLooking();
     const isExpected = this.#ended !== undefined;
     this.#ended ??= error;
     for (const waiting of this.#waiting.values()) waiting.reject(error);

@@ -3,7 +3,10 @@ import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
-import type { LocatedRoot, NodeRecord, RootPlace } from "./directory.ts";
+import type { LocatedRoot, MissingLists, NodeRecord, RootPlace, SecurityReport } from "./directory.ts";
+import { missingLists } from "./missing-lists.ts";
+import * as nodeCommands from "./node-commands.ts";
+import { securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
 import { requireKnownSchema } from "./sqlite-schema.ts";
@@ -31,7 +34,7 @@ export class SqliteReader {
   }
 
   clusterId(now: Now): string | undefined {
-    return this.#read(now, commands.clusterId);
+    return this.#read(now, nodeCommands.clusterId);
   }
 
   findRoot(now: Now, owner: string): LocatedRoot | undefined {
@@ -43,11 +46,23 @@ export class SqliteReader {
   }
 
   nodes(now: Now): NodeRecord[] {
-    return this.#read(now, commands.nodes);
+    return this.#read(now, nodeCommands.nodes);
+  }
+
+  missingLists(now: Now): MissingLists {
+    return this.#read(now, missingLists);
+  }
+
+  giveUpNode(now: Now, fsId: string): boolean {
+    return this.#write(nodeCommands.giveUpNode(readersMoment(now), fsId));
   }
 
   sshNodes(now: Now): SshNode[] {
     return this.#read(now, sshNodes);
+  }
+
+  securityReports(now: Now): SecurityReport[] {
+    return this.#read(now, securityReports);
   }
 
   putSshNode(_now: Now, node: SshNode): void {
@@ -63,7 +78,7 @@ export class SqliteReader {
     this.#file = undefined;
   }
 
-  #read<Result>(now: Now, plan: (moment: commands.Moment) => Plan<Result>): Result {
+  #read<Result>(now: Now, plan: (moment: nodeCommands.Moment) => Plan<Result>): Result {
     return this.#use((session) => session.follow(plan(readersMoment(now))));
   }
 
@@ -113,7 +128,7 @@ function placeOf(path: string): string {
 }
 
 /** Leases as far as the file tells: the writer counts them on its steady clock, and writes the wall's time of each sign of life. */
-function readersMoment(now: Now): commands.Moment {
+function readersMoment(now: Now): nodeCommands.Moment {
   const refuse = (): never => {
     throw new TypeError("a reader changes nothing");
   };

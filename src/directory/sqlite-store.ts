@@ -8,16 +8,21 @@ import type {
   HeartbeatOutcome,
   Lease,
   LocatedRoot,
+  MissingLists,
   NodeCaller,
   NodeRecord,
   NodeRegistration,
   RootPlace,
+  SecurityReport,
   SharedRoot,
   SharePlace,
   Subject,
 } from "./directory.ts";
 import { lockFile } from "./file-lock.ts";
+import { awaitNodes, missingLists } from "./missing-lists.ts";
+import * as nodeCommands from "./node-commands.ts";
 import type { NodeRow } from "./node-row.ts";
+import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
@@ -60,25 +65,25 @@ export class SqliteStore {
       const restMs = Math.min(NODE_LEASE_MS, NODE_LEASE_MS - (now.wallMs - Number(node.last_seen_ms)));
       this.#leaseEndsSteadyMs.set(node.fs_id, now.steadyMs + restMs);
     }
-    const heldSinceMs = Number(this.#durable.follow(commands.setting("placement_held_since_ms")) ?? 0);
+    const heldSinceMs = Number(this.#durable.follow(nodeCommands.setting("placement_held_since_ms")) ?? 0);
     this.#placementFromSteadyMs =
       now.steadyMs + Math.min(NODE_LEASE_MS, heldSinceMs + NODE_LEASE_MS - now.wallMs);
   }
 
   clusterId(now: Now): string | undefined {
-    return this.#read(commands.clusterId(this.#moment(now)));
+    return this.#read(nodeCommands.clusterId(this.#moment(now)));
   }
 
   adoptClusterId(now: Now, clusterId: string): void {
-    this.#write(commands.adoptClusterId(this.#moment(now), clusterId));
+    this.#write(nodeCommands.adoptClusterId(this.#moment(now), clusterId));
   }
 
   register(now: Now, registration: NodeRegistration): Lease {
-    return this.#write(commands.register(this.#moment(now), registration));
+    return this.#write(nodeCommands.register(this.#moment(now), registration));
   }
 
   heartbeat(now: Now, beat: Heartbeat): HeartbeatOutcome {
-    return this.#relaxed.follow(commands.heartbeat(this.#moment(now), beat));
+    return this.#relaxed.follow(nodeCommands.heartbeat(this.#moment(now), beat));
   }
 
   locateRoot(now: Now, owner: string): LocatedRoot {
@@ -122,7 +127,19 @@ export class SqliteStore {
   }
 
   nodes(now: Now): NodeRecord[] {
-    return this.#read(commands.nodes(this.#moment(now)));
+    return this.#read(nodeCommands.nodes(this.#moment(now)));
+  }
+
+  missingLists(_now: Now): MissingLists {
+    return this.#read(missingLists());
+  }
+
+  awaitNodes(_now: Now, fsIds: readonly string[]): void {
+    this.#write(awaitNodes(fsIds));
+  }
+
+  giveUpNode(now: Now, fsId: string): boolean {
+    return this.#write(nodeCommands.giveUpNode(this.#moment(now), fsId));
   }
 
   sshNodes(_now: Now): SshNode[] {
@@ -135,6 +152,15 @@ export class SqliteStore {
 
   removeSshNode(_now: Now, id: string): boolean {
     return this.#write(removeSshNode(id));
+  }
+
+  securityReports(_now: Now): SecurityReport[] {
+    return this.#read(securityReports());
+  }
+
+  putSecurityReport(_now: Now, report: SecurityReport): void {
+    // Whoever makes attempts must not have the disk flushed for each.
+    this.#relaxed.write(() => this.#relaxed.follow(putSecurityReport(report)));
   }
 
   close(): void {
@@ -151,7 +177,7 @@ export class SqliteStore {
     return this.#durable.write(() => this.#durable.follow(plan));
   }
 
-  #moment(now: Now): commands.Moment {
+  #moment(now: Now): nodeCommands.Moment {
     const leases = this.#leaseEndsSteadyMs;
     return {
       wallMs: now.wallMs,

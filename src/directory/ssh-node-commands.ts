@@ -1,6 +1,7 @@
 // The commands of the metadata store about nodes that are administered over SSH (D20), as plans.
 import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
+import { RESERVED_NODE_ID } from "#base/node-id.ts";
 import { checkedSshNode, type SshNode } from "#base/ssh-node.ts";
 import { all, get, type Plan, run } from "./sql-plan.ts";
 
@@ -17,7 +18,9 @@ interface SshNodeRow {
 /** All of them, by id. */
 export function* sshNodes(): Plan<SshNode[]> {
   const rows = yield* all<SshNodeRow>(
-    'SELECT id, host, port, "user", host_key, repository, services FROM ssh_nodes LIMIT ?',
+    // One of before that id was reserved must not keep the others from being read.
+    'SELECT id, host, port, "user", host_key, repository, services FROM ssh_nodes WHERE id <> ? LIMIT ?',
+    RESERVED_NODE_ID,
     NODES_MAX,
   );
   // Databases sort text by rules of their own.

@@ -1,6 +1,7 @@
 // Shows what the doctor finds: both sides of its limits, servers that are down or silent, files that others may read.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,13 +9,16 @@ import { type TestContext, test } from "node:test";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { startTestNode } from "#fileserver/node.fixture.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { certificateFilesCheck } from "./certificates.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, ok, runChecks } from "./finding.ts";
 import {
   diskCheck,
+  driftFinding,
   folderCheck,
   nodeCheck,
   portRuleCheck,
@@ -98,6 +102,32 @@ test("the disk: above the reserve fine, at it nothing can be written (spec 4.6.3
   assert.match(full.what, /nothing can be written/);
 });
 
+test("a reserve other than 20 GiB is told as such, by what the node says and by the disk's check (spec 1.2)", async (t) => {
+  const [port = 0] = await freeGrpcPorts(1);
+  let reserve = 21_474_836_480;
+  const listener = createHttpServer((request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(request.url === "/ready" ? { ready: true } : { reserve_bytes: reserve }));
+  });
+  await new Promise<void>((resolve) => listener.listen(port - METRICS_PORT_OFFSET, "127.0.0.1", resolve));
+  t.after(() => listener.close());
+  const told = async (): Promise<string> => {
+    const findings = await runChecks([nodeCheck("n1", `127.0.0.1:${port}`, undefined)]);
+    return findings
+      .flatMap(({ name, state, what }) => (name === "reserve of n1" ? [`${state} ${what}`] : []))
+      .join();
+  };
+  assert.equal(await told(), "ok 20 GiB of its disk are kept free");
+  reserve = 1_073_741_824;
+  assert.equal(
+    await told(),
+    "warning 1 GiB of its disk are kept free, not the 20 GiB that every node should keep",
+  );
+  const base = folder(t);
+  assert.match((await one(diskCheck(base, 1_024n))).what, /, 1 KiB instead of 20 GiB of them the reserve$/);
+  assert.doesNotMatch((await one(diskCheck(base))).what, /instead/);
+});
+
 test("quota file: absent, sound and damaged are told apart (spec 2.1)", async (t) => {
   const base = folder(t);
   const path = join(base, "quota_config.json");
@@ -110,7 +140,30 @@ test("quota file: absent, sound and damaged are told apart (spec 2.1)", async (t
   }
 });
 
-test("a running node: serves, agrees with its files, and its metrics are for this machine", async (t) => {
+test("drift: what was counted is told with its age, and what was not is not said to agree (D16)", () => {
+  const nowMs = 1_790_000_000_000;
+  const look = (bytes: unknown, counters: unknown, agoMs?: number): string => {
+    const ended = agoMs === undefined ? null : (nowMs - agoMs) / 1_000;
+    const body = { quota_drift_bytes: bytes, drifted_counters: counters, recount_last_pass_unix: ended };
+    const { state, what } = driftFinding("drift", body, nowMs);
+    return `${state} ${what}`;
+  };
+  const minute = 60_000;
+  assert.equal(look(null, null), "ok not counted yet");
+  assert.equal(look(undefined, undefined), "ok not counted yet");
+  assert.equal(look(0, 0, 12 * minute), "ok counted 12 min ago: its counters agree with what it stores");
+  assert.equal(look(0, 0, -minute), "ok counted just now: its counters agree with what it stores");
+  assert.equal(look(0, 0, minute - 1), "ok counted just now: its counters agree with what it stores");
+  assert.match(look(0, 0, 119 * minute), /^ok counted 119 min ago: /);
+  assert.match(look(0, 0, 120 * minute), /^ok counted 2 h ago: /);
+  assert.match(look(0, 0, 47 * 60 * minute), /^ok counted 47 h ago: /);
+  assert.match(look(0, 0, 48 * 60 * minute), /^ok counted 2 days ago: /);
+  assert.equal(look(7, 1, minute), "failed counted 1 min ago: 1 of its counters are off, by 7 B");
+  assert.equal(look(0, 3, minute), "failed counted 1 min ago: 3 of its counters are off, by 0 B");
+  assert.equal(look("9007199254740993", 3), "failed being counted: 3 of its counters are off, by 8 PiB");
+});
+
+test("a running node: serves, and its metrics are for this machine", async (t) => {
   const node = await startTestNode();
   t.after(() => node.stop());
   const served = await one(serverCheck("fileserver", node.address, FileServer.typeName, PLAIN));

@@ -25,6 +25,8 @@ test("each variable's wrong values are found (spec 5.9)", () => {
     ["IDP_TOKENINFO_URL", "not a url", "failed"],
     ["IDP_REDIRECT_URI", "https://elsewhere.example.com/", "warning"],
     ["IDP_REDIRECT_URI", "http://127.0.0.1:9/cb", "ok"],
+    ["IDP_ALLOW_AUD_LIST", "yes", "warning"],
+    ["IDP_ALLOW_AUD_LIST", "1", "ok"],
     ["SVC_AUTH_MOCK", "1", "warning"],
     ["SVC_AUTH_MOCK", "yes", "warning"],
     ["SVC_AUTH_MOCK", "0", "ok"],

@@ -1,4 +1,5 @@
 // Looks at every variable that servers read (spec 5.9), one finding each, and never shows a value.
+import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { errorText } from "#base/log.ts";
 import { createAdminPassword } from "#identity/admin-password.ts";
 import { type Environment, type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
@@ -30,6 +31,7 @@ const CHECKED = [
   "IDP_ISSUER",
   "IDP_TOKENINFO_URL",
   "IDP_HOSTED_DOMAIN",
+  "IDP_ALLOW_AUD_LIST",
   "SVC_AUTH_MOCK",
   "SVC_ADMIN_EMAIL",
   "ADMIN_PASSWORD_HASH",
@@ -102,6 +104,11 @@ const JUDGES: Readonly<Record<Variable, Judge>> = {
         ? "is set: accounts of other organisations are refused"
         : "is not set: any account of the provider may sign in",
     ),
+  IDP_ALLOW_AUD_LIST: (_env, { allowAudienceList }) =>
+    ok(
+      "IDP_ALLOW_AUD_LIST",
+      allowAudienceList ? "is on: a token whose aud is a list of one counts" : "is off: aud is one text",
+    ),
   SVC_AUTH_MOCK: (_env, { mock }) =>
     mock
       ? warning(
@@ -148,6 +155,12 @@ const JUDGES: Readonly<Record<Variable, Judge>> = {
   },
   USE_IDP_AUTH(env, { useIdpAuth, mock }) {
     const value = env["USE_IDP_AUTH"] ?? "";
+    if (!HAS_IDP_AUTH) {
+      const todo = "Build it again without USE_IDP_AUTH=0 where people are to sign in.";
+      return mock
+        ? warning("USE_IDP_AUTH", NO_IDP_AUTH_TEXT, todo)
+        : failed("USE_IDP_AUTH", NO_IDP_AUTH_TEXT, todo);
+    }
     if (!["", "0", "1"].includes(value))
       return warning(
         "USE_IDP_AUTH",

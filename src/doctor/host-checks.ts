@@ -82,7 +82,8 @@ export function diskCheck(folder: string, reserveBytes: bigint = DISK_RESERVE_BY
     async run() {
       const disk = await statfs(folder, { bigint: true });
       const freeBytes = disk.bavail * disk.bsize;
-      const kept = reserveBytes === 0n ? "" : `, ${formatBytes(reserveBytes)} of them the reserve`;
+      const unusual = reserveBytes === DISK_RESERVE_BYTES ? "" : " instead of 20 GiB";
+      const kept = reserveBytes === 0n ? "" : `, ${formatBytes(reserveBytes)}${unusual} of them the reserve`;
       const room = `${formatBytes(freeBytes)} are free${kept}`;
       const findings: Finding[] = [];
       if (freeBytes <= reserveBytes) {
@@ -197,17 +198,7 @@ function readyFinding(name: string, body: Readonly<Record<string, unknown>>): Fi
 
 function metricsFindings(name: string, body: Readonly<Record<string, unknown>>): Finding[] {
   const findings: Finding[] = [];
-  const drift = parseU64(body["quota_drift_bytes"]);
-  if (drift === 0n) findings.push(ok(`drift of ${name}`, "its counters agree with its files"));
-  else if (drift !== undefined) {
-    findings.push(
-      failed(
-        `drift of ${name}`,
-        `its counters are ${formatBytes(drift)} off its files`,
-        "Stop it and run: grove fsck -data DIR -repair",
-      ),
-    );
-  }
+  findings.push(driftFinding(`drift of ${name}`, body, Date.now()));
   const skewMs = body["clock_skew_ms"];
   if (typeof skewMs === "number") findings.push(clockFinding(`metaserver's clock (seen by ${name})`, skewMs));
   const daysLeft = body["cert_days_left"];
@@ -223,6 +214,7 @@ function metricsFindings(name: string, body: Readonly<Record<string, unknown>>):
     );
   }
   const [free, reserve] = [parseU64(body["disk_free_bytes"]), parseU64(body["reserve_bytes"])];
+  if (reserve !== undefined) findings.push(reserveFinding(`reserve of ${name}`, reserve));
   if (free !== undefined && reserve !== undefined && free <= reserve) {
     findings.push(
       failed(
@@ -241,6 +233,38 @@ function metricsFindings(name: string, body: Readonly<Record<string, unknown>>):
       ),
     );
   return findings;
+}
+
+/** Whether the reserve is that of the specification (spec 1.2, 4.6.3). */
+function reserveFinding(name: string, reserveBytes: bigint): Finding {
+  const usual = formatBytes(DISK_RESERVE_BYTES);
+  if (reserveBytes === DISK_RESERVE_BYTES) return ok(name, `${usual} of its disk are kept free`);
+  return warning(
+    name,
+    `${formatBytes(reserveBytes)} of its disk are kept free, not the ${usual} that every node should keep`,
+    "Start it without -reserve, unless this is a trial or its disk is too small.",
+  );
+}
+
+/** What counting files, trash and unfinished uploads anew has shown (D16); what was not counted is not said to agree. */
+export function driftFinding(name: string, body: Readonly<Record<string, unknown>>, nowMs: number): Finding {
+  const [bytes, ended] = [parseU64(body["quota_drift_bytes"]), body["recount_last_pass_unix"]];
+  const counters = Number(body["drifted_counters"] ?? 0);
+  const when = typeof ended === "number" ? `counted ${agoOf(nowMs - ended * 1_000)}` : "being counted";
+  if ((bytes ?? 0n) > 0n || counters > 0) {
+    const off = `${counters} of its counters are off, by ${formatBytes(bytes ?? 0n)}`;
+    return failed(name, `${when}: ${off}`, "Stop it and run: grove fsck -data DIR -repair");
+  }
+  if (bytes === undefined || typeof ended !== "number") return ok(name, "not counted yet");
+  return ok(name, `${when}: its counters agree with what it stores`);
+}
+
+function agoOf(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  if (minutes < 1) return "just now";
+  if (minutes < 120) return `${minutes} min ago`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
 }
 
 function exposureFinding(name: string, address: string, tellsOfUsers: boolean): Finding {

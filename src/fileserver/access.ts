@@ -71,19 +71,29 @@ export class Access {
   }
 
   /**
-   * How deep the highest directory lies that is shared with the caller on the way to a place, 0 being the root itself: two places with the
-   * same one lie in one shared subtree (D13). Only for callers who are not the owner.
+   * How deep the highest directory lies that is shared with the caller on the way to a place, and below what the caller was last taken out
+   * of, 0 being the root itself: two places with the same one lie in one shared subtree (D13). Only for callers who are not the owner.
    */
   sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
-    const paths = this.#deps.storage.shares.pathsOf(reached.owner, caller.username);
+    const { granted, excluded } = this.#deps.storage.shares.pathsOf(reached.owner, caller.username);
     const place = joinPath(reached.names);
-    const depths = paths.filter((path) => covers(path, place)).map((path) => splitPath(path).length);
+    const above = longestCovering(excluded, place);
+    const depths = granted
+      .filter((path) => covers(path, place) && path.length > above)
+      .map((path) => splitPath(path).length);
     return Math.min(reached.names.length, ...depths);
+  }
+
+  /** The user to whom a listing shows not all; the others see every entry, and their listing looks for nothing. */
+  hiddenFrom(caller: VerifiedIdentity, { owner, isOwner }: Reached): string | undefined {
+    if (isOwner) return undefined;
+    const { excluded } = this.#deps.storage.shares.pathsOf(owner, caller.username);
+    return excluded.length === 0 ? undefined : caller.username;
   }
 
   /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
   sharesAnything(owner: string, username: string): boolean {
-    return this.#deps.storage.shares.pathsOf(owner, username).length > 0;
+    return this.#deps.storage.shares.pathsOf(owner, username).granted.length > 0;
   }
 
   /**
@@ -114,8 +124,9 @@ export class Access {
     permission: Permission,
   ): void {
     const place = joinPath(names);
-    const paths = this.#deps.storage.shares.pathsOf(owner, caller.username);
-    const shared = paths.some((path) => covers(path, place)) ? [caller.username] : [];
+    const { granted, excluded } = this.#deps.storage.shares.pathsOf(owner, caller.username);
+    const isLetIn = longestCovering(granted, place) > longestCovering(excluded, place);
+    const shared = isLetIn ? [caller.username] : [];
     this.#require(decide(caller, permission, { owner, shared }, this.#deps.adminUsername));
   }
 
@@ -147,6 +158,11 @@ export function noLongerShared(): GroveError {
   return new GroveError("NOT_SHARED", "permission denied: this is no longer shared with you", {
     metadata: { has_ended: "true" },
   });
+}
+
+/** Length of the longest of the paths that a place lies at or below; 0 when it is none. Those that do are beginnings of each other. */
+function longestCovering(paths: readonly string[], place: string): number {
+  return Math.max(0, ...paths.filter((path) => covers(path, place)).map((path) => path.length));
 }
 
 function covers(path: string, place: string): boolean {

@@ -1,7 +1,8 @@
 // Who makes a call: the session behind its token, kept with the call for as long as it runs (spec 5.3).
 import { GroveError } from "#base/errors.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
-import type { CallContext, ServerInterceptor } from "#grpc/handler.ts";
+import type { CallHead } from "#grpc/call-gate.ts";
+import type { CallContext } from "#grpc/handler.ts";
 import type { Session, SessionTable } from "#sessions/session-table.ts";
 import type { ServingState } from "./serving-state.ts";
 
@@ -52,40 +53,16 @@ export function bearerToken(context: Pick<CallContext, "metadata">): string | un
 }
 
 /** The caller by the call's own token and address, and by nothing that a request says (spec 5.4). Throws SESSION_… and IP_MISMATCH. */
-export function callerOf(context: CallContext, sessions: SessionTable, state: ServingState): Caller {
+export function callerOf(context: CallHead, sessions: SessionTable, state: ServingState): Caller {
   const token = bearerToken(context);
   if (token === undefined) throw new GroveError("SESSION_MISSING", "no session token; sign in first");
   return new SessionCaller(sessions, state, token, context.peer.address);
 }
 
-const CALLER = Symbol("caller");
-
-/** What the interceptor lets through without a session. */
-export interface SessionGate {
-  readonly sessions: SessionTable;
-  /** Full name of the service that needs sessions; others, such as health, need none. */
-  readonly service: string;
-  /** Its methods that bring credentials of another kind. */
-  readonly exempt: ReadonlySet<string>;
-  readonly state: ServingState;
-}
-
-/** Checks session and address once at the start of every call (spec 5.3). */
-export function sessionInterceptor(gate: SessionGate): ServerInterceptor {
-  return (context, next) => {
-    if (context.method.service === gate.service) {
-      gate.state.requireServing();
-      if (!gate.exempt.has(context.method.name))
-        context.values.set(CALLER, callerOf(context, gate.sessions, gate.state));
-    }
-    return next();
-  };
-}
-
-/** The caller that the interceptor has found. */
+/** The caller that the gate has found (`call-gate.ts`). */
 export function currentCaller(context: CallContext): Caller {
-  const caller = context.values.get(CALLER);
-  if (!(caller instanceof SessionCaller))
+  const { proof } = context.standing;
+  if (!(proof instanceof SessionCaller))
     throw new GroveError("INTERNAL", "a call passed without its session check");
-  return caller;
+  return proof;
 }

@@ -1,6 +1,6 @@
 // Runs one change of a root: its claim in the ledger, the command to storage, and what it did back into the books.
 import { joinPath } from "#base/names.ts";
-import type { Claim, QuotaLedger } from "#quota/ledger.ts";
+import type { Claim, Holding, QuotaLedger } from "#quota/ledger.ts";
 import type { ChangeContext, Usage } from "#storage/inode.ts";
 import type { RootRecord } from "#storage/storage.ts";
 import type { Reached } from "./access.ts";
@@ -11,6 +11,7 @@ import type { RootUsage } from "./root-usage.ts";
 interface Outcome {
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
+  readonly inodeDelta: number;
 }
 
 /** The quota and storage steps of every change but uploads, which hold their claim over many messages. */
@@ -23,14 +24,16 @@ export class Changes {
     this.#usage = deps.usage;
   }
 
-  /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, DISK_RESERVE. */
+  /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE. */
   async run<T extends Outcome>(
     caller: Caller,
     reached: Reached,
     claim: Claim | undefined,
-    command: (context: ChangeContext) => Promise<T>,
+    command: (context: ChangeContext, holding: Holding) => Promise<T>,
   ): Promise<T> {
-    return this.#run(reached.resolution.root, claim, () => command(contextOf(caller, reached)));
+    return this.#run(reached.resolution.root, claim, (holding) =>
+      command({ ...contextOf(caller, reached), maxInodes: holding.inodes }, holding),
+    );
   }
 
   /** Runs and enters a change that the node itself makes, of a root that was read in this turn. */
@@ -41,7 +44,7 @@ export class Changes {
   async #run<T extends Outcome>(
     { owner, usage }: RootRecord,
     claim: Claim | undefined,
-    command: () => Promise<T>,
+    command: (holding: Holding) => Promise<T>,
   ): Promise<T> {
     const done = await this.#ledger.change({ owner, usage }, claim, command);
     this.#usage.record(owner, done.usage);

@@ -6,7 +6,14 @@ import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import { DISK_RESERVE_BYTES, FILESERVER_PORT, TRASH_MIN_AGE_MS, TRASH_RETENTION_MS } from "#base/limits.ts";
+import {
+  DISK_RESERVE_BYTES,
+  FILESERVER_PORT,
+  RECOUNT_PAUSE_MS,
+  RECOUNT_ROWS_PER_SECOND,
+  TRASH_MIN_AGE_MS,
+  TRASH_RETENTION_MS,
+} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import {
@@ -193,6 +200,7 @@ async function optionsOf(
     metaservers: flags.metaserver ?? joined?.metaservers ?? [],
     reserveBytes: flags.reserve ?? DISK_RESERVE_BYTES,
     scrub: scrubSettings(flags),
+    recount: { rowsPerSecond: RECOUNT_ROWS_PER_SECOND, pauseMs: RECOUNT_PAUSE_MS },
     trashRetentionMs: flags.trashRetention ?? TRASH_RETENTION_MS,
     tls,
     reflection: flags.reflection,

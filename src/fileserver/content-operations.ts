@@ -145,7 +145,8 @@ export class ContentOperations {
       const isCut = sizeBytes < file.sizeBytes;
       // What a sharee cuts is kept whole in the owner's trash, so that what is left of it counts twice (D13).
       const cutBytes = reached.isOwner ? 0 : sizeBytes;
-      const claim = { creates: false, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
+      const keeps = isCut && !reached.isOwner ? 1 : 0;
+      const claim = { creates: 0, keeps, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
       // Without a claim what frees space works over quota and on a full disk (D14).
       const wanted = isCut && reached.isOwner ? undefined : claim;
       const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
@@ -169,7 +170,7 @@ export class ContentOperations {
       const isEmpty = request.data.length === 0;
       const endBytes = isEmpty ? 0 : offset + request.data.length;
       const claim = {
-        creates: false,
+        creates: 0,
         addsBytes: Math.max(0, guarded ? endBytes - file.sizeBytes : endBytes),
         writesBytes: request.data.length,
       };

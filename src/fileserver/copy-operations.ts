@@ -33,19 +33,25 @@ export class CopyOperations {
 
   /**
    * Copies a file, or a directory with all that is in it, which appears as a whole. Read on the source, write on the target, also from one
-   * shared subtree of a root to another (D13). Throws PATH_EXISTS, NOT_EMPTY, QUOTA_EXCEEDED, DISK_RESERVE, and OVERLOADED when the source
-   * changes so much meanwhile that it must be tried again.
+   * shared subtree of a root to another (D13). Ends when the signal does: nobody waits for it any more. Throws PATH_EXISTS, NOT_EMPTY,
+   * QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE, RATE_LIMITED when too many of the caller's copies wait, and OVERLOADED when too many of all
+   * do, or when the source changes so much meanwhile that it must be tried again.
    */
-  copy(caller: Caller, wish: CopyWish): Promise<Attr> {
+  copy(caller: Caller, wish: CopyWish, signal: AbortSignal): Promise<Attr> {
     const { storage, changes, meter } = this.#deps;
     return meter.later("write", async () => {
       let decision = this.#decide(caller, wish);
-      // As it was when the bytes were claimed.
-      const { sizeBytes } = decision.source;
-      const claim = { creates: true, addsBytes: sizeBytes };
-      const change = await changes.run(caller, decision.target, claim, () =>
+      // As it was when its bytes and inodes were claimed.
+      const { sizeBytes, id } = decision.source;
+      const claim = { creates: 1 + storage.inodesBelow(id), addsBytes: sizeBytes };
+      const change = await changes.run(caller, decision.target, claim, (_, holding) =>
         storage.copy({
+          by: caller.identity.username,
+          signal,
           maxBytes: sizeBytes,
+          maxInodes: holding.inodes,
+          // Rows take room as well, and others write meanwhile (spec 4.6.3).
+          mayGoOn: () => holding.checkChunk(0),
           target: () => {
             decision = this.#decide(caller, wish);
             return targetOf(caller, decision, wish);

@@ -1,6 +1,7 @@
 // Shows Copy and truncation at the front door: who may, what it costs, and that what is refused changes nothing (D13, D16).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
 import { bytesOf, parts, refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
@@ -36,6 +37,27 @@ test("a directory is copied with all that is in it, and counts in full (D13, D16
   assert.equal((await refusal(ada.call.copy({ path: "/t", targetPath: "/u" }))).reason, "PATH_EXISTS");
   const replace = ada.call.copy({ path: "/t", targetPath: "/u", onConflict: OnConflict.REPLACE });
   assert.equal((await refusal(replace)).reason, "NOT_EMPTY");
+});
+
+test("a copy whose client has cancelled ends: nothing of it comes into sight or stays claimed (D13, D16)", async () => {
+  const eve = await node.signIn("eve@example.com");
+  await eve.call.createDirectory({ path: "/big" });
+  const { storage, service } = node.node;
+  const { chain } = storage.resolve("eve@example.com", ["big"]);
+  const place = { owner: "eve@example.com", by: "eve@example.com", accessVersion: undefined };
+  const parentId = chain.at(-1)?.id ?? assert.fail();
+  const put = (name: string) =>
+    storage.createFile({ ...place, parentId, name, data: Buffer.from("1"), mtimeMs: 0 });
+  await Promise.all(Array.from({ length: 8_000 }, (_, index) => put(`f${index}`)));
+  const gone = new AbortController();
+  const copying = eve.call.copy({ path: "/big", targetPath: "/copy" }, { signal: gone.signal });
+  const refused = assert.rejects(copying);
+  await eve.call.createDirectory({ path: "/beside" });
+  gone.abort();
+  await refused;
+  for (let tries = 0; tries < 500 && service.ledger.openAccounts > 0; tries++) await delay(10);
+  assert.equal(service.ledger.openAccounts, 0);
+  assert.equal((await refusal(eve.call.getAttr({ path: "/copy" }))).reason, "NO_SUCH_PATH");
 });
 
 test("every bad copy gets its answer and changes nothing (D1)", async () => {

@@ -42,9 +42,17 @@ const ask = (user: TestUser, question: Question): Promise<ExplainResponse> =>
 
 test("an owner may do everything, and a write is told of quota and reserve (spec 4.6, 5.4)", async () => {
   const read = await ask(owner, { path: "/docs/deep/a.txt" });
-  assert.deepEqual([read.allowed, read.reason, checks(read)], [true, "", ["+identity", "+owner", "+path"]]);
+  assert.deepEqual(
+    [read.allowed, read.reason, checks(read)],
+    [true, "", ["+identity", "+owner", "+grant", "+path"]],
+  );
+  assert.equal(
+    read.steps[2]?.text,
+    "sharee@example.com may read and write it, since /docs is shared with them",
+  );
+  assert.deepEqual(checks(await ask(owner, { path: "/private.txt" })), ["+identity", "+owner", "+path"]);
   const write = await ask(owner, { path: "/docs/new.txt", permission: Perm.WRITE, addBytes: 5n });
-  assert.deepEqual(checks(write), ["+identity", "+owner", "+path", "+quota", "+reserve"]);
+  assert.deepEqual(checks(write), ["+identity", "+owner", "+grant", "+path", "+quota", "+reserve"]);
   assert.equal((await ask(owner, { path: "/docs", permission: Perm.DELETE })).allowed, true);
   const root = await ask(owner, { path: "/", permission: Perm.DELETE });
   assert.deepEqual([root.allowed, root.reason], [false, "BAD_ARGUMENT"]);

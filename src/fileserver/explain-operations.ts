@@ -2,6 +2,7 @@
 import { formatBytes } from "#base/bytes.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
+import { EXPLAINED_USERS_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import type { Permission } from "#policy/decide.ts";
 import type { QuotaLedger } from "#quota/ledger.ts";
@@ -44,7 +45,7 @@ export interface Question extends Place {
 
 /** What the operation is made from. */
 export interface ExplainDeps {
-  readonly storage: Pick<Storage, "failure">;
+  readonly storage: Pick<Storage, "failure" | "shares">;
   readonly access: Access;
   readonly ledger: QuotaLedger;
   readonly meter: OperationMeter;
@@ -110,6 +111,7 @@ export class ExplainOperations {
     if (owner === caller.identity.username) {
       const reached = access.reach(caller.identity, root, path, permission);
       steps.push({ check: "owner", passed: true, text: "the root is yours, and with it every right" });
+      for (const text of this.#othersThere(reached)) steps.push({ check: "grant", passed: true, text });
       return reached;
     }
     steps.push({
@@ -136,6 +138,27 @@ export class ExplainOperations {
     ]);
   }
 
+  /** For an owner: who else reaches the place and by which share, and who does not any more, in the order of users. */
+  #othersThere({ names, resolution: { chain } }: Reached): string[] {
+    const pathOf = new Map(chain.map(({ id }, depth) => [id, joinPath(names.slice(0, depth))]));
+    const decided = new Map<string, { readonly by: string; readonly isExcluded: boolean }>();
+    for (const { inodeId, username, isExcluded } of this.#deps.storage.shares.at([...pathOf.keys()])) {
+      decided.set(username, { by: pathOf.get(inodeId) ?? "/", isExcluded });
+    }
+    const users = [...decided].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const told = users
+      .slice(0, EXPLAINED_USERS_MAX)
+      .map(([user, { by, isExcluded }]) =>
+        isExcluded
+          ? `${user} is kept out, taken out of shares at ${by}`
+          : `${user} may read and write it, since ${by} is shared with them`,
+      );
+    const more = users.length - told.length;
+    return more === 0
+      ? told
+      : [...told, `${more} more are let in or kept out; 'grove share --list' shows all`];
+  }
+
   /** The ledger's part, on a holding that is let go at once. */
   #room(reached: Reached, question: Question, steps: Step[]): void {
     const { root } = reached.resolution;
@@ -143,7 +166,7 @@ export class ExplainOperations {
     const whose = reached.isOwner ? "your quota" : `the quota of ${root.owner}, who pays,`;
     const bytes = question.addBytes === 0n ? "it" : formatBytes(question.addBytes);
     try {
-      if (makesEntry(reached)) holding.checkCreate(question.addBytes);
+      if (makesEntry(reached)) holding.claimInodes({ creates: 1 }, { requestedBytes: question.addBytes });
       holding.reserve(question.addBytes);
       steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
       steps.push({
@@ -154,6 +177,12 @@ export class ExplainOperations {
     } catch (error) {
       if (isGroveError(error, "QUOTA_EXCEEDED")) {
         steps.push({ check: "quota", passed: false, text: `${whose} has no room for ${bytes}` });
+      } else if (isGroveError(error, "INODE_LIMIT")) {
+        steps.push({
+          check: "quota",
+          passed: false,
+          text: `${whose} has no room for another file or folder`,
+        });
       } else if (isGroveError(error, "DISK_RESERVE")) {
         steps.push({ check: "quota", passed: true, text: `${whose} has room for ${bytes}` });
         steps.push({

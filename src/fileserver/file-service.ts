@@ -139,7 +139,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
 }
 
 function ledgerOver({ quotas, freeBytes, reserveBytes }: FileServiceDeps): QuotaLedger {
-  return new QuotaLedger({ quotaBytes: (owner) => quotas.quotaBytes(owner), freeBytes, reserveBytes });
+  return new QuotaLedger({
+    quotaBytes: (owner) => quotas.quotaBytes(owner),
+    inodeLimit: (owner) => quotas.inodeLimit(owner),
+    freeBytes,
+    reserveBytes,
+  });
 }
 
 /** What is done with files and folders as a whole. */
@@ -193,10 +198,8 @@ function accountOperations(
       verifier: deps.verifier,
       admit: deps.admit,
       roots,
-      registrations: new RateLimiter(clock, {
-        count: limits.registerPerMinutePerAddress,
-        windowMs: 60_000,
-      }),
+      signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       audit: deps.audit,
       log,
     }),

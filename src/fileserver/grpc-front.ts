@@ -1,5 +1,6 @@
 // The gRPC server of a FileServer: its services, the session check before every call, and a health that follows the state.
 import type { TlsMaterial } from "#authority/tls-material.ts";
+import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
@@ -9,11 +10,12 @@ import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
+import { fileServerGate } from "./call-gate.ts";
 import { callLog } from "./call-log.ts";
-import { sessionInterceptor } from "./caller.ts";
 import { certificateWatch } from "./certificate-watch.ts";
 import type { FileService } from "./file-service.ts";
 import { mapError } from "./map-error.ts";
+import { REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
 import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
 import type { ServingState } from "./serving-state.ts";
 
@@ -27,6 +29,7 @@ export interface GrpcFrontDeps {
   readonly sessions: SessionTable;
   readonly state: ServingState;
   readonly onSecurityEvent: SecurityEventSink;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -39,19 +42,26 @@ export interface GrpcFront {
 /** Puts the server together; health is NOT_SERVING until the state says otherwise. */
 export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   const { service, sessions, state, log } = deps;
+  const watchCertificate = certificateWatch(deps.onSecurityEvent, deps.clock);
+  const calls = callLog(log, service.meter, deps.clock);
   const server = new GrpcServer({
     ...(deps.tls === undefined ? {} : { tls: { ...deps.tls, requestClientCertificate: true } }),
     limits: { maxConcurrentStreams: deps.streamsPerConnection },
-    interceptors: [
-      requestIds,
-      certificateWatch(deps.onSecurityEvent),
-      callLog(log, service.meter),
-      sessionInterceptor({ sessions, state, service: FileServer.typeName, exempt: SESSIONLESS_METHODS }),
-    ],
+    gate: fileServerGate({
+      sessions,
+      state,
+      service: FileServer.typeName,
+      exempt: SESSIONLESS_METHODS,
+      onCall: ({ peer }) => watchCertificate(peer),
+      onRefused: calls.refused,
+    }),
+    interceptors: [requestIds, calls.interceptor],
     mapError,
     onError: ({ kind, error, method, peer }) => {
       if (kind === "connection") {
         log.debug("connection_failed", { address: peer?.address, error: errorText(error) });
+      } else if (kind === "overload") {
+        log.warn("connections_turned_away", { reason: errorText(error) });
       } else {
         log.error("unexpected_failure", { where: method?.path ?? kind, error: errorText(error) });
       }
@@ -65,7 +75,10 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   follow(state.isServing);
   state.onChange(follow);
   health.addTo(server);
-  server.addService(FileServer, fileServerRoutes(service));
+  server.addService(FileServer, fileServerRoutes(service), {
+    requests: REQUEST_LIMITS,
+    otherRequests: USUAL_REQUEST,
+  });
   if (deps.reflection) addReflection(server, [FileServer, Health]);
   return { server, health };
 }

@@ -34,19 +34,27 @@ const inode: fc.Arbitrary<Inode> = fc.record({
   createdBy: fc.oneof(fc.constant("a@example.com"), fc.emailAddress(), fc.constant("ü".repeat(50))),
   damaged: fc.boolean(),
 });
+/** Few enough that what is inherited, granted and excluded meets. */
+const user: fc.Arbitrary<string> = fc.constantFrom(
+  "a@example.com",
+  "b@example.com",
+  "c@example.com",
+  "d@example.com",
+);
 const scope = fc.record({
   owner: fc.oneof(fc.emailAddress(), fc.constant("ö".repeat(100))),
-  shared: fc.array(fc.emailAddress(), { maxLength: 5 }),
+  shared: fc.uniqueArray(fc.oneof(user, fc.emailAddress()), { maxLength: 5 }),
   permissions: fc.subarray([Perm.READ, Perm.WRITE, Perm.DELETE]),
 });
 
+const ownShares = fc
+  .tuple(fc.uniqueArray(user), fc.uniqueArray(user))
+  .map(([shared, others]) => ({ shared, excluded: others.filter((name) => !shared.includes(name)) }));
 const listing = fc
-  .array(fc.tuple(inode, fc.option(fc.array(fc.emailAddress(), { maxLength: 3 }), { nil: undefined })), {
-    maxLength: 8,
-  })
+  .array(fc.tuple(inode, fc.option(ownShares, { nil: undefined })), { maxLength: 8 })
   .map((rows) => ({
     entries: rows.map(([entry]) => entry),
-    shared: new Map(rows.flatMap(([{ id }, own]) => (own === undefined ? [] : [[id, own] as const]))),
+    own: new Map(rows.flatMap(([{ id }, own]) => (own === undefined ? [] : [[id, own] as const]))),
   }));
 
 test("whatever is in a directory, its listing reads as the Attr of each entry (D13)", () => {
@@ -57,14 +65,18 @@ test("whatever is in a directory, its listing reads as the Attr of each entry (D
   );
   const token = fc.option(fc.string({ minLength: 1, maxLength: 400 }), { nil: undefined });
   fc.assert(
-    fc.property(listing, path, scope, token, ({ entries, shared }, directory, entryScope, nextPageToken) => {
-      const page = { entries, shared, nextPageToken };
+    fc.property(listing, path, scope, token, ({ entries, own }, directory, entryScope, nextPageToken) => {
+      const page = { entries, own, nextPageToken };
       const bytes = encodeListing(page, directory, entryScope, 5);
       const read = fromBinary(ListDirResponseSchema, bytes.subarray(5));
       const wanted = entries.map((entry) => {
-        const own = shared.get(entry.id);
+        const rows = own.get(entry.id);
         const users =
-          own === undefined ? entryScope.shared : [...new Set([...entryScope.shared, ...own])].sort();
+          rows === undefined
+            ? entryScope.shared
+            : [...new Set([...entryScope.shared, ...rows.shared])]
+                .filter((name) => !rows.excluded.includes(name))
+                .sort();
         const attr = attrMessage(entry, childPath(directory, entry.name), { ...entryScope, shared: users });
         return fromBinary(AttrSchema, toBinary(AttrSchema, attr));
       });
@@ -93,7 +105,7 @@ const worstEntry: Inode = {
 
 test("a full page of the longest names fits", () => {
   const entries = Array.from({ length: 1_000 }, (_, i): Inode => ({ ...worstEntry, id: 2 ** 50 + i }));
-  const page = { entries, shared: new Map(), nextPageToken: "next" };
+  const page = { entries, own: new Map(), nextPageToken: "next" };
   const scope = { owner: "a@b.cc", shared: [], permissions: [] };
   assert.ok(encodeListing(page, `/${"d".repeat(3_000)}`, scope, 0).length > 1_000 * 3_700);
 });
@@ -105,7 +117,7 @@ test("a page in a deep or widely shared folder is shorter, so that every stock c
   for (const shared of [[], users]) {
     const each: Inode = { ...worstEntry, parentId: 2 ** 50 };
     const entries = Array.from({ length: entriesPerReply(directory, shared) }, () => each);
-    const page = { entries, shared: new Map(), nextPageToken: undefined };
+    const page = { entries, own: new Map(), nextPageToken: undefined };
     const { length } = encodeListing(page, directory, { owner: "a@b.cc", shared, permissions: [] }, 0);
     assert.ok(length < 4 * 2 ** 20, String(length));
     assert.ok(length > 2 * 2 ** 20);

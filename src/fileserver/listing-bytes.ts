@@ -2,7 +2,7 @@
 import { LIST_REPLY_MAX_BYTES, NAME_MAX_BYTES, USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { type Inode, type InodeId, inodeIdText } from "#storage/inode.ts";
-import type { ListPage } from "#storage/storage.ts";
+import type { ListPage, OwnShares } from "#storage/storage.ts";
 import type { AttrScope } from "./attr-message.ts";
 
 /** Bytes of an entry beside its name, its path and what all entries share; numbers take ten at most. */
@@ -49,7 +49,7 @@ const TOKEN_FIELD = 2;
 
 /**
  * The ListDirResponse of one page of a directory, behind `headBytes` bytes of room for whoever sends it. It decodes to what attrMessage
- * would give for each entry: entries are shared with whom their directory is, and by grants of their own.
+ * would give for each entry: entries are shared with whom their directory is, and by grants of their own; exclusions of their own end that.
  */
 export function encodeListing(
   page: ListPage,
@@ -102,14 +102,14 @@ class ListingWriter {
   readonly #out: ByteWriter;
   readonly #scope: AttrScope;
   readonly #same: SharedBytes;
-  /** Users of entries with grants of their own, inherited ones included. */
+  /** Users of entries with grants or exclusions of their own, inherited ones included. */
   readonly #shared: ReadonlyMap<InodeId, readonly string[]>;
 
   constructor(page: ListPage, directoryPath: string, scope: AttrScope, headBytes: number) {
-    const { entries, shared, nextPageToken = "" } = page;
+    const { entries, own, nextPageToken = "" } = page;
     this.#scope = scope;
     this.#same = new SharedBytes(entries[0]?.parentId, directoryPath, scope);
-    this.#shared = new Map([...shared].map(([id, own]) => [id, union(scope.shared, own)]));
+    this.#shared = new Map([...own].map(([id, rows]) => [id, usersOf(scope.shared, rows)]));
     let totalBytes =
       headBytes + TEXT_HEAD_MAX_BYTES + BYTES_PER_CHARACTER * nextPageToken.length + scope.owner.length;
     for (const users of this.#shared.values()) totalBytes += maxBytesOf(users);
@@ -335,8 +335,10 @@ class ByteWriter {
   }
 }
 
-function union(inherited: readonly string[], own: readonly string[]): string[] {
-  return [...new Set([...inherited, ...own])].toSorted();
+function usersOf(inherited: readonly string[], { shared, excluded }: OwnShares): string[] {
+  const users = new Set([...inherited, ...shared]);
+  for (const user of excluded) users.delete(user);
+  return [...users].toSorted();
 }
 
 function maxBytesOf(users: readonly string[]): number {

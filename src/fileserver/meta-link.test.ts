@@ -24,6 +24,8 @@ interface Script {
   refuse: GroveError | undefined;
   /** They are taken, and the answer does not arrive. */
   losesRegistrations: boolean;
+  /** What answers a page; undefined for a MetaServer of 0.1.0, which takes each for a registration. */
+  takesPage: ((request: RegisterFileServerRequest) => number | undefined) | undefined;
   /** The epoch of another process, which must be named; undefined for none. */
   heldEpoch: bigint | undefined;
   clusterId: string;
@@ -51,6 +53,8 @@ const startMeta = async (atPort = 0) => {
       if (script.losesRegistrations) throw new GroveError("STORE_UNAVAILABLE", "the answer is lost");
       if (script.heldEpoch !== undefined && request.knownEpoch !== script.heldEpoch)
         return { clusterId: script.clusterId, heldEpoch: script.heldEpoch };
+      const nextPage = script.takesPage?.(request);
+      if (nextPage !== undefined) return { clusterId: script.clusterId, nextPage };
       return { clusterId: script.clusterId, heartbeatSeconds: 1, epoch: BigInt(script.registrations.length) };
     },
     heartbeat: (request) => {
@@ -83,6 +87,7 @@ beforeEach(async () => {
     sendFull: false,
     refuse: undefined,
     losesRegistrations: false,
+    takesPage: undefined,
     heldEpoch: undefined,
     clusterId: "cluster-1",
     home: { fsId: "n1", address: "node.example.net:50051" },
@@ -279,4 +284,92 @@ test("heartbeats say which process they are of, so that only it may change its k
   await until(() => script.heartbeats.length > 0);
   assert.equal(script.heartbeats[0]?.instanceId, script.registrations[0]?.instanceId);
   assert.notEqual(script.heartbeats[0]?.instanceId, "");
+});
+
+/** Restarts the node with so many roots that its registration has three pages. */
+const startWithManyRoots = async (): Promise<string[]> => {
+  node = await startNode();
+  const owners = Array.from({ length: 15_000 }, (_, at) => `u${at}@${"department.".repeat(4)}example.com`);
+  const { storage } = node.node;
+  await Promise.all(
+    owners.map((owner, at) => storage.createRoot({ owner, rootId: String(at).padStart(26, "0") })),
+  );
+  await node.stop();
+  script.registrations.length = 0;
+  script.heartbeats.length = 0;
+  return owners;
+};
+const pagesOf = (requests: readonly RegisterFileServerRequest[]) =>
+  requests.map(({ registration, page, more }) => [registration, page, more]);
+const ownersOf = (requests: readonly RegisterFileServerRequest[]) =>
+  requests.flatMap(({ roots }) => roots.map(({ owner }) => owner)).toSorted();
+
+test("what has no room in one registration comes in pages, and the page that is asked for is sent again (D19)", async () => {
+  const owners = await startWithManyRoots();
+  let isLost = true;
+  const kept: RegisterFileServerRequest[] = [];
+  script.takesPage = (request) => {
+    if (isLost && request.page === 1) {
+      // As a store that has forgotten the first page.
+      isLost = false;
+      kept.length = 0;
+      return 0;
+    }
+    kept.push(request);
+    return request.more ? request.page + 1 : undefined;
+  };
+  node = await startNode();
+  await until(() => script.heartbeats.length > 0);
+  assert.deepEqual(pagesOf(script.registrations), [
+    [1n, 0, true],
+    [1n, 1, true],
+    [1n, 0, true],
+    [1n, 1, true],
+    [1n, 2, false],
+  ]);
+  assert.deepEqual(ownersOf(kept), owners.toSorted());
+  assert.equal(script.heartbeats[0]?.epoch, 5n, "that of the last answer");
+  script.heldEpoch = 7n;
+  script.known = false;
+  await until(() => script.registrations.length >= 9);
+  assert.deepEqual(
+    script.registrations
+      .slice(5, 9)
+      .map(({ registration, page, knownEpoch }) => [registration, page, knownEpoch]),
+    [
+      [2n, 0, 5n],
+      [2n, 0, 7n],
+      [2n, 1, 7n],
+      [2n, 2, 7n],
+    ],
+  );
+});
+
+test("a MetaServer that forgets every page is asked no more than three times for each, and again with the next beat", async () => {
+  await startWithManyRoots();
+  script.takesPage = () => 0;
+  node = await startNode();
+  await until(() => script.registrations.length > 9);
+  assert.deepEqual(
+    pagesOf(script.registrations.slice(0, 10)).map(([registration]) => registration),
+    [...Array.from({ length: 9 }, () => 1n), 2n],
+  );
+  assert.equal(script.heartbeats.length, 0);
+});
+
+test("a MetaServer of 0.1.0, which knows no pages, is told all roots one registration after the other (D18)", async () => {
+  const owners = await startWithManyRoots();
+  node = await startNode();
+  await until(() => script.heartbeats.length > 0);
+  assert.deepEqual(ownersOf(script.registrations.slice(0, 3)), owners.toSorted());
+  assert.equal(script.heartbeats[0]?.epoch, 3n);
+});
+
+test("a user whose root may lie on a node that has not listed its own is told so, and to come again (D19)", async () => {
+  node = await startNode();
+  script.refuse = new GroveError("STARTING", "new users wait until these nodes have listed their roots: n7");
+  const { code, reason, error } = await refusal(node.signIn("u@example.com"));
+  assert.deepEqual([code, reason], [Code.UNAVAILABLE, "STARTING"]);
+  assert.match(error.message, /n7/);
+  assert.equal(error.metadata.get("svc-retry-after-ms"), "5000");
 });

@@ -1,4 +1,5 @@
 // The node's side of the control plane: registers, beats, claims roots, and stops when another process holds its id (D19).
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
@@ -6,10 +7,15 @@ import { errorText, type Logger } from "#base/log.ts";
 import { VERSION, worksWith } from "#base/version.ts";
 import type { Client } from "#grpc/client.ts";
 import { Code, StatusError } from "#grpc/status.ts";
-import type { MetaServer, RegisterFileServerResponse } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type {
+  MetaServer,
+  RegisterFileServerRequestSchema,
+  RegisterFileServerResponse,
+} from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { reasonOf } from "./refusal-reason.ts";
+import { registrationPages } from "./registration-pages.ts";
 import type { RootClaim } from "./root-keeper.ts";
-import type { ShareTeller } from "./share-teller.ts";
+import type { RootList, ShareTeller } from "./share-teller.ts";
 
 /** Free and total bytes of the data folder's filesystem. */
 export interface DiskSpace {
@@ -65,7 +71,7 @@ export interface MetaLinkDeps {
 const CALL_TIMEOUT_MS = HEARTBEAT_INTERVAL_MS;
 /** A registration brings everything, and a store in need of it takes it all in. */
 const REGISTER_TIMEOUT_MS = 4 * HEARTBEAT_INTERVAL_MS;
-/** The first tells which process had the node before, when it was not this one; more are needed only while others register too. */
+/** How often each page may be sent: the first tells which process had the node before, when it was not this one; more are needed when one is lost. */
 const REGISTER_ATTEMPTS = 3;
 /** The part of the interval that is random, so that nodes started together do not beat together. */
 const JITTER = 0.1;
@@ -80,6 +86,8 @@ export class MetaLink {
   /** The epoch of this node that a MetaServer has told us last, of whichever process. */
   #knownEpoch = 0n;
   #isRegistrationDue = false;
+  /** Registrations of this process that had pages. */
+  #pagedRegistrations = 0n;
   #intervalMs = HEARTBEAT_INTERVAL_MS;
   #isRunning = false;
   #cancelTimer: (() => void) | undefined;
@@ -140,8 +148,8 @@ export class MetaLink {
   }
 
   /**
-   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, TOKEN_REJECTED
-   * when the address is another person's.
+   * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, STARTING while
+   * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's.
    */
   async claimRoot(user: Person & { readonly username: string }): Promise<RootClaim> {
     const { client, node } = this.#deps;
@@ -217,7 +225,7 @@ export class MetaLink {
     this.#isRegistrationDue = true;
     const { cluster, shares, log } = this.#deps;
     const list = await shares.pause();
-    const answer = await this.#sendRegistration(list.roots);
+    const answer = await this.#sendRegistration(list);
     requireSameCluster(cluster.clusterId, answer.clusterId);
     if (cluster.clusterId === "" && answer.clusterId !== "") await cluster.remember(answer.clusterId);
     if (!worksWith(VERSION, answer.serverVersion)) {
@@ -231,19 +239,42 @@ export class MetaLink {
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
 
-  /** Says who this is and what it holds, again where the epoch of the process before has to be named to replace it (F-02). */
-  async #sendRegistration(
-    roots: Awaited<ReturnType<ShareTeller["pause"]>>["roots"],
-  ): Promise<RegisterFileServerResponse> {
-    const { client, node, cluster } = this.#deps;
+  /**
+   * Says who this is and what it holds, in as many pages as that needs: the one that the answer asks for, so that what was lost is said again.
+   * Where the epoch of the process before has to be named to replace it, that is said again too (F-02).
+   */
+  async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
+    const { client, subjectOf } = this.#deps;
+    const pages = registrationPages(roots.map((root) => ({ ...root, ...subjectOf(root.owner ?? "") })));
+    const last = pages.length - 1;
+    const registration = last === 0 ? 0n : ++this.#pagedRegistrations;
+    const head = this.#registrationHead();
+    let page = 0;
+    for (let asked = 0; asked < REGISTER_ATTEMPTS * pages.length; asked++) {
+      const knownEpoch = this.#knownEpoch;
+      const part = { roots: pages[page] ?? [], registration, page, more: page < last };
+      const answer = await client.registerFileServer(
+        { ...head, ...part, knownEpoch },
+        { timeoutMs: REGISTER_TIMEOUT_MS },
+      );
+      if (answer.heldEpoch !== 0n) this.#knownEpoch = answer.heldEpoch;
+      else if (answer.epoch === 0n) page = Math.min(answer.nextPage, last);
+      // A MetaServer of 0.1.0 takes each page for a registration that adds to those before.
+      else if (page < last) page++;
+      else return answer;
+    }
+    throw new GroveError("STORE_UNAVAILABLE", "other processes register with this node's id all the time");
+  }
+
+  #registrationHead(): Omit<MessageInitShape<typeof RegisterFileServerRequestSchema>, "$typeName"> {
+    const { node, cluster } = this.#deps;
     const disk = this.#deps.diskSpace();
-    const request = {
+    return {
       fsId: node.id,
       name: node.name,
       grpcAddr: node.address,
       version: VERSION,
       clusterId: cluster.clusterId,
-      roots: roots.map((root) => ({ ...root, ...this.#deps.subjectOf(root.owner ?? "") })),
       diskTotal: disk.totalBytes,
       diskFree: disk.freeBytes,
       diskReserve: node.reserveBytes,
@@ -251,15 +282,6 @@ export class MetaLink {
       dataId: node.dataId,
       lastEpoch: this.#epoch ?? 0n,
     };
-    for (let attempts = 0; attempts < REGISTER_ATTEMPTS; attempts++) {
-      const answer = await client.registerFileServer(
-        { ...request, knownEpoch: this.#knownEpoch },
-        { timeoutMs: REGISTER_TIMEOUT_MS },
-      );
-      if (answer.heldEpoch === 0n) return answer;
-      this.#knownEpoch = answer.heldEpoch;
-    }
-    throw new GroveError("STORE_UNAVAILABLE", "other processes register with this node's id all the time");
   }
 
   #noticeFence(error: unknown): void {
@@ -285,6 +307,11 @@ function requireSameCluster(own: string, answered: string): void {
 function unreachable(error: unknown): GroveError {
   if (reasonOf(error) === "TOKEN_REJECTED" && error instanceof StatusError) {
     return new GroveError("TOKEN_REJECTED", error.message, { metadata: { claim: "sub" }, cause: error });
+  }
+  if (reasonOf(error) === "STARTING" && error instanceof StatusError) {
+    // The user's root may lie on a node that has not listed it yet: the message names it.
+    const metadata = { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) };
+    return new GroveError("STARTING", error.message, { metadata, cause: error });
   }
   const isOurFault = error instanceof StatusError && error.code !== Code.UNAVAILABLE;
   return new GroveError(

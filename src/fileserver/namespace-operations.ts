@@ -2,12 +2,12 @@
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX, LIST_SORT_AT_ONCE } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import type { Inode } from "#storage/inode.ts";
-import type { ListSort, Storage } from "#storage/storage.ts";
+import type { ListPage, ListSort, SortedOrder, Storage } from "#storage/storage.ts";
 import {
   type Access,
   existing,
@@ -28,6 +28,19 @@ import { timeOf } from "./time-of.ts";
 export interface Place {
   readonly root: string;
   readonly path: string;
+}
+
+/** Which page of a directory is asked for. */
+interface ListRequest extends Place {
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly sort: ListSort;
+}
+
+/** How much room the bytes of a listing leave before them, and until when they are wanted. */
+interface ListReply {
+  readonly headBytes: number;
+  readonly signal: AbortSignal;
 }
 
 /** What the operations are made from. */
@@ -64,32 +77,62 @@ export class NamespaceOperations {
     });
   }
 
-  /** One page of a directory, stable under change (D13), as the bytes of its message behind some room. Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
-  listDir(
-    caller: Caller,
-    request: Place & { readonly pageSize: number; readonly pageToken: string; readonly sort: ListSort },
-    headBytes: number,
-  ): Buffer {
-    return this.#deps.meter.now("read", () => {
-      if (request.pageSize > LIST_PAGE_MAX) {
-        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`, {
-          metadata: { limit: String(LIST_PAGE_MAX) },
-        });
-      }
-      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
-      const directory = existingDirectory(reached);
-      const path = joinPath(reached.names);
-      const wanted = request.pageSize === 0 ? LIST_PAGE_MAX : request.pageSize;
-      const page = this.#deps.storage.list(directory.id, {
-        limit: Math.min(wanted, entriesPerReply(path, reached.resolution.shared)),
-        pageToken: request.pageToken,
-        sort: request.sort,
+  /** One page of a directory, stable under change (D13), as the bytes of its message behind some room; by name at once. Throws BAD_ARGUMENT for a page size above 1000 or a foreign token. */
+  listDir(caller: Caller, request: ListRequest, reply: ListReply): Buffer | Promise<Buffer> {
+    const { meter, storage } = this.#deps;
+    if (request.sort === "name" || request.sort === "name-desc") {
+      return meter.now("read", () => {
+        const { reached, query } = this.#listing(caller, request);
+        return encodePage(storage.list(query.directoryId, query), reached, reply.headBytes);
       });
-      return encodeListing(page, path, scopeOf(reached), headBytes);
-    });
+    }
+    return meter.later("read", () => retryWhenStale(() => this.#listSorted(caller, request, reply)));
   }
 
-  /** Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, DISK_RESERVE (spec 4.6.1, 4.6.3). */
+  /** A larger directory is sorted elsewhere, after what others want of theirs; who may reach what is decided when its turn has come. */
+  async #listSorted(caller: Caller, request: ListRequest, reply: ListReply): Promise<Buffer> {
+    const { storage } = this.#deps;
+    let { reached, query, directory } = this.#listing(caller, request);
+    const page =
+      directory.childCount <= LIST_SORT_AT_ONCE
+        ? storage.list(query.directoryId, query)
+        : await storage.listSorted({
+            user: caller.identity.username,
+            signal: reply.signal,
+            query: () => {
+              ({ reached, query, directory } = this.#listing(caller, request));
+              return query;
+            },
+          });
+    return encodePage(page, reached, reply.headBytes);
+  }
+
+  #listing(
+    caller: Caller,
+    request: ListRequest,
+  ): { reached: Reached; directory: Inode; query: ReturnType<SortedOrder["query"]> } {
+    if (request.pageSize > LIST_PAGE_MAX) {
+      throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} entries`, {
+        metadata: { limit: String(LIST_PAGE_MAX) },
+      });
+    }
+    const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "read");
+    const directory = existingDirectory(reached);
+    const wanted = request.pageSize === 0 ? LIST_PAGE_MAX : request.pageSize;
+    const { shared, root } = reached.resolution;
+    const query = {
+      owner: reached.owner,
+      accessVersion: root.accessVersion,
+      directoryId: directory.id,
+      limit: Math.min(wanted, entriesPerReply(joinPath(reached.names), shared)),
+      pageToken: request.pageToken,
+      sort: request.sort,
+      hiddenFrom: this.#deps.access.hiddenFrom(caller.identity, reached),
+    };
+    return { reached, directory, query };
+  }
+
+  /** Makes a file of at most 65,536 bytes. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE (spec 4.6.1, 4.6.3). */
   createFile(
     caller: Caller,
     request: Place & {
@@ -122,7 +165,7 @@ export class NamespaceOperations {
     });
   }
 
-  /** Makes a directory. Throws PATH_EXISTS, QUOTA_EXCEEDED, DISK_RESERVE (spec 4.6.1, 4.6.3). */
+  /** Makes a directory. Throws PATH_EXISTS, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE (spec 4.6.1, 4.6.3). */
   createDirectory(caller: Caller, place: Place): Promise<Attr> {
     return this.#deps.meter.later("write", () =>
       this.#create(caller, place, 0, ({ parent, name }, context) =>
@@ -224,13 +267,17 @@ export class NamespaceOperations {
       const reached = this.#deps.access.reach(caller.identity, place.root, place.path, "write");
       const slot = slotOf(reached, "PATH_EXISTS");
       if (slot.present !== undefined) throw new GroveError("PATH_EXISTS", "this name is taken");
-      const claim = { creates: true, addsBytes: bytes };
+      const claim = { creates: 1, addsBytes: bytes };
       const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
         command(slot, context),
       );
       return entryAttr(reached, change.inode);
     });
   }
+}
+
+function encodePage(page: ListPage, reached: Reached, headBytes: number): Buffer {
+  return encodeListing(page, joinPath(reached.names), scopeOf(reached), headBytes);
 }
 
 function sharePath(a: Reached, b: Reached, depth: number): boolean {

@@ -16,7 +16,10 @@ import type { FileService } from "./file-service.ts";
 /** Where the readings come from. */
 export interface NodeMetricsDeps {
   readonly service: Pick<FileService, "usage">;
-  readonly storage: Pick<Storage, "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState">;
+  readonly storage: Pick<
+    Storage,
+    "facts" | "failure" | "damagedFiles" | "damageFoundTotal" | "scrubState" | "recountState"
+  >;
   readonly quotas: QuotaBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
@@ -27,7 +30,6 @@ export interface NodeMetricsDeps {
   /** Whole days until the node's certificate ends; null without TLS. */
   readonly certDaysLeft: () => number | null;
   readonly connections: () => number;
-  readonly quotaDriftBytes: () => number | null;
   readonly clockSkewMs: () => number | null;
   /** True when mock tokens are accepted (spec 5.7). */
   readonly authMock: boolean;
@@ -58,7 +60,6 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
       activeConnections: deps.connections(),
       chunkCount: deps.storage.facts().chunkCount,
       reserveBytes: deps.reserveBytes,
-      quotaDriftBytes: deps.quotaDriftBytes(),
       version: VERSION,
       gitCommit: commit,
       certDaysLeft: deps.certDaysLeft(),
@@ -69,6 +70,7 @@ export function nodeMetrics(deps: NodeMetricsDeps): () => Promise<NodeReadings> 
         damagedFiles: damaged.count,
         damageFoundTotal: deps.storage.damageFoundTotal,
         scrub: deps.storage.scrubState(),
+        recount: deps.storage.recountState(),
       },
     });
     const { total: securityEventsTotal } = deps.securityEvents;
@@ -84,12 +86,16 @@ function readingsOf(deps: NodeMetricsDeps, username: string): UserReadings | und
   const usage = deps.service.usage.of(username);
   if (usage === undefined) return undefined;
   const quota = deps.quotas.quotaOf(username);
+  const limit = deps.quotas.inodeLimitOf(username);
   return {
     username,
     liveBytes: usage.liveBytes,
     trashBytes: usage.trashBytes,
     stagingBytes: usage.stagingBytes,
     fileCount: usage.fileCount,
+    inodeCount: usage.liveInodes + usage.trashInodes,
+    inodeLimit: limit.inodes,
+    inodeLimitExplicit: limit.source === "explicit",
     quotaBytes: quota.bytes,
     quotaExplicit: quota.source === "explicit",
     lastActiveWallMs: deps.sessions.lastActiveMs(username),

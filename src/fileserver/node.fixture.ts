@@ -85,7 +85,7 @@ export async function startTestNode(settings: TestNodeSettings = {}): Promise<Te
       passwordPath: true,
       identity: readIdentitySettings({ SVC_AUTH_MOCK: "1", ...settings.env }),
       metricsToken: undefined,
-      limits: { registerPerMinutePerAddress: 10_000, streamsPerUser: 256 },
+      limits: { registerPerMinute: 10_000, streamsPerUser: 256 },
       ...settings.options,
     },
     {

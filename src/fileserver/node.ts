@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
-  SCRUB_START_DELAY_MS,
+  PASS_START_DELAY_MS,
   SESSION_SWEEP_INTERVAL_MS,
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
@@ -27,6 +27,7 @@ import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
 import { SessionTable } from "#sessions/session-table.ts";
 import { openStorage } from "#storage/open-storage.ts";
+import type { RecountSettings } from "#storage/recount-types.ts";
 import type { ScrubSettings } from "#storage/scrub-types.ts";
 import type { Storage } from "#storage/storage.ts";
 import { NodeTelemetry } from "#telemetry/node-telemetry.ts";
@@ -34,7 +35,6 @@ import { SecurityEvents } from "#telemetry/security-events.ts";
 import { anyMetaServer } from "./any-metaserver.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
 import { diskSpaceOf, oncePerTurn } from "./disk-space.ts";
-import { DriftWatch } from "./drift-watch.ts";
 import { createFileService, type FileService } from "./file-service.ts";
 import { createGrpcFront } from "./grpc-front.ts";
 import { type DiskSpace, MetaLink } from "./meta-link.ts";
@@ -63,6 +63,8 @@ export interface FileServerOptions {
   readonly reserveBytes: bigint;
   /** How fast everything stored is read again and again, and how long after one pass the next begins; undefined for never. */
   readonly scrub?: ScrubSettings | undefined;
+  /** The same for counting anew what counters say (D16). */
+  readonly recount?: RecountSettings | undefined;
   readonly tls: TlsSource | undefined;
   readonly reflection: boolean;
   readonly passwordPath: boolean;
@@ -150,8 +152,6 @@ async function assemble(
   let link: MetaLink | undefined;
   const service = serviceOver(options, opened, () => link);
   closers.push(() => service.stop());
-  const drift = new DriftWatch({ ...opened, owners: () => service.usage.owners() });
-  closers.push(() => drift.stop());
 
   const certificate = await openNodeCertificate(options.tls, options, opened);
   closers.push(() => certificate?.close());
@@ -163,6 +163,7 @@ async function assemble(
     sessions,
     state,
     onSecurityEvent: opened.onSecurityEvent,
+    clock: opened.clock,
     log,
   });
   certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
@@ -182,7 +183,6 @@ async function assemble(
     service,
     certDaysLeft: () => certificate?.daysLeft ?? null,
     connections: () => grpc.server.connectionCount(),
-    quotaDriftBytes: () => drift.driftBytes,
     clockSkewMs: () => link?.clockSkewMs ?? null,
     refusal: () => link?.refusal,
   });
@@ -191,7 +191,7 @@ async function assemble(
     link = await startLink(options, { ...opened, service, bound, certificate }, closers);
   }
   state.serve();
-  closers.push(watchDamage(options, opened));
+  closers.push(watchStore(options, opened));
   const stop = async (graceMs = DRAIN_MS): Promise<void> => {
     state.drain();
     link?.beatSoon();
@@ -211,10 +211,7 @@ async function assemble(
   };
 }
 
-type LiveReadings = Pick<
-  NodeMetricsDeps,
-  "service" | "certDaysLeft" | "connections" | "quotaDriftBytes" | "clockSkewMs"
-> & {
+type LiveReadings = Pick<NodeMetricsDeps, "service" | "certDaysLeft" | "connections" | "clockSkewMs"> & {
   /** Why the MetaServer does not take this node. */
   readonly refusal: () => string | undefined;
 };
@@ -241,15 +238,17 @@ function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadi
   );
 }
 
-/** Has damage told as the alert that it is (D11), and looked for while the node serves (A-08). */
-function watchDamage({ id, scrub }: FileServerOptions, { storage, clock, log }: Opened): () => void {
+/** Has damage told as the alert that it is (D11), and damage and drift looked for while the node serves (A-08, A-17). */
+function watchStore({ id, scrub, recount }: FileServerOptions, { storage, clock, log }: Opened): () => void {
   const alert = `corruption:${id}`;
   storage.onDamage((found) => log.error("corruption", { alert, ...found }));
   const { count } = storage.damagedFiles();
   if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
-  if (scrub === undefined) return () => undefined;
   // Whoever has waited for the start comes first.
-  return clock.after(SCRUB_START_DELAY_MS, () => storage.startScrub(scrub));
+  return clock.after(PASS_START_DELAY_MS, () => {
+    if (scrub !== undefined) storage.startScrub(scrub);
+    if (recount !== undefined) storage.startRecount(recount);
+  });
 }
 
 async function openParts(
@@ -276,6 +275,7 @@ async function openParts(
     storage,
     quotas: await QuotaBook.open({
       dataFolder: options.dataFolder,
+      defaultInodeLimit: options.limits?.inodesPerUser ?? DEFAULT_SERVICE_LIMITS.inodesPerUser,
       onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
     }),
     subjects: await SubjectBook.open(join(options.dataFolder, "subjects.json")),

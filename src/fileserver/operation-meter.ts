@@ -43,12 +43,17 @@ export class OperationMeter {
     }
   }
 
-  /** Counts the failure of a call that is no read or write, such as a sign-in; what an operation has counted is left alone. */
+  /** Counts a call that is no operation, such as a sign-in, and went well. */
+  callDone(): void {
+    this.#telemetry.call("done");
+  }
+
+  /** Counts the failure of a call that is no operation, or of one beside its operation; what an operation has counted is left alone. */
   callFailed(error: unknown): void {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (isKey(cause) && this.#counted.has(cause)) return;
     if (isKey(error) && this.#counted.has(error)) return;
-    if (outcomeOf(error) === "failed") this.#telemetry.error();
+    if (outcomeOf(error) === "failed") this.#telemetry.call("failed");
   }
 
   #noted(error: unknown): OperationOutcome {

@@ -9,6 +9,7 @@ import type { OperationOutcome } from "#telemetry/node-telemetry.ts";
  */
 const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> = {
   QUOTA_EXCEEDED: "refused",
+  INODE_LIMIT: "refused",
   DISK_RESERVE: "failed",
   RATE_LIMITED: "refused",
   SESSION_MISSING: "refused",
@@ -27,7 +28,6 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   IS_DIRECTORY: "refused",
   NOT_DIRECTORY: "refused",
   ETAG_MISMATCH: "refused",
-  SHARED_ABOVE: "refused",
   SHARE_LIMIT: "refused",
   BAD_NAME: "refused",
   BAD_ARGUMENT: "refused",
@@ -53,7 +53,8 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   STORAGE_FAILED: "failed",
   DATA_IN_USE: "failed",
   STORE_UNAVAILABLE: "failed",
-  OVERLOADED: "failed",
+  // Whoever sends more than is taken could raise `error_spike` with what is refused of it.
+  OVERLOADED: "refused",
   NOT_IMPLEMENTED: "refused",
   INTERNAL: "failed",
 };

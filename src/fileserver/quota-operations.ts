@@ -1,6 +1,7 @@
 // GetQuota and SetQuota: who may see a quota, and the two ways to be allowed to change one (spec 5.5, D13, T9).
 import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { IDS_PER_ROOT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { isLoopbackAddress } from "#base/network.ts";
@@ -9,7 +10,7 @@ import type { Peer } from "#grpc/handler.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
 import type { RateLimiter } from "#identity/rate-limiter.ts";
 import { decide, decideQuotaView } from "#policy/decide.ts";
-import type { GetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { GetQuotaResponse, SetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { Access } from "./access.ts";
@@ -43,7 +44,7 @@ export interface AdminCredential {
 }
 
 type Plain<T> = Omit<T, "$typeName" | "$unknown">;
-type Refusal = { readonly success: false; readonly error: string };
+type Refusal = { readonly success: false; readonly error: string; readonly inodeLimit: 0n };
 
 /** The operations on quotas. */
 export class QuotaOperations {
@@ -67,8 +68,9 @@ export class QuotaOperations {
       if (owner === username) access.reach(caller.identity, "", "/", "read");
       throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");
     }
-    const { liveBytes, trashBytes, stagingBytes } = root.usage;
+    const { liveBytes, trashBytes, stagingBytes, liveInodes, trashInodes } = root.usage;
     const quota = quotas.quotaOf(owner);
+    const limit = quotas.inodeLimitOf(owner);
     return {
       quotaBytes: quota.bytes,
       usedBytes: BigInt(liveBytes + trashBytes + stagingBytes),
@@ -76,19 +78,32 @@ export class QuotaOperations {
       trashBytes: BigInt(trashBytes),
       stagingBytes: BigInt(stagingBytes),
       source: quota.source,
+      inodeLimit: BigInt(limit.inodes),
+      inodes: BigInt(liveInodes + trashInodes),
+      trashInodes: BigInt(trashInodes),
+      inodeLimitSource: limit.source,
     };
   }
 
   /**
-   * Sets a quota for an administrator; success only when it is on stable storage (D6). Everybody else gets success=false with the text
-   * of spec 7. Throws NOT_ADMIN after too many wrong passwords from an address, and what is wrong with a session that was presented.
+   * Sets a quota, and an inode limit where one is named, for an administrator; success only when it is on stable storage (D6). Everybody
+   * else gets success=false with the text of spec 7, and so does, uncompared, an address with too many wrong passwords. Throws what is
+   * wrong with a session that was presented.
    */
   async setQuota(
-    request: { readonly username: string; readonly quotaBytes: bigint },
+    request: {
+      readonly username: string;
+      readonly quotaBytes: bigint;
+      readonly inodeLimit?: bigint | undefined;
+    },
     credential: AdminCredential,
-  ): Promise<{ success: boolean; error: string }> {
+  ): Promise<Plain<SetQuotaResponse>> {
     const right = await this.#rightOf(credential);
     if (!right.success) return right;
+    const { quotaBytes, inodeLimit } = request;
+    if (inodeLimit !== undefined && inodeLimit > BigInt(IDS_PER_ROOT)) {
+      return refused(`an inode limit is a number from 0 to ${IDS_PER_ROOT}; 0 is the default`);
+    }
     let username: string;
     try {
       username = canonicalUsername(request.username);
@@ -97,27 +112,21 @@ export class QuotaOperations {
     }
     const { storage, quotas, usage, audit, log } = this.#deps;
     if (storage.root(username) === undefined) return refused("no such user on this fileserver");
-    const before = quotas.quotaOf(username);
-    await quotas.set(username, request.quotaBytes);
+    const before = { bytes: quotas.quotaBytes(username), inodes: quotas.inodeLimit(username) };
+    const limit = inodeLimit === undefined ? undefined : Number(inodeLimit);
+    await quotas.set(username, { quotaBytes, inodeLimit: limit });
     usage.touch(username);
-    log.info("quota_set", {
-      user: username,
+    const inodes = quotas.inodeLimit(username);
+    const facts = {
       quota_bytes: quotas.quotaBytes(username),
       previous_bytes: before.bytes,
-      by: right.by,
+      ...(limit === undefined ? {} : { inode_limit: inodes, previous_inode_limit: before.inodes }),
       address: credential.peer.address,
-    });
-    audit({
-      act: "quota.set",
-      actor: right.by === "password" ? "administrator" : right.by,
-      subject: username,
-      detail: {
-        quota_bytes: quotas.quotaBytes(username),
-        previous_bytes: before.bytes,
-        address: credential.peer.address,
-      },
-    });
-    return { success: true, error: "" };
+    };
+    log.info("quota_set", { user: username, by: right.by, ...facts });
+    const actor = right.by === "password" ? "administrator" : right.by;
+    audit({ act: "quota.set", actor, subject: username, detail: facts });
+    return { success: true, error: "", inodeLimit: BigInt(inodes) };
   }
 
   async #rightOf(
@@ -145,17 +154,9 @@ export class QuotaOperations {
   }
 
   async #isPassword(password: AdminPassword, candidate: string, address: string): Promise<boolean> {
-    const { passwordFailures, onSecurityEvent } = this.#deps;
-    const waitMs = passwordFailures.waitMs(address);
-    if (waitMs > 0) {
-      throw new GroveError(
-        "NOT_ADMIN",
-        "too many wrong administrator passwords from this address; try again later",
-        {
-          metadata: { retry_after_ms: String(waitMs) },
-        },
-      );
-    }
+    const { passwordFailures, onSecurityEvent, log } = this.#deps;
+    // Answered like a wrong one: whoever guesses does not learn that nothing is compared any more.
+    if (passwordFailures.waitMs(address) > 0) return false;
     // Taken before the comparison, so that guesses in parallel count as well; a right one gives it back.
     passwordFailures.take(address);
     if (await password.verifyHashHeader(candidate)) {
@@ -163,6 +164,9 @@ export class QuotaOperations {
       return true;
     }
     onSecurityEvent({ type: "admin_hash_failed", ipSeen: address });
+    // Once for each time that the limit is reached, for whoever wonders why the right one is refused.
+    const waitMs = passwordFailures.waitMs(address);
+    if (waitMs > 0) log.warn("admin_password_limited", { address, retry_after_ms: waitMs });
     return false;
   }
 }
@@ -179,5 +183,5 @@ function passwordObstacle(password: AdminPassword, peer: AdminCredential["peer"]
 }
 
 function refused(error: string): Refusal {
-  return { success: false, error };
+  return { success: false, error, inodeLimit: 0n };
 }

@@ -16,7 +16,7 @@ import { contextOf } from "./changes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { UploadTurns } from "./upload-turns.ts";
-import { placeOfUpload, wishOfBegin } from "./upload-wish.ts";
+import { makingOf, placeOfUpload, wishOfBegin } from "./upload-wish.ts";
 
 /** What the operations are made from. */
 export interface ResumableDeps {
@@ -64,7 +64,7 @@ export class ResumableOperations {
         const { root } = reached.resolution;
         const holding = ledger.open({ owner: root.owner, usage: root.usage });
         try {
-          if (slot.present === undefined) holding.checkCreate(wish.sizeBytes);
+          holding.claimInodes(makingOf(reached, slot), { requestedBytes: BigInt(wish.sizeBytes) });
           holding.reserve(BigInt(wish.sizeBytes));
         } finally {
           holding.release();

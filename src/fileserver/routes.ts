@@ -47,9 +47,10 @@ const PERMISSIONS: ReadonlyMap<number, Asked> = new Map([
 
 /** The handlers; methods without one answer UNIMPLEMENTED. */
 export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<typeof FileServer>> {
-  const { namespace, content, trash, sessions, quotas, shares } = service;
+  const { namespace, content, trash, sessions, quotas } = service;
   return {
     ...looks(service),
+    ...sharing(service),
     registerClient: (request, context) =>
       sessions.registerClient(request, { idToken: bearerToken(context), address: context.peer.address }),
     endSession: (request, context) => sessions.endSession(currentCaller(context), request),
@@ -85,13 +86,11 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       ),
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
-    copy: async (request, context) =>
-      encoded(
-        await service.copies.copy(currentCaller(context), {
-          ...request,
-          onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
-        }),
-      ),
+    copy: async (request, context) => {
+      const onConflict = known(CONFLICTS, request.onConflict, "on_conflict");
+      const wish = { ...request, onConflict };
+      return encoded(await service.copies.copy(currentCaller(context), wish, context.signal));
+    },
     beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
     getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
     abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
@@ -104,8 +103,6 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       (request, context, writer) => sendDownload(service.downloads, currentCaller(context), request, writer),
     ),
 
-    share: (request, context) => shares.share(currentCaller(context), request),
-    unshare: (request, context) => shares.unshare(currentCaller(context), request),
     explain: (request, context) =>
       service.explanations.explain(currentCaller(context), {
         ...request,
@@ -122,23 +119,31 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
   };
 }
 
-/** What is answered at once, from memory or from one snapshot of the database. */
+/** What is answered at once, from memory or from one snapshot of the database; but for large directories in an order of their own. */
 function looks({
   namespace,
 }: FileService): Pick<ServiceHandlers<typeof FileServer>, "changeDir" | "getAttr" | "listDir"> {
   return {
     getAttr: { instant: (request, context) => encoded(namespace.getAttr(currentCaller(context), request)) },
-    listDir: {
-      instant: (request, context) =>
-        new EncodedReply(
-          namespace.listDir(
-            currentCaller(context),
-            { ...request, sort: known(SORTS, request.sort, "sort") },
-            EncodedReply.HEAD_BYTES,
-          ),
-        ),
+    listDir: (request, context) => {
+      const wanted = { ...request, sort: known(SORTS, request.sort, "sort") };
+      const reply = { headBytes: EncodedReply.HEAD_BYTES, signal: context.signal };
+      const bytes = namespace.listDir(currentCaller(context), wanted, reply);
+      return bytes instanceof Promise
+        ? bytes.then((sorted) => new EncodedReply(sorted))
+        : new EncodedReply(bytes);
     },
     changeDir: { instant: (request, context) => namespace.changeDir(currentCaller(context), request) },
+  };
+}
+
+function sharing({
+  shares,
+}: FileService): Pick<ServiceHandlers<typeof FileServer>, "listShares" | "share" | "unshare"> {
+  return {
+    share: (request, context) => shares.share(currentCaller(context), request),
+    unshare: (request, context) => shares.unshare(currentCaller(context), request),
+    listShares: (request, context) => shares.listShares(currentCaller(context), request),
   };
 }
 

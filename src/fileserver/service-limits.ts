@@ -2,7 +2,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import {
   ADMIN_HASH_FAILURES_PER_WINDOW,
-  REGISTER_PER_MINUTE_PER_ADDRESS,
+  DEFAULT_INODE_LIMIT,
+  REGISTER_PER_MINUTE,
   SESSIONS_GLOBAL,
   STREAMS_PER_CONNECTION,
   STREAMS_PER_USER,
@@ -10,7 +11,8 @@ import {
 
 /** Bounds that an operator may move (D17). Addresses are IPv4 addresses and /64 networks of IPv6. */
 export interface ServiceLimits {
-  readonly registerPerMinutePerAddress: number;
+  /** Sign-ins of one user in a minute, and refused ones of one address. */
+  readonly registerPerMinute: number;
   /** Wrong administrator's passwords of an address in 15 minutes; after that none is compared. */
   readonly passwordFailuresPerWindow: number;
   /** Uploads of one user at once, and as many downloads. */
@@ -19,15 +21,18 @@ export interface ServiceLimits {
   readonly streamsPerConnection: number;
   /** Sessions of all users. */
   readonly sessions: number;
+  /** Files and directories of a user for whom nothing else is set, those in the trash included. */
+  readonly inodesPerUser: number;
 }
 
 /** What they are unless told otherwise. */
 export const DEFAULT_SERVICE_LIMITS: ServiceLimits = {
-  registerPerMinutePerAddress: REGISTER_PER_MINUTE_PER_ADDRESS,
+  registerPerMinute: REGISTER_PER_MINUTE,
   passwordFailuresPerWindow: ADMIN_HASH_FAILURES_PER_WINDOW,
   streamsPerUser: STREAMS_PER_USER,
   streamsPerConnection: STREAMS_PER_CONNECTION,
   sessions: SESSIONS_GLOBAL,
+  inodesPerUser: DEFAULT_INODE_LIMIT,
 };
 
 /** The flags' values. */
@@ -37,6 +42,7 @@ export interface LimitFlags {
   readonly streamsPerUser: number;
   readonly streamsPerConnection: number;
   readonly sessions: number;
+  readonly inodesPerUser: number;
 }
 
 /** Adds the flags to a server's parser. */
@@ -45,9 +51,9 @@ export function withLimitFlags(command: Command): Command {
   return command
     .option(
       "--register-per-minute <n>",
-      "sign-ins per minute and address",
+      "sign-ins of one user per minute, and refused ones of one address",
       parseCount,
-      limits.registerPerMinutePerAddress,
+      limits.registerPerMinute,
     )
     .option(
       "--password-failures <n>",
@@ -67,17 +73,24 @@ export function withLimitFlags(command: Command): Command {
       parseCount,
       limits.streamsPerConnection,
     )
-    .option("--sessions <n>", "sessions of all users at once", parseCount, limits.sessions);
+    .option("--sessions <n>", "sessions of all users at once", parseCount, limits.sessions)
+    .option(
+      "--inodes-per-user <n>",
+      "files and folders of a user, trash included, unless 'grove quota set --inodes' says otherwise",
+      parseCount,
+      limits.inodesPerUser,
+    );
 }
 
 /** The limits that the flags ask for. */
 export function limitsOf(flags: LimitFlags): ServiceLimits {
   return {
-    registerPerMinutePerAddress: flags.registerPerMinute,
+    registerPerMinute: flags.registerPerMinute,
     passwordFailuresPerWindow: flags.passwordFailures,
     streamsPerUser: flags.streamsPerUser,
     streamsPerConnection: flags.streamsPerConnection,
     sessions: flags.sessions,
+    inodesPerUser: flags.inodesPerUser,
   };
 }
 

@@ -164,14 +164,30 @@ test("outside mock mode a mock token is refused with a fatal event, and an unset
   }
 });
 
-test("an address may sign in so often a minute and no more, and is told when again (D17)", async () => {
-  const limited = await startTestNode({ options: { limits: { registerPerMinutePerAddress: 3 } } });
+test("a user may sign in so often a minute and no more, and is told when again; many users of one address may (D17)", async () => {
+  const limited = await startTestNode({ options: { limits: { registerPerMinute: 3 } } });
   try {
     for (let i = 0; i < 3; i++) await limited.signIn("often@example.com");
     const refused = await refusal(register(limited, "mock-jwt.often@example.com"));
     assert.deepEqual([refused.code, refused.reason], [Code.RESOURCE_EXHAUSTED, "RATE_LIMITED"]);
+    assert.match(refused.error.message, /this user; try again in 60 seconds/);
     assert.ok(Number(refused.error.metadata.get("svc-retry-after-ms")) > 0);
     assert.ok(refused.error.details.some(({ typeUrl }) => typeUrl.endsWith("google.rpc.RetryInfo")));
+    for (let i = 0; i < 20; i++) await limited.signIn(`user-${i}@example.com`);
+  } finally {
+    await limited.stop();
+  }
+});
+
+test("an address whose tokens were refused so often is told when again, before one is looked at (D17)", async () => {
+  const limited = await startTestNode({ options: { limits: { registerPerMinute: 3 } } });
+  try {
+    for (let i = 0; i < 3; i++) {
+      assert.equal((await refusal(register(limited, `mock-jwt.no-address-${i}`))).reason, "TOKEN_REJECTED");
+    }
+    const refused = await refusal(register(limited, "mock-jwt.well@example.com"));
+    assert.deepEqual([refused.code, refused.reason], [Code.RESOURCE_EXHAUSTED, "RATE_LIMITED"]);
+    assert.match(refused.error.message, /from this address; try again in 60 seconds/);
   } finally {
     await limited.stop();
   }

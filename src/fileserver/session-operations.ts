@@ -1,6 +1,6 @@
 // RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
 import type { AuditSink } from "#base/audit-act.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
@@ -24,7 +24,10 @@ export interface SessionDeps {
   /** Lets an identity pass, or refuses an e-mail address that comes with another subject (D21). */
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
   readonly roots: RootKeeper;
-  readonly registrations: RateLimiter;
+  /** Sign-ins of each user. */
+  readonly signIns: RateLimiter;
+  /** Refused ones of each address. */
+  readonly refusedSignIns: RateLimiter;
   readonly audit: AuditSink;
   readonly log: Logger;
 }
@@ -41,27 +44,20 @@ export class SessionOperations {
 
   /**
    * Verifies the ID token, sees to the root, opens a session bound to the address (spec 5.3). Throws RATE_LIMITED, TOKEN_REJECTED,
-   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
+   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
    */
   async registerClient(
     request: RegisterClientRequest,
     credential: { readonly idToken: string | undefined; readonly address: string },
   ): Promise<Plain<RegisterClientResponse>> {
-    const { registrations, verifier, roots, sessions, log } = this.#deps;
-    const waitMs = registrations.take(credential.address);
-    if (waitMs > 0) {
-      throw new GroveError("RATE_LIMITED", "too many sign-ins from this address; try again later", {
-        metadata: { retry_after_ms: String(waitMs) },
-      });
-    }
-    if (credential.idToken === undefined) {
-      throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
-    }
-    const { identity } = await verifier.verify(credential.idToken, credential.address);
-    await this.#deps.admit(identity);
+    const { refusedSignIns, signIns, roots, sessions, log } = this.#deps;
+    const { address } = credential;
+    requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
+    const identity = await this.#identityOf(credential);
+    requireRest(signIns.take(identity.username), "too many sign-ins of this user");
     const rootId = await roots.ensure(identity);
     const created = sessions.create(identity, {
-      address: credential.address,
+      address,
       clientId: request.clientId,
       clientVersion: request.clientVersion,
       deviceName: request.deviceName,
@@ -85,6 +81,25 @@ export class SessionOperations {
       serverVersion: VERSION,
       maxChunkBytes: UPLOAD_MESSAGE_MAX_BYTES,
     };
+  }
+
+  /** Who signs in. A refusal counts against the address, what the node or the provider cannot do does not. */
+  async #identityOf(credential: {
+    readonly idToken: string | undefined;
+    readonly address: string;
+  }): Promise<VerifiedIdentity> {
+    const { idToken, address } = credential;
+    try {
+      if (idToken === undefined) {
+        throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
+      }
+      const { identity } = await this.#deps.verifier.verify(idToken, address);
+      await this.#deps.admit(identity);
+      return identity;
+    } catch (error) {
+      if (isGroveError(error, "TOKEN_REJECTED", "MOCK_TOKEN")) this.#deps.refusedSignIns.take(address);
+      throw error;
+    }
   }
 
   /** Ends the calling session, another one of the caller's, or all of them; says how many. */
@@ -127,3 +142,10 @@ export class SessionOperations {
 }
 
 const seconds = (wallMs: number): bigint => BigInt(Math.floor(wallMs / 1_000));
+
+function requireRest(waitMs: number, problem: string): void {
+  if (waitMs === 0) return;
+  throw new GroveError("RATE_LIMITED", `${problem}; try again in ${Math.ceil(waitMs / 1_000)} seconds`, {
+    metadata: { retry_after_ms: String(waitMs) },
+  });
+}

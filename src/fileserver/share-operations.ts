@@ -1,13 +1,26 @@
-// Share and Unshare: who else may read and write in a part of one's root (spec 4.5, D13).
+// Share, Unshare and ListShares: who else may read and write in a part of one's root (spec 4.5, D13).
 import type { AuditSink } from "#base/audit-act.ts";
+import { GroveError } from "#base/errors.ts";
+import { LIST_PAGE_MAX } from "#base/limits.ts";
 import { canonicalUsername, joinPath } from "#base/names.ts";
-import type { Storage } from "#storage/storage.ts";
+import type { ListSharesResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { InodeId } from "#storage/inode.ts";
+import type { SharedPath, Storage } from "#storage/storage.ts";
 import { type Access, existing, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
-/** What both operations are asked. */
+/** What ListShares is asked. */
+export interface ListSharesRequest extends Place {
+  readonly pageSize: number;
+  readonly pageToken: string;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** What Share and Unshare are asked. */
 export interface ShareRequest {
   readonly root: string;
   readonly path: string;
@@ -36,6 +49,22 @@ export interface ShareDeps {
 const VERB = { share: "grant", unshare: "revoke" } as const;
 const AUDITED = { share: "share.add", unshare: "share.remove" } as const;
 
+function tokenOf({ path, username }: SharedPath, at: InodeId): string {
+  return Buffer.from(JSON.stringify([at, path, username])).toString("base64url");
+}
+
+function readToken(token: string, at: InodeId): SharedPath {
+  if (token === "") return { path: "", username: "" };
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    const [inode, path, username]: unknown[] = Array.isArray(parts) ? parts : [];
+    if (inode === at && typeof path === "string" && typeof username === "string") return { path, username };
+  } catch {
+    // Refused like one of another listing.
+  }
+  throw new GroveError("BAD_ARGUMENT", "this page token does not belong to this list of shares");
+}
+
 /** The operations on shares; for owners alone. Errors are those of D1. */
 export class ShareOperations {
   readonly #deps: ShareDeps;
@@ -45,7 +74,8 @@ export class ShareOperations {
   }
 
   /**
-   * Lets a user read and write a file, or a folder with all that is and will be in it. A second time changes nothing. Throws NOT_OWNER,
+   * Lets a user read and write a file, or a folder with all that is and will be in it, also what the user was taken out of there. A second
+   * time changes nothing. Throws NOT_OWNER,
    * NO_SUCH_PATH, SHARE_LIMIT, and BAD_ARGUMENT for the owner and for what is no user.
    */
   share(caller: Caller, request: ShareRequest): Promise<ShareReply> {
@@ -54,10 +84,43 @@ export class ShareOperations {
 
   /**
    * Ends it for that file or folder and for everything in it, also for what was shared with the user further down; running transfers end
-   * at their next chunk. Throws NOT_OWNER, NO_SUCH_PATH, and SHARED_ABOVE while a share of a folder above still lets the user in.
+   * at their next chunk. Below a share that goes on the user is taken out of it there. Throws NOT_OWNER, NO_SUCH_PATH, BAD_ARGUMENT, and
+   * SHARE_LIMIT when there is no room to note that.
    */
   unshare(caller: Caller, request: ShareRequest): Promise<ShareReply> {
     return this.#run("unshare", caller, request);
+  }
+
+  /** One page of what is shared at a path and below it, by path and user. Throws NOT_OWNER, NO_SUCH_PATH, BAD_ARGUMENT. */
+  listShares(caller: Caller, request: ListSharesRequest): Plain<ListSharesResponse> {
+    const { access, storage, meter } = this.#deps;
+    return meter.now("read", () => {
+      const { root, path, pageSize, pageToken } = request;
+      if (pageSize > LIST_PAGE_MAX) {
+        throw new GroveError("BAD_ARGUMENT", `a page has at most ${LIST_PAGE_MAX} shares`, {
+          metadata: { limit: String(LIST_PAGE_MAX) },
+        });
+      }
+      const reached = access.reach(caller.identity, root, path, "delete");
+      const { id } = existing(reached);
+      const page = storage.shares.listed(reached.owner, {
+        path: joinPath(reached.names),
+        after: readToken(pageToken, id),
+        limit: pageSize === 0 ? LIST_PAGE_MAX : pageSize,
+      });
+      const last = page.isLast ? undefined : page.shares.at(-1);
+      return {
+        shares: page.shares.map((share) => ({
+          $typeName: "grove.v1.ShareEntry",
+          path: share.path,
+          user: share.username,
+          excluded: share.isExcluded,
+          madeBy: share.by,
+          madeAtMs: BigInt(share.atMs),
+        })),
+        nextPageToken: last === undefined ? "" : tokenOf(last, id),
+      };
+    });
   }
 
   #run(act: "share" | "unshare", caller: Caller, request: ShareRequest): Promise<ShareReply> {

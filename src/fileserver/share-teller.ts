@@ -1,5 +1,4 @@
 // Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, F-01).
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import {
@@ -10,9 +9,10 @@ import {
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Client } from "#grpc/client.ts";
-import type { MetaServer, RootInfoSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { RootRecord, SharedPath, Storage } from "#storage/storage.ts";
 import { reasonOf } from "./refusal-reason.ts";
+import { grantBytes, type ListedRoot } from "./registration-pages.ts";
 
 /** What the teller is made from. */
 export interface ShareTellerDeps {
@@ -25,7 +25,7 @@ export interface ShareTellerDeps {
 
 /** What a registration says of the roots, and what is known to be heard once it was answered. */
 export interface RootList {
-  readonly roots: MessageInitShape<typeof RootInfoSchema>[];
+  readonly roots: ListedRoot[];
   /** Grants by owner; a root is missing whose grants found no room and have to follow. */
   readonly told: ReadonlyMap<string, ReadonlyMap<string, SharedPath>>;
   readonly toFollow: readonly string[];
@@ -46,8 +46,6 @@ const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([
   "STARTING",
   "STORE_UNAVAILABLE",
 ]);
-/** Of a grant's path and user in a message, tags and lengths included. */
-const GRANT_HEAD_BYTES = 10;
 
 /**
  * What there is to tell is what differs between the grants in storage, which are durable, and those that the MetaServer has acknowledged to
@@ -144,21 +142,17 @@ export class ShareTeller {
     const shares = this.#deps.storage.shares.all();
     const told = new Map<string, Map<string, SharedPath>>();
     const toFollow: string[] = [];
-    let bytes = 0;
     const roots = this.#deps.storage.roots().map((root) => {
       const grants = tellable(shares.get(root.owner) ?? []);
-      for (const { path, username } of grants.values()) {
-        bytes += GRANT_HEAD_BYTES + Buffer.byteLength(path) + Buffer.byteLength(username);
-      }
-      const fits = bytes <= REGISTERED_GRANTS_MAX_BYTES;
+      const all = [...grants.values()].map(({ path, username }) => ({ path, user: username }));
+      const fits = grantBytes(all) <= REGISTERED_GRANTS_MAX_BYTES;
       if (!fits) toFollow.push(root.owner);
       else if (grants.size > 0) told.set(root.owner, grants);
-      const listed = fits ? [...grants.values()] : [];
       return {
         owner: root.owner,
         rootId: root.rootId,
         version: BigInt(root.accessVersion),
-        grants: listed.map(({ path, username }) => ({ path, user: username })),
+        grants: fits ? all : [],
       };
     });
     return { roots, told, toFollow };

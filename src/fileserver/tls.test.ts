@@ -13,6 +13,7 @@ import { GrpcServer } from "#grpc/server.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { suitesOfTls12 } from "#testing/tls-probe.ts";
 import { startTestNode, type TestNode } from "./node.fixture.ts";
 
 let folder = "";
@@ -76,6 +77,15 @@ test("a client that trusts the cluster's authority signs in and works over TLS; 
   } finally {
     for (const channel of [trusting, other, plain]) channel.close();
   }
+});
+
+test("of TLS 1.2 nothing but authenticated encryption with forward secrecy is taken", async () => {
+  const port = Number(node.address.split(":").at(-1));
+  assert.deepEqual(await suitesOfTls12(port, { ALPNProtocols: ["h2"] }), [
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+  ]);
 });
 
 test("/metrics says how many days the certificate has left (D12)", async () => {

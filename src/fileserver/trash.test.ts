@@ -186,11 +186,11 @@ test("over the quota and on a full disk trash, restore and purge work, and a pur
   node.disk.freeBytes = 0n;
   try {
     const { trashId } = await trash(owner, "/f");
-    assert.equal(
-      (await owner.call.restoreFile({ trashId, targetPath: "/new/place/f" })).path,
-      "/new/place/f",
-    );
-    const again = await trash(owner, "/new");
+    // Folders on the way would be new ones (spec 4.6.1).
+    const elsewhere = owner.call.restoreFile({ trashId, targetPath: "/new/place/f" });
+    assert.equal(await reasonOf(elsewhere), "QUOTA_EXCEEDED");
+    assert.equal((await owner.call.restoreFile({ trashId, targetPath: "/g" })).path, "/g");
+    const again = await trash(owner, "/g");
     assert.equal(await reasonOf(owner.call.createFile({ path: "/x" })), "QUOTA_EXCEEDED");
     const purged = await owner.call.purgeTrash({ trashIds: [again.trashId, "unknown"] });
     assert.deepEqual([purged.purgedItems, purged.freedBytes], [1n, 5_000n]);

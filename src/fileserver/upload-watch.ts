@@ -1,6 +1,8 @@
-// Ends uploads that wait for a client whose session has ended.
+// Ends uploads that wait for a client whose session has ended, or who has not even said what is uploaded.
 import type { Clock } from "#base/clock.ts";
-import { SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
+import { SESSION_SWEEP_INTERVAL_MS, UPLOAD_HEADER_TIMEOUT_MS } from "#base/limits.ts";
+import { inTime } from "#grpc/first-message.ts";
+import type { Caller } from "./caller.ts";
 
 /** An upload as its watch sees it. */
 interface Watched {
@@ -10,10 +12,12 @@ interface Watched {
 
 /** Looks at intervals for uploads that wait for a client whose session has ended, so that none holds its reservation for ever. */
 export class UploadWatch {
+  readonly #clock: Clock;
   readonly #uploads = new Set<Watched>();
   readonly #stop: () => void;
 
   constructor(clock: Clock) {
+    this.#clock = clock;
     this.#stop = clock.every(SESSION_SWEEP_INTERVAL_MS, () => {
       for (const upload of this.#uploads) upload.giveUpIfOver();
     });
@@ -27,6 +31,31 @@ export class UploadWatch {
     } finally {
       this.#uploads.delete(upload);
     }
+  }
+
+  /**
+   * What a stream begins with, which must come in UPLOAD_HEADER_TIMEOUT_MS and while the session lives; that counts as use of it. Throws
+   * DEADLINE_EXCEEDED and what ended the session.
+   */
+  async first<T>(caller: Pick<Caller, "isLive" | "renew">, coming: Promise<T> | T): Promise<T> {
+    const first = coming instanceof Promise ? await this.#whileLive(caller, coming) : coming;
+    caller.renew();
+    return first;
+  }
+
+  #whileLive<T>(caller: Pick<Caller, "isLive" | "renew">, coming: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const giveUpIfOver = (): void => {
+      if (caller.isLive()) return;
+      try {
+        caller.renew();
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const limit = { clock: this.#clock, timeoutMs: UPLOAD_HEADER_TIMEOUT_MS, what: "an upload's header" };
+    inTime(coming, limit).then(resolve, reject);
+    return this.over({ giveUpIfOver }, () => promise);
   }
 
   /** Ends the watch. */

@@ -4,6 +4,7 @@ import { FILE_MAX_BYTES } from "#base/limits.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
 import type { BeginUploadRequest, UploadHeader } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { Making } from "#quota/ledger.ts";
 import type { StoredUpload } from "#storage/upload-store.ts";
 import { type Access, type Reached, type Slot, slotOf } from "./access.ts";
 import { requireEtag, tooLarge } from "./content-operations.ts";
@@ -56,6 +57,12 @@ export function placeOfUpload(
     requireEtag(present, wish.ifMatch);
   }
   return { reached, slot };
+}
+
+/** What an upload makes when it comes to a place: a new file, or what the trash keeps of one that a sharee replaces (D13). */
+export function makingOf({ isOwner }: Reached, { present }: Slot): Making {
+  if (present === undefined) return { creates: 1 };
+  return { creates: 0, keeps: isOwner || present.sizeBytes === 0 ? 0 : 1 };
 }
 
 function wishOf(

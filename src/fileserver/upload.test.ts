@@ -288,7 +288,7 @@ test("an upload that waits for a client whose session has run out is given up, a
 
 test("one stream more than a user may have is refused, and others are not held up by it (D17)", async () => {
   const small = await startTestNode({
-    options: { limits: { registerPerMinutePerAddress: 100, streamsPerUser: 2 } },
+    options: { limits: { registerPerMinute: 100, streamsPerUser: 2 } },
   });
   try {
     const [user, other] = [await small.signIn("a@example.com"), await small.signIn("b@example.com")];

@@ -28,7 +28,7 @@ import type { RootUsage } from "./root-usage.ts";
 import type { StreamSlots } from "./stream-slots.ts";
 import type { UploadTurns } from "./upload-turns.ts";
 import type { UploadWatch } from "./upload-watch.ts";
-import { placeOfUpload, type UploadWish, wishOfHeader, wishOfStored } from "./upload-wish.ts";
+import { makingOf, placeOfUpload, type UploadWish, wishOfHeader, wishOfStored } from "./upload-wish.ts";
 
 /** What uploads are made from. */
 export interface UploadDeps {
@@ -62,7 +62,7 @@ export function receiveUpload(
 ): Promise<Reply> {
   return deps.meter.later("write", () =>
     deps.slots.run(caller.identity.username, async () => {
-      const header = headerOf(await source.next());
+      const header = headerOf(await deps.watch.first(caller, source.next()));
       return header.uploadId === ""
         ? receivePlain(deps, caller, header, { source, signal })
         : receiveResumable(deps, caller, header, source);
@@ -178,6 +178,8 @@ class Upload {
   readonly #sink: UploadSink;
   readonly #resumable: ResumableSink | undefined;
   #receivedBytes: number;
+  /** Bytes of this upload that are used ones already. */
+  #stagedBytes: number;
   /** Where this stream began. */
   readonly #offsetBytes: number;
   #giveUp: ((reason: unknown) => void) | undefined;
@@ -194,13 +196,14 @@ class Upload {
     this.#sizeBytes = wish.sizeBytes;
     this.#offsetBytes = stored?.stagedBytes ?? 0;
     this.#receivedBytes = this.#offsetBytes;
+    this.#stagedBytes = this.#offsetBytes;
     const { reached, slot } = placeOfUpload(deps.access, caller.identity, wish);
     const { root } = reached.resolution;
     this.#owner = root.owner;
     this.#reached = reached;
     this.#holding = deps.ledger.open({ owner: root.owner, usage: root.usage });
     try {
-      if (slot.present === undefined && stored === undefined) this.#holding.checkCreate(this.#sizeBytes);
+      this.#claimPlace(reached, slot);
       this.#holding.reserve(BigInt((this.#sizeBytes ?? 0) - this.#offsetBytes));
       const { storage } = deps;
       const { sizeBytes } = wish;
@@ -249,9 +252,10 @@ class Upload {
       // The place may have changed while the bytes came in: the decision is made anew, on the state that storage will hold us to.
       const { access } = this.#deps;
       const { reached, slot } = placeOfUpload(access, this.#caller.identity, this.#wish);
+      this.#claimPlace(reached, slot);
       return { reached, change: await this.#sink.commit(this.#target(reached, slot)) };
     });
-    this.#holding.settle(change.usedDeltaBytes);
+    this.#holding.settle(change);
     this.#deps.usage.record(this.#owner, change.usage);
     return this.#reply(reached, change);
   }
@@ -321,7 +325,16 @@ class Upload {
     this.#lastBytes = payloadBytes;
   }
 
+  /** What is to be made there, if that is more than was claimed before (spec 4.6.1). */
+  #claimPlace(reached: Reached, slot: Slot): void {
+    this.#holding.claimInodes(makingOf(reached, slot), {
+      requestedBytes: BigInt(this.#sizeBytes ?? 0),
+      ownBytes: BigInt(this.#stagedBytes),
+    });
+  }
+
   #staged(change: StagingChange): void {
+    this.#stagedBytes += change.usedDeltaBytes;
     this.#holding.staged(change.usedDeltaBytes);
     this.#deps.usage.record(this.#owner, change.usage);
   }
@@ -356,6 +369,7 @@ class Upload {
     const { onExists, ifMatch, mtimeMs } = this.#wish;
     return {
       ...contextOf(this.#caller, reached),
+      maxInodes: this.#holding.inodes,
       parentId: parent.id,
       name,
       onExists,

@@ -1,6 +1,7 @@
 // What a handler, an interceptor and the sliced form know of a call: its method, its metadata, its peer, its end.
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Metadata } from "./metadata.ts";
+import type { Standing } from "./standing.ts";
 
 /** A certificate that a peer showed, and whether it was signed by the authority we trust. */
 export interface PeerCertificate {
@@ -42,6 +43,8 @@ export interface CallContext {
   readonly method: CalledMethod;
   readonly metadata: Metadata;
   readonly peer: Peer;
+  /** On whose account it runs. */
+  readonly standing: Standing;
   /** Aborts when the client cancels or goes away, when the deadline passes, and when the call has ended. */
   readonly signal: AbortSignal;
   /** Milliseconds that the client gave this call at its start; undefined without a deadline. */

@@ -17,10 +17,10 @@ class Trial {
   readonly paused = new Set<string>();
   #turn = 0;
 
-  lane(name: string): CallLane {
+  lane(name: string, isProven = true): CallLane {
     const pause = (): void => void this.paused.add(name);
     const resume = (): void => void this.paused.delete(name);
-    return { pause, resume, waiting: [], cost: 0, turn: 0 };
+    return { pause, resume, isProven, waiting: [], cost: 0, turn: 0 };
   }
 
   call(name: string, lane: CallLane, cost = 1): void {

@@ -1,5 +1,10 @@
 // Whose calls begin now: of each connection a few in one turn of the event loop, so that one client's many do not hold up another's one.
-import { CALLS_PER_TURN, CONNECTION_CALLS_PER_TURN, COSTLY_HEADERS } from "./limits.ts";
+import {
+  CALLS_PER_TURN,
+  CONNECTION_CALLS_PER_TURN,
+  COSTLY_HEADERS,
+  UNPROVEN_CALLS_PER_TURN,
+} from "./limits.ts";
 
 /** A connection as its calls wait on it. They are bounded by what it can send before it is no longer read. */
 export interface CallLane {
@@ -7,6 +12,8 @@ export interface CallLane {
   pause(): void;
   /** Goes on reading. */
   resume(): void;
+  /** Whether somebody on the connection has proven who they are: such calls go first. */
+  isProven: boolean;
   readonly waiting: WaitingCall[];
   /** What the calls cost that it began in the turn of that number. */
   cost: number;
@@ -22,18 +29,20 @@ interface WaitingCall {
 export const costOf = (rawHeaders: readonly string[]): number =>
   1 + Math.floor(rawHeaders.length / COSTLY_HEADERS);
 
-/** The turns of a server. Those who wait are served one after the other, a call of each at a time. */
+/** The turns of a server. Those who wait are served one after the other, a call of each at a time; those who have proven nothing share a part of each turn. */
 export class CallTurns {
-  readonly #lanes = new Set<CallLane>();
+  readonly #proven = new Set<CallLane>();
+  readonly #unproven = new Set<CallLane>();
   #turn = 0;
   #cost = 0;
+  #unprovenCost = 0;
   #isUnderWay = false;
 
   /** Whether a call of the connection may begin now; then it counts as begun. Else it has to wait. */
   mayBegin(lane: CallLane, cost: number): boolean {
     if (lane.waiting.length > 0 || !this.#hasRoom(lane)) return false;
     // Half of a turn is for those who wait, however many others come.
-    if (this.#lanes.size > 0 && this.#cost >= CALLS_PER_TURN / 2) return false;
+    if (this.#ofKind(lane).size > 0 && this.#cost >= CALLS_PER_TURN / 2) return false;
     this.#count(lane, cost);
     return true;
   }
@@ -43,13 +52,18 @@ export class CallTurns {
     lane.waiting.push({ cost, begin });
     if (lane.waiting.length > 1) return;
     lane.pause();
-    this.#lanes.add(lane);
+    this.#ofKind(lane).add(lane);
     this.#expectTurn();
+  }
+
+  #ofKind(lane: CallLane): Set<CallLane> {
+    return lane.isProven ? this.#proven : this.#unproven;
   }
 
   #hasRoom(lane: CallLane): boolean {
     const cost = lane.turn === this.#turn ? lane.cost : 0;
-    return cost < CONNECTION_CALLS_PER_TURN && this.#cost < CALLS_PER_TURN;
+    if (cost >= CONNECTION_CALLS_PER_TURN || this.#cost >= CALLS_PER_TURN) return false;
+    return lane.isProven || this.#unprovenCost < UNPROVEN_CALLS_PER_TURN;
   }
 
   #count(lane: CallLane, cost: number): void {
@@ -59,6 +73,7 @@ export class CallTurns {
     }
     lane.cost += cost;
     this.#cost += cost;
+    if (!lane.isProven) this.#unprovenCost += cost;
     // Few calls take no immediate each to be counted anew: those of several turns then count as one's, and at worst one waits in vain.
     if (this.#cost >= CONNECTION_CALLS_PER_TURN / 2) this.#expectTurn();
   }
@@ -71,19 +86,26 @@ export class CallTurns {
 
   #next(): void {
     this.#isUnderWay = false;
-    // A lane that is put back at the end of the set comes up again in the same walk, until none has room.
-    for (const lane of this.#lanes) {
-      if (this.#cost >= CALLS_PER_TURN) break;
-      if (!this.#hasRoom(lane)) continue;
-      this.#lanes.delete(lane);
-      const call = lane.waiting.shift();
-      if (lane.waiting.length > 0) this.#lanes.add(lane);
-      else lane.resume();
-      this.#count(lane, call?.cost ?? 0);
-      call?.begin();
-    }
+    this.#serve(this.#proven);
+    this.#serve(this.#unproven);
     this.#turn++;
     this.#cost = 0;
-    if (this.#lanes.size > 0) this.#expectTurn();
+    this.#unprovenCost = 0;
+    if (this.#proven.size + this.#unproven.size > 0) this.#expectTurn();
+  }
+
+  #serve(lanes: Set<CallLane>): void {
+    // A lane that is put back at the end of the set comes up again in the same walk, until none has room.
+    for (const lane of lanes) {
+      if (this.#cost >= CALLS_PER_TURN) break;
+      if (!this.#hasRoom(lane)) continue;
+      lanes.delete(lane);
+      const call = lane.waiting.shift();
+      this.#count(lane, call?.cost ?? 0);
+      call?.begin();
+      // By that call it may have proven who it is.
+      if (lane.waiting.length > 0) this.#ofKind(lane).add(lane);
+      else lane.resume();
+    }
   }
 }

@@ -6,12 +6,21 @@ import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { CallLane } from "./call-turns.ts";
+import { ConnectionPlaces } from "./connection-places.ts";
+import type { ConnectionStanding, ConnectionTable, KeptConnection } from "./connection-table.ts";
 import { FloodGauge } from "./flood-gauge.ts";
-import type { ServerLimits } from "./limits.ts";
+import {
+  LINGER_MS,
+  REFUSAL_LOAD_BYTES,
+  REFUSALS_PER_CONNECTION,
+  type ServerLimits,
+  UNPROVEN_LOAD_OF_CONNECTION,
+} from "./limits.ts";
 import { ReplyTurns } from "./reply-turns.ts";
 import { outsideReading } from "./reset.ts";
 import type { ServerCall } from "./server-call.ts";
 import { readingOf } from "./socket-reading.ts";
+import type { UnprovenLoad } from "./unproven-load.ts";
 
 /** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
 export const normalAddress = (address: string): string => {
@@ -36,13 +45,25 @@ const certificateOf = (socket: TLSSocket): PeerCertificate | undefined => {
 export const connectionKey = (socket: Socket): string =>
   `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}|${socket.localPort}`;
 
+/** What a connection is made with. */
+export interface ConnectionDeps {
+  readonly limits: ServerLimits;
+  /** Steady time. */
+  readonly nowMs: number;
+  /** Where it counts. */
+  readonly table: ConnectionTable<Connection>;
+  /** Where the work that it causes for nothing counts; undefined where callers prove nothing to anybody. */
+  readonly load: UnprovenLoad | undefined;
+}
+
 /** A connection and the calls in progress on it. */
-export class Connection {
+export class Connection implements KeptConnection {
   readonly calls: Set<ServerCall> = new Set();
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyTurns = new ReplyTurns();
   readonly lane: CallLane;
+  readonly places: ConnectionPlaces;
   readonly flood: FloodGauge;
   readonly address: string;
   /** What limits per address count: an IPv4 address, or the /64 of an IPv6 one. */
@@ -51,8 +72,16 @@ export class Connection {
   readonly key: string;
   /** Steady time. */
   readonly openedAtMs: number;
+  readonly table: ConnectionTable<Connection>;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
+  readonly #load: UnprovenLoad | undefined;
+  #standing: ConnectionStanding = "unproven";
+  #refusals = 0;
+  #loadBytes = 0;
+  #usedAtMs: number;
+  #isRetired = false;
+  #endsAtMs: number | undefined;
   #session: ServerHttp2Session | undefined;
   #peer: Peer;
   #hasSettings = false;
@@ -61,16 +90,20 @@ export class Connection {
   #heardAtMs: number;
   #pingedAtMs: number | undefined;
 
-  constructor(socket: Socket, limits: ServerLimits, nowMs: number) {
+  constructor(socket: Socket, { limits, nowMs, table, load }: ConnectionDeps) {
     this.#socket = socket;
     this.#limits = limits;
+    this.#load = load;
+    this.table = table;
     this.openedAtMs = nowMs;
+    this.#usedAtMs = nowMs;
     this.#heardAtMs = nowMs;
     this.address = normalAddress(socket.remoteAddress ?? "");
     this.network = networkOf(this.address);
     this.key = connectionKey(socket);
     this.flood = new FloodGauge(nowMs);
-    this.lane = { ...readingOf(socket), waiting: [], cost: 0, turn: 0 };
+    this.places = new ConnectionPlaces(limits.maxConcurrentStreams);
+    this.lane = { ...readingOf(socket), isProven: load === undefined, waiting: [], cost: 0, turn: 0 };
     this.#peer = {
       address: this.address,
       port: socket.remotePort ?? 0,
@@ -91,6 +124,25 @@ export class Connection {
     });
   }
 
+  get standing(): ConnectionStanding {
+    return this.#standing;
+  }
+
+  set standing(standing: ConnectionStanding) {
+    this.#standing = standing;
+    this.lane.isProven = standing !== "unproven";
+  }
+
+  /** Whether its client has proven who it is, or nobody asks for that here. */
+  get isProven(): boolean {
+    return this.lane.isProven;
+  }
+
+  /** Whether its client was told to go: calls that come now are not begun. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
   get session(): ServerHttp2Session | undefined {
     return this.#session;
   }
@@ -103,6 +155,7 @@ export class Connection {
   /** Looks after the connection and its calls; called every second. */
   check(nowMs: number): void {
     for (const call of this.calls) call.checkProgress(nowMs);
+    if (this.#isOver(nowMs)) return this.destroy();
     if (!this.#hasSettings) {
       if (nowMs - this.openedAtMs > this.#limits.handshakeMs) this.destroy();
       return;
@@ -120,12 +173,21 @@ export class Connection {
     }
   }
 
+  /** A call was refused on it, with so many bytes of headers. A client that proves nothing is told to go after some of them. */
+  refused(headersBytes: number): void {
+    if (this.isProven) return;
+    if (this.#charge(REFUSAL_LOAD_BYTES + headersBytes)) this.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    else if (++this.#refusals === REFUSALS_PER_CONNECTION) this.#retire();
+  }
+
   /** Whether its client floods it. While it drains nobody can say: calls that were on their way are refused unseen, with all they bring. */
   isFlooded(nowMs: number): boolean {
     if (this.#isDraining) return false;
     const { bytesRead, bytesWritten } = this.#socket;
     let excessBytes = this.flood.excessBytes({ readBytes: bytesRead, writtenBytes: bytesWritten }, nowMs);
+    if (!this.isProven && this.#charge(this.flood.newBytes)) return true;
     // What waits to be taken, behind a busy disk, is no flood; there is much of it seldom enough to be counted only then.
+    if (excessBytes > 0) excessBytes -= this.places.unreadBytes;
     if (excessBytes > 0) for (const call of this.calls) excessBytes -= call.unreadBytes;
     return excessBytes > 0;
   }
@@ -150,6 +212,28 @@ export class Connection {
       this.#session?.destroy(undefined, code);
       this.#socket.destroy();
     });
+  }
+
+  /** True when nothing more is to be waited for: it was told to go, or has had no call for too long and has proven nothing. */
+  #isOver(nowMs: number): boolean {
+    if (this.calls.size > 0) this.#usedAtMs = nowMs;
+    if (!this.isProven && nowMs - this.#usedAtMs > this.#limits.unprovenIdleMs) this.#retire();
+    this.#endsAtMs ??= this.#isRetired ? nowMs + LINGER_MS : undefined;
+    return this.#endsAtMs !== undefined && nowMs >= this.#endsAtMs;
+  }
+
+  /** Tells the client to go, and closes soon, whatever it does. */
+  #retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    outsideReading(() => this.drain());
+  }
+
+  /** Counts work for nothing; true when its network has had too much of it and this client has a part in that. */
+  #charge(bytes: number): boolean {
+    if (this.#load === undefined || bytes === 0) return false;
+    this.#loadBytes += bytes;
+    return !this.#load.charge(this.network, bytes) && this.#loadBytes > UNPROVEN_LOAD_OF_CONNECTION;
   }
 
   #ping(nowMs: number): void {

@@ -25,6 +25,9 @@ export class FloodGauge {
   #takenBytes = 0;
   #unusedBytes = 0;
   #readBytes = 0;
+  /** The highest count of bytes that no call took, so far and at the last look. */
+  #seenBytes = 0;
+  #newBytes = 0;
   /** Bytes above what is allowed; below zero those that may still come late. */
   #levelBytes = 0;
   #checkedAtMs: number;
@@ -38,11 +41,18 @@ export class FloodGauge {
     this.#takenBytes += bytes;
   }
 
+  /** Bytes that no call took and that came between the last two looks. */
+  get newBytes(): number {
+    return this.#newBytes;
+  }
+
   /** How far the connection is above what is allowed; zero or less where it is not. `nowMs` is steady. */
   excessBytes({ readBytes, writtenBytes }: Traffic, nowMs: number): number {
     const unusedBytes = readBytes - this.#takenBytes - writtenBytes / WRITTEN_PER_UPDATE_BYTE;
     const allowedBytes = ((nowMs - this.#checkedAtMs) / 1_000) * FLOOD_BYTES_PER_SECOND;
     const levelBytes = this.#levelBytes + unusedBytes - this.#unusedBytes;
+    this.#newBytes = Math.max(0, unusedBytes - this.#seenBytes);
+    this.#seenBytes = Math.max(this.#seenBytes, unusedBytes);
     this.#checkedAtMs = nowMs;
     this.#unusedBytes = unusedBytes;
     // A network that stands still keeps what is on its way.

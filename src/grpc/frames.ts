@@ -106,8 +106,21 @@ export class Deframer {
   }
 }
 
-/** A count of bytes held by ordinary messages, shared by all calls of a server or channel. */
-export class MessageBudget {
+/** Where the bytes of large messages are counted while they are held. */
+export interface MessageBytes {
+  /** Counts bytes; where there is no room for them it counts nothing and throws RESOURCE_EXHAUSTED. */
+  take(bytes: number): void;
+  give(bytes: number): void;
+  /** Counts bytes now or later, and then calls `granted`; returns undefined for now, else how to wait no more. */
+  claim?(bytes: number, granted: () => void): (() => void) | undefined;
+}
+
+/** The refusal of a large message for which there is no room. */
+export const tooManyLarge = (): StatusError =>
+  new StatusError(Code.RESOURCE_EXHAUSTED, "too many large messages at once");
+
+/** A count of bytes held by ordinary messages, shared by all calls of a channel. */
+export class MessageBudget implements MessageBytes {
   readonly #maxBytes: number;
   #usedBytes = 0;
 
@@ -119,11 +132,8 @@ export class MessageBudget {
     return this.#usedBytes;
   }
 
-  /** Counts bytes; above the limit it counts nothing and throws RESOURCE_EXHAUSTED. */
   take(bytes: number): void {
-    if (this.#usedBytes + bytes > this.#maxBytes) {
-      throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large messages at once");
-    }
+    if (this.#usedBytes + bytes > this.#maxBytes) throw tooManyLarge();
     this.#usedBytes += bytes;
   }
 
@@ -132,19 +142,38 @@ export class MessageBudget {
   }
 }
 
+/** Holds the peer back while there is no room for its message. */
+export interface PausableStream {
+  pause(): unknown;
+  resume(): unknown;
+}
+
 /** Collects each body into one buffer; a body that came in one slice is passed on without a copy. */
 export class WholeBodies implements BodyReceiver {
   readonly #deliver: (body: Buffer, compressed: boolean) => void;
-  readonly #budget: MessageBudget;
+  readonly #budget: MessageBytes;
+  /** Waits for room before a large body instead of refusing it; undefined where the budget refuses. */
+  readonly #stream: PausableStream | undefined;
   #compressed = false;
   #bodyBytes = 0;
   #collected: Buffer = EMPTY;
   #filledBytes = 0;
   #takenBytes = 0;
+  #stopWaiting: (() => void) | undefined;
 
-  constructor(budget: MessageBudget, deliver: (body: Buffer, compressed: boolean) => void) {
+  constructor(
+    budget: MessageBytes,
+    deliver: (body: Buffer, compressed: boolean) => void,
+    stream?: PausableStream,
+  ) {
     this.#budget = budget;
     this.#deliver = deliver;
+    this.#stream = stream;
+  }
+
+  /** True while the body waits for room, and its peer with it. */
+  get isWaiting(): boolean {
+    return this.#stopWaiting !== undefined;
   }
 
   begin(bodyBytes: number, compressed: boolean): void {
@@ -174,17 +203,35 @@ export class WholeBodies implements BodyReceiver {
    */
   #grow(neededBytes: number): void {
     const bytes = Math.min(this.#bodyBytes, Math.max(SMALL_MESSAGE_BYTES, neededBytes * 2));
-    if (bytes > SMALL_MESSAGE_BYTES) {
-      this.#budget.take(bytes - this.#takenBytes);
-      this.#takenBytes = bytes;
-    }
+    if (bytes > SMALL_MESSAGE_BYTES) this.#count(bytes);
     const grown = Buffer.allocUnsafeSlow(bytes);
     this.#collected.copy(grown, 0, 0, this.#filledBytes);
     this.#collected = grown;
   }
 
+  /** Counts what is collected; where the sender can be held back, all of the body at once, so that bodies do not wait for each other's ends. */
+  #count(bytes: number): void {
+    const stream = this.#stream;
+    if (stream === undefined) {
+      this.#budget.take(bytes - this.#takenBytes);
+      this.#takenBytes = bytes;
+      return;
+    }
+    if (this.#takenBytes > 0 || this.isWaiting) return;
+    const granted = (): void => {
+      this.#stopWaiting = undefined;
+      this.#takenBytes = this.#bodyBytes;
+      stream.resume();
+    };
+    this.#stopWaiting = this.#budget.claim?.(this.#bodyBytes, granted);
+    if (this.isWaiting) stream.pause();
+    else this.#takenBytes = this.#bodyBytes;
+  }
+
   /** Forgets an unfinished message and gives back what it was counted for. */
   release(): void {
+    this.#stopWaiting?.();
+    this.#stopWaiting = undefined;
     this.#budget.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#collected = EMPTY;

@@ -25,43 +25,44 @@ export class Unfolder {
     this.#maxBytes = Math.min(limits.maxDecompressedBytes, limits.receiveMessageBytes);
   }
 
-  /** The body unfolded. Throws or rejects with RESOURCE_EXHAUSTED for one that unfolds to too much, and for a broken one as no message. */
-  unfold(body: Uint8Array): Uint8Array | Promise<Uint8Array> {
+  /** The body unfolded. Throws or rejects with RESOURCE_EXHAUSTED for one that unfolds to more than `mostBytes`, and for a broken one as no message. */
+  unfold(body: Uint8Array, mostBytes: number): Uint8Array | Promise<Uint8Array> {
+    const maxBytes = Math.min(this.#maxBytes, mostBytes);
     // Who says so himself is not unfolded to find out; who lies is, up to the limit.
-    if (saidBytes(body) > this.#maxBytes) throw this.#tooLarge();
-    if (body.length > SYNC_GUNZIP_BYTES) return this.#inTurn(body);
+    if (saidBytes(body) > maxBytes) throw tooLarge(maxBytes);
+    if (body.length > SYNC_GUNZIP_BYTES) return this.#inTurn(body, maxBytes);
     try {
-      return gunzipSync(body, { maxOutputLength: this.#maxBytes });
+      return gunzipSync(body, { maxOutputLength: maxBytes });
     } catch (cause) {
-      throw this.#failure(cause);
+      throw failure(cause, maxBytes);
     }
   }
 
   /** On a pool thread, a few at a time: many bombs at once must not each hold what a message may unfold to. */
-  async #inTurn(body: Uint8Array): Promise<Uint8Array> {
+  async #inTurn(body: Uint8Array, maxBytes: number): Promise<Uint8Array> {
     // Whoever ends hands its place over, so the count stays.
     if (this.#atWork < UNFOLDED_AT_ONCE) this.#atWork++;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
-      return await gunzipAsync(body, { maxOutputLength: this.#maxBytes });
+      return await gunzipAsync(body, { maxOutputLength: maxBytes });
     } catch (cause) {
-      throw this.#failure(cause);
+      throw failure(cause, maxBytes);
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#atWork--;
       else next();
     }
   }
+}
 
-  #failure(cause: unknown): StatusError {
-    return (cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE"
-      ? this.#tooLarge()
-      : new MalformedMessageError("message is not valid gzip", { cause });
-  }
+function failure(cause: unknown, maxBytes: number): StatusError {
+  return (cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE"
+    ? tooLarge(maxBytes)
+    : new MalformedMessageError("message is not valid gzip", { cause });
+}
 
-  #tooLarge(): StatusError {
-    return new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${this.#maxBytes} bytes`);
-  }
+function tooLarge(maxBytes: number): StatusError {
+  return new StatusError(Code.RESOURCE_EXHAUSTED, `message unfolds to more than ${maxBytes} bytes`);
 }
 
 /** What a gzip body says of itself that it unfolds to, modulo 2^32: its last four bytes (RFC 1952, 2.3.1). 0 for what cannot be one. */

@@ -5,11 +5,13 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "./gen/grpc/health/v1/health_pb.ts";
 import type { CallContext, ServiceHandlers } from "./handler.ts";
+import { SMALL_REQUEST } from "./limits.ts";
 import type { GrpcServer } from "./server.ts";
+import { SharedBudget } from "./shared-budget.ts";
 import { Code, StatusError } from "./status.ts";
 
-/** Watchers at the same time; one more is refused. */
-const WATCHERS_MAX = 100;
+/** Watchers at the same time, and how they are shared among networks or users; one more is refused. */
+const WATCHERS = { total: 100, perParty: 20, spare: 20, modest: 2 };
 
 type Reply = { status: ServingStatus };
 
@@ -17,6 +19,7 @@ type Reply = { status: ServingStatus };
 export class HealthService {
   readonly #serving = new Map<string, boolean>([["", true]]);
   readonly #watchers = new Set<() => void>();
+  readonly #places = new SharedBudget(WATCHERS);
   #isEnding = false;
 
   /** Says whether a service serves; all its watchers hear of a change. */
@@ -27,7 +30,7 @@ export class HealthService {
 
   /** Adds the service to a server, whose draining ends every watch: a watch lasts as long as its client, and a stop should not. */
   addTo(server: GrpcServer): void {
-    server.addService(Health, this.handlers);
+    server.addService(Health, this.handlers, { otherRequests: SMALL_REQUEST });
     server.onDrain(() => {
       this.#isEnding = true;
       for (const wake of this.#watchers) wake();
@@ -51,8 +54,8 @@ export class HealthService {
   }
 
   async *#watch(service: string, context: CallContext): AsyncGenerator<Reply, void, undefined> {
-    if (this.#watchers.size >= WATCHERS_MAX)
-      throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many watchers");
+    const { party } = context.standing;
+    if (!this.#places.take(party, 1)) throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many watchers");
     let wake: () => void = () => undefined;
     const onChange = (): void => wake();
     this.#watchers.add(onChange);
@@ -73,6 +76,7 @@ export class HealthService {
       }
     } finally {
       this.#watchers.delete(onChange);
+      this.#places.give(party, 1);
     }
   }
 }

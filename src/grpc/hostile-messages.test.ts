@@ -183,7 +183,7 @@ test(
 );
 
 test("large unary replies that nobody reads are bounded in sum", TIMEOUT, async (t) => {
-  const lab = await setUp(t, { heldMessageBytes: 10 * MIB });
+  const lab = await setUp(t, { heldReplyBytes: 20 * MIB });
   const raw = await RawHttp2.connect(lab.port);
   // A window of nothing: replies wait whole.
   await raw.send(FrameType.SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));

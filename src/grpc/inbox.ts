@@ -1,23 +1,18 @@
 // Messages on their way in: a queue between the HTTP/2 stream, which pushes, and the consumer, who pulls.
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
-import { Deframer, type MessageBudget, WholeBodies } from "./frames.ts";
+import { Deframer, type MessageBytes, type PausableStream, WholeBodies } from "./frames.ts";
 import type { Unfolder } from "./gzip.ts";
-import { type MessageLimits, RECEIVE_QUEUE_BYTES, SMALL_MESSAGE_BYTES } from "./limits.ts";
-import { Code, MalformedMessageError, type StatusError } from "./status.ts";
+import { RECEIVE_QUEUE_BYTES, type ReceiveLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
+import { hasMoreFieldsThan } from "./message-fields.ts";
+import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Counted for each waiting message beside its bytes, so that empty ones fill the queue too. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
 
-/** What an inbox needs of its stream to hold the peer back. */
-export interface PausableStream {
-  pause(): unknown;
-  resume(): unknown;
-}
-
-/** What all calls of a server or channel share. */
+/** What bounds the messages that one call receives. */
 export interface MessageDeps {
-  readonly limits: MessageLimits;
-  readonly budget: MessageBudget;
+  readonly limits: ReceiveLimits;
+  readonly budget: MessageBytes;
   readonly unfolder: Unfolder;
 }
 
@@ -30,38 +25,43 @@ export interface InboxDeps extends MessageDeps {
   readonly onLeave?: () => void;
 }
 
-/** Decodes a body, unfolding it first when compressed. Anything invalid is INTERNAL. */
+/** Decodes a body, unfolding it first when compressed. Anything invalid is INTERNAL, and RESOURCE_EXHAUSTED what is beyond the limits. */
 export const decodeBody = <D extends DescMessage>(
   desc: D,
-  body: Uint8Array,
-  compressed: boolean,
+  body: WaitingBody,
   encoding: string,
-  unfolder: Unfolder,
+  deps: MessageDeps,
 ): MessageShape<D> | Promise<MessageShape<D>> => {
-  const plain = plainBody(body, compressed, encoding, unfolder);
+  const plain = plainBody(body, encoding, deps);
   return plain instanceof Promise
-    ? plain.then((bytes) => decodePlain(desc, bytes))
-    : decodePlain(desc, plain);
+    ? plain.then((bytes) => decodePlain(desc, bytes, deps.limits))
+    : decodePlain(desc, plain, deps.limits);
 };
 
 /** The body as it was before it was compressed, if it was. */
 export const plainBody = (
-  body: Uint8Array,
-  compressed: boolean,
+  { body, compressed }: WaitingBody,
   encoding: string,
-  unfolder: Unfolder,
+  { limits, unfolder }: MessageDeps,
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
     // The one malformed message for which gRPC itself names the status (its document on compression).
     throw new MalformedMessageError("compressed message without grpc-encoding", {}, Code.INTERNAL);
   }
-  return unfolder.unfold(body);
+  return unfolder.unfold(body, limits.receiveMessageBytes);
 };
 
-const decodePlain = <D extends DescMessage>(desc: D, body: Uint8Array): MessageShape<D> => {
+const decodePlain = <D extends DescMessage>(
+  desc: D,
+  body: Uint8Array,
+  { receiveFields }: ReceiveLimits,
+): MessageShape<D> => {
+  if (hasMoreFieldsThan(desc, body, receiveFields)) {
+    throw new StatusError(Code.RESOURCE_EXHAUSTED, `message has more than ${receiveFields} fields`);
+  }
   try {
-    return fromBinary(desc, body);
+    return fromBinary(desc, body, { readUnknownFields: false });
   } catch (cause) {
     throw new MalformedMessageError(`not a valid ${desc.typeName}`, { cause });
   }
@@ -225,7 +225,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
     const first = this.#waiting.shift();
     if (first !== undefined) {
       this.letGoBody(first.body);
-      return decodeBody(this.#desc, first.body, first.compressed, this.deps.encoding, this.deps.unfolder);
+      return decodeBody(this.#desc, first, this.deps.encoding, this.deps);
     }
     if (this.hasEnded()) return null;
     return this.changed().then(() => this.next());

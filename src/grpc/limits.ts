@@ -1,37 +1,63 @@
 // Every number that bounds a server or a channel, with the value it has unless told otherwise.
+import type { BucketRate } from "#base/token-buckets.ts";
 
 const MIB = 1_048_576;
 
-/** What bounds messages; servers and channels have these. */
-export interface MessageLimits {
-  /** Largest message received, as it is on the wire and after decompression. */
+/** What bounds a message received. */
+export interface ReceiveLimits {
+  /** Largest size, as it is on the wire and after decompression. */
   readonly receiveMessageBytes: number;
+  /** Most fields, those of messages within it, list elements and unknown ones counted. */
+  readonly receiveFields: number;
+}
+
+/** What bounds messages; servers and channels have these. */
+export interface MessageLimits extends ReceiveLimits {
   /** Largest message sent. */
   readonly sendMessageBytes: number;
   /** Largest size that a compressed message may unfold to. */
   readonly maxDecompressedBytes: number;
-  /** Sum of all ordinary messages above 64 KiB that are being collected or that wait to be sent. */
-  readonly heldMessageBytes: number;
 }
 
 /** What bounds a server. */
 export interface ServerLimits extends MessageLimits {
   /** Largest header list that a client may send, counted as HTTP/2 counts it. */
   readonly maxHeaderListBytes: number;
+  /** Calls that one connection may have in progress; a client may open `STREAMS_PER_PLACE` times as many streams, which then wait. */
   readonly maxConcurrentStreams: number;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
-  /** Calls in progress on the whole server; one more is answered RESOURCE_EXHAUSTED. */
+  /** Connections of those who have proven nothing; for one more the oldest of the network that has most of them is closed. */
+  readonly unprovenConnections: number;
+  /** A connection of theirs on which no call was in progress for this long is closed. */
+  readonly unprovenIdleMs: number;
+  /** Calls of users in progress; one more is answered RESOURCE_EXHAUSTED. */
   readonly maxCalls: number;
+  /** Those of one user. */
+  readonly callsPerParty: number;
+  /** The part of `maxCalls` that is left to users with few calls. */
+  readonly spareCalls: number;
+  /** Calls in progress, or still arriving, of those who have proven nothing. */
+  readonly unprovenCalls: number;
+  /** Those from one network. */
+  readonly unprovenCallsPerNetwork: number;
   /** Receive window of a stream while few are open. */
   readonly streamWindowBytes: number;
   /** What the windows of all open request streams may sum to: windows shrink as streams grow in number. */
   readonly streamWindowsTotalBytes: number;
+  /** Sum of all requests above 64 KiB that are being collected; more wait, users in turn. */
+  readonly heldRequestBytes: number;
+  /** Sum of all replies above 64 KiB that wait to be sent. */
+  readonly heldReplyBytes: number;
   /** Bytes of large replies that may wait on one connection; from half of it on, the connection's new calls are refused before their work. */
   readonly heldPerConnectionBytes: number;
   /** A message or unary request under way must arrive at this many bytes a second, counted over `progressWindowMs`. */
   readonly minimumBytesPerSecond: number;
   readonly progressWindowMs: number;
+  /** A unary request must have arrived whole by then; time that it waits for room does not count. */
+  readonly requestMs: number;
+  /** That of a caller who has proven nothing. */
+  readonly unprovenRequestMs: number;
   /** A reply of which the client took nothing for this long is given up. */
   readonly sendStallMs: number;
   /** TLS handshake and first HTTP/2 settings must be complete by then. */
@@ -47,6 +73,8 @@ export interface ChannelLimits extends MessageLimits {
   readonly maxHeaderListBytes: number;
   readonly streamWindowBytes: number;
   readonly connectMs: number;
+  /** Sum of all ordinary messages above 64 KiB that are being collected or that wait to be sent. */
+  readonly heldMessageBytes: number;
   /** Calls that wait for a connection; one more fails with UNAVAILABLE. */
   readonly maxWaitingCalls: number;
 }
@@ -68,9 +96,9 @@ export interface Backoff {
 
 const MESSAGE_LIMITS: MessageLimits = {
   receiveMessageBytes: 8 * MIB,
+  receiveFields: 8 * MIB,
   sendMessageBytes: 8 * MIB,
   maxDecompressedBytes: 8 * MIB,
-  heldMessageBytes: 128 * MIB,
 };
 
 /** A server's limits unless told otherwise. */
@@ -80,12 +108,22 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   maxConcurrentStreams: 100,
   maxConnections: 1_000,
   maxConnectionsPerAddress: 200,
+  unprovenConnections: 600,
+  unprovenIdleMs: 30_000,
   maxCalls: 2_000,
+  callsPerParty: 1_000,
+  spareCalls: 500,
+  unprovenCalls: 400,
+  unprovenCallsPerNetwork: 200,
   streamWindowBytes: MIB,
   streamWindowsTotalBytes: 64 * MIB,
+  heldRequestBytes: 48 * MIB,
+  heldReplyBytes: 80 * MIB,
   heldPerConnectionBytes: 32 * MIB,
   minimumBytesPerSecond: 1_024,
   progressWindowMs: 10_000,
+  requestMs: 120_000,
+  unprovenRequestMs: 10_000,
   sendStallMs: 120_000,
   handshakeMs: 10_000,
   keepaliveMs: 60_000,
@@ -99,6 +137,7 @@ export const DEFAULT_CHANNEL_LIMITS: ChannelLimits = {
   // A client has few streams and may be far away, or not get its turn on a busy machine.
   streamWindowBytes: 4 * MIB,
   connectMs: 10_000,
+  heldMessageBytes: 128 * MIB,
   maxWaitingCalls: 10_000,
 };
 
@@ -109,7 +148,9 @@ export const DEFAULT_BACKOFF: Backoff = { initialMs: 200, maxMs: 30_000, multipl
 export const SEND_WINDOW_BYTES: number = 256 * 1_024;
 /** Most bytes of one stream that wait for a consumer before the stream is paused. */
 export const RECEIVE_QUEUE_BYTES: number = 256 * 1_024;
-/** Messages up to this size are not counted against `heldMessageBytes`. */
+/** What bounds a request that anybody may send. */
+export const SMALL_REQUEST: ReceiveLimits = { receiveMessageBytes: 4 * 1_024, receiveFields: 64 };
+/** Messages up to this size are not counted where those are that are held. */
 export const SMALL_MESSAGE_BYTES: number = 64 * 1_024;
 /** Receive window of a whole connection; streams are bounded one by one. */
 export const SESSION_WINDOW_BYTES: number = 64 * MIB;
@@ -153,9 +194,56 @@ export const FLOOD_WATCH_MS = 5;
 export const YOUNG_CONNECTION_MS = 1_000;
 /** And that time. */
 export const AFTER_FLOOD_MS = 60_000;
-/** Calls of one connection that its client may give up at once; one more ends the connection. Four times as many as it may have open. */
-export const RESETS_AT_ONCE = 400;
-/** And those that it may give up every second besides. */
-export const RESETS_PER_SECOND = 100;
+/** Streams that a client may open for each call that it may have in progress: the others are for those that it has just given up. */
+export const STREAMS_PER_PLACE = 2;
+/** Streams of one connection that its client may give up at once; one more ends the connection. Three times as many as it may have open. */
+export const RESETS_AT_ONCE = 600;
+/**
+ * And those that it may give up every second besides: a client that asks two servers each time, and gives up the slower, is no attacker.
+ * nghttp2 counts whole seconds and saves no more up than `RESETS_AT_ONCE`, which must therefore not be less.
+ */
+export const RESETS_PER_SECOND = 500;
 /** Closed sessions of a server that are kept until their streams are collected: 22 KB each, so 44 MB where none is collected. */
 export const CLOSED_SESSIONS_KEPT = 2_000;
+/** Users' calls whose requests are still coming. */
+export const ARRIVING_CALLS = 4_000;
+/** Calls of nodes in progress, and as many of theirs as arrive: nobody else takes these places. */
+export const NODE_CALLS = 1_000;
+/** Those of one node. */
+export const CALLS_OF_NODE = 64;
+/** Who has at most so many calls may take of what is left to those with few. */
+export const MODEST_CALLS = 64;
+/** The parts of the bytes held of requests, or of replies, that one user may have, and that are left to users with few; few is an eighth. */
+export const BYTES_OF_PARTY: number = 1 / 2;
+export const SPARE_BYTES: number = 1 / 4;
+export const MODEST_BYTES: number = 1 / 8;
+/** Connections of nodes beside `maxConnections`. */
+export const NODE_CONNECTIONS = 200;
+/** Connections of one user; those beyond count as if they had proven nothing. */
+export const CONNECTIONS_OF_USER = 64;
+/** Calls that a connection may begin in a turn of the event loop where all who share it have proven nothing. */
+export const UNPROVEN_CALLS_PER_TURN = 16;
+/** Refused calls, with nothing proven in between, after which a connection is told to go (GOAWAY). */
+export const REFUSALS_PER_CONNECTION = 20;
+/** Handshakes of one network (an IPv4 address, the /64 of an IPv6 one): at once, and every second. */
+export const HANDSHAKES_OF_NETWORK: BucketRate = { burst: 256, perSecond: 20 };
+/** Those of a site (/24, /48). */
+export const HANDSHAKES_OF_SITE: BucketRate = { burst: 1_024, perSecond: 80 };
+/** And those of everybody. */
+export const HANDSHAKES_OF_ALL: BucketRate = { burst: 2_000, perSecond: 200 };
+/** What a connection without TLS counts, in handshakes. */
+export const PLAIN_HANDSHAKE_COST = 0.1;
+/** What one counts from a network where somebody has proven something in the last hour. */
+export const PROVEN_HANDSHAKE_COST = 0.25;
+/** That hour. */
+export const PROVEN_NETWORK_MS = 3_600_000;
+/** Networks that are remembered for it. */
+export const PROVEN_NETWORKS_KEPT = 10_000;
+/** Work for nothing that callers of one network who have proven nothing may cause, in bytes: at once, and every second. */
+export const UNPROVEN_LOAD_OF_NETWORK: BucketRate = { burst: 8 * MIB, perSecond: 512 * 1_024 };
+/** And all of them together. */
+export const UNPROVEN_LOAD_OF_ALL: BucketRate = { burst: 64 * MIB, perSecond: 4 * MIB };
+/** A connection that has caused no more than this is not ended for what others of its network do: they may share an address. */
+export const UNPROVEN_LOAD_OF_CONNECTION: number = 32 * 1_024;
+/** What a refusal, or a call given up, counts beside its headers. */
+export const REFUSAL_LOAD_BYTES = 2_048;

@@ -1,6 +1,8 @@
 // The reflection service: hands out our protocol files to clients that have none.
 import { create, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { inTime } from "./first-message.ts";
 import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.ts";
 import { file_google_rpc_status } from "./gen/google/rpc/status_pb.ts";
 import {
@@ -9,8 +11,12 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "./gen/grpc/reflection/v1/reflection_pb.ts";
+import { SMALL_REQUEST } from "./limits.ts";
 import type { GrpcServer } from "./server.ts";
 import { Code } from "./status.ts";
+
+/** Time in which the first question of a stream must have come: nobody proves anything before it. */
+export const FIRST_QUESTION_MS = 10_000;
 
 /** The older name of the same service, which older tools still ask for. */
 const ALPHA_NAME = "grpc.reflection.v1alpha.ServerReflection";
@@ -120,12 +126,30 @@ class Index {
   }
 }
 
+/** Requests of which the first must come in FIRST_QUESTION_MS. */
+async function* startedInTime<T>(requests: AsyncIterable<T>, clock: Clock): AsyncGenerator<T> {
+  const iterator = requests[Symbol.asyncIterator]();
+  const limit = { clock, timeoutMs: FIRST_QUESTION_MS, what: "a question" };
+  try {
+    for (let next = await inTime(iterator.next(), limit); next.done !== true; next = await iterator.next()) {
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: it would wait for the question that does not come.
+    iterator.return?.().catch(() => undefined);
+  }
+}
+
 /** Adds reflection over the given services, and over itself, to a server: v1, and v1alpha under its name. */
-export const addReflection = (server: GrpcServer, services: readonly DescService[]): void => {
+export const addReflection = (
+  server: GrpcServer,
+  services: readonly DescService[],
+  clock: Clock = systemClock,
+): void => {
   const index = new Index([...services, ServerReflection]);
   const handlers = {
     async *serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
-      for await (const request of requests) {
+      for await (const request of startedInTime(requests, clock)) {
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
           originalRequest: request,
@@ -134,6 +158,7 @@ export const addReflection = (server: GrpcServer, services: readonly DescService
       }
     },
   };
-  server.addService(ServerReflection, handlers);
-  server.addService(ServerReflection, handlers, ALPHA_NAME);
+  const requests = { serverReflectionInfo: SMALL_REQUEST };
+  server.addService(ServerReflection, handlers, { requests });
+  server.addService(ServerReflection, handlers, { requests, name: ALPHA_NAME });
 };

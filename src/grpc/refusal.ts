@@ -4,29 +4,44 @@ import { FRAME_COST_BYTES } from "./limits.ts";
 import { type StatusError, statusHeaders } from "./status.ts";
 
 const TRAILERS_ONLY = { endStream: true, sendDate: false };
-const ACCEPTED = "grpc-accept-encoding";
-const ENCODINGS = "identity,gzip";
+const REFUSED: readonly string[] = [
+  ":status",
+  "200",
+  "content-type",
+  "application/grpc",
+  "grpc-accept-encoding",
+  "identity,gzip",
+];
 
-/** The connection of the request: what is still sent of it counts as taken. */
+/** The connection of the request. What is still sent of it counts as taken; of nobody's no more than had room to be under way. */
 interface RefusedOn {
+  readonly isProven: boolean;
   readonly flood: { took(bytes: number): void };
 }
 
 /** Answers with these headers alone, and drops what else comes of the request: there is no call. */
-export const refuse = (stream: ServerHttp2Stream, { flood }: RefusedOn, headers: string[]): undefined => {
+export const refuse = (stream: ServerHttp2Stream, on: RefusedOn, headers: string[]): undefined => {
   if (stream.destroyed || stream.closed) return;
   stream.respond(headers, TRAILERS_ONLY);
-  stream.on("data", (chunk: Buffer) => flood.took(chunk.length + FRAME_COST_BYTES));
+  stream.on("data", (chunk: Buffer) => {
+    if (on.isProven) on.flood.took(chunk.length + FRAME_COST_BYTES);
+  });
 };
 
-/** Answers with a status, and with the encodings that would have done. */
-export const refuseWith = (stream: ServerHttp2Stream, on: RefusedOn, error: StatusError): undefined =>
-  refuse(stream, on, [
-    ":status",
-    "200",
-    "content-type",
-    "application/grpc",
-    ACCEPTED,
-    ENCODINGS,
-    ...statusHeaders(error),
-  ]);
+/** The headers of statuses that refuse many calls alike. */
+const PREBUILT = new WeakMap<StatusError, readonly string[]>();
+
+/** Answers with a status, with the encodings that would have done, and with headers of the one call. */
+export const refuseWith = (
+  stream: ServerHttp2Stream,
+  on: RefusedOn,
+  error: StatusError,
+  extra: readonly string[] = [],
+): undefined => {
+  let headers = PREBUILT.get(error);
+  if (headers === undefined) {
+    headers = [...REFUSED, ...statusHeaders(error)];
+    PREBUILT.set(error, headers);
+  }
+  refuse(stream, on, [...headers, ...extra]);
+};

@@ -1,7 +1,7 @@
 // A method as the server keeps it: what it is called, what it takes and gives, and who answers.
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import type { CallContext, CalledMethod } from "./call-context.ts";
-import { BULKY_CALL_COST } from "./limits.ts";
+import { BULKY_CALL_COST, type ReceiveLimits } from "./limits.ts";
 import { SlicedField } from "./sliced-field.ts";
 
 /** A handler of any kind, with its types forgotten. */
@@ -35,6 +35,8 @@ export interface ServedMethod {
   readonly isBulky: boolean;
   /** What beginning a call costs, in calls that give a small answer. */
   readonly cost: number;
+  /** What bounds each of its request messages. */
+  readonly limits: ReceiveLimits;
   readonly slicedRequests: SlicedField<DescMessage> | undefined;
   readonly slicedResponses: SlicedField<DescMessage> | undefined;
 }
@@ -48,6 +50,7 @@ export const serve = (
   method: DescMethod,
   handler: AnyHandler | AnyInstantHandler | AnyBulkyHandler | AnySlicedHandler | undefined,
   service: string,
+  limits: ReceiveLimits,
 ): ServedMethod => {
   const sliced = typeof handler === "object" && "sliced" in handler ? handler : undefined;
   const instant = typeof handler === "object" && "instant" in handler ? handler.instant : undefined;
@@ -65,6 +68,7 @@ export const serve = (
     handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant ?? bulky),
     isBulky: bulky !== undefined,
     cost: bulky === undefined && sliced === undefined ? 1 : BULKY_CALL_COST,
+    limits,
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,
     slicedResponses:

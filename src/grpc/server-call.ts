@@ -1,29 +1,30 @@
 // One call on the server, from its request headers to its status.
 import type { ServerHttp2Stream } from "node:http2";
-import type { DescMessage } from "@bufbuild/protobuf";
 import { ArrivalRate } from "./arrival-rate.ts";
-import type { CallContext, CalledMethod, MaybePromise, Peer } from "./call-context.ts";
+import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
+import type { CallPlaces, PlacedCall } from "./call-places.ts";
 import type { Unfolder } from "./gzip.ts";
-import type { ServerInterceptor } from "./handler.ts";
+import { HandlerRun, type HandlerRunDeps } from "./handler-run.ts";
 import { type Inbox, MessageInbox } from "./inbox.ts";
 import { FRAME_COST_BYTES } from "./limits.ts";
-import { Metadata } from "./metadata.ts";
+import type { Metadata } from "./metadata.ts";
 import type { ReplyTurns } from "./reply-turns.ts";
 import type { RequestHeaders } from "./request-headers.ts";
-import { type AnyHandler, isStreaming, type ServedMethod } from "./served-method.ts";
+import { isStreaming, type ServedMethod } from "./served-method.ts";
 import { type ReplyDeps, ServerReply } from "./server-reply.ts";
+import { PartyBytes, type SharedBudget } from "./shared-budget.ts";
 import { SingleMessage } from "./single-message.ts";
-import { SlicedInbox, SlicedOutlet } from "./sliced.ts";
-import type { SlicedField } from "./sliced-field.ts";
+import { SlicedInbox } from "./sliced.ts";
+import type { Standing } from "./standing.ts";
 import { Code, StatusError } from "./status.ts";
 import type { ServerStreamListener } from "./stream-events.ts";
 
 /** What every call of a server shares. */
-export interface ServerCallDeps extends ReplyDeps {
+export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
   readonly unfolder: Unfolder;
-  readonly interceptors: readonly ServerInterceptor[];
-  /** Turns what a handler threw into a status, and reports what nobody expected. */
-  readonly toStatus: (error: unknown, call: ServerCall) => StatusError;
+  readonly places: CallPlaces;
+  readonly requestBytes: SharedBudget;
+  readonly replyBytes: SharedBudget;
   /** Called once, when the stream is closed and the handler has returned. */
   readonly onGone: (call: ServerCall) => void;
 }
@@ -38,66 +39,78 @@ export interface CallConnection {
   expectLate(call: ServerCall): void;
 }
 
+/** A request that becomes a call. */
+export interface CallRequest {
+  readonly stream: ServerHttp2Stream;
+  readonly served: ServedMethod;
+  readonly headers: RequestHeaders;
+  readonly metadata: Metadata;
+  readonly connection: CallConnection;
+  readonly standing: Standing;
+}
+
 /** A call in progress. It hears its stream's events, runs the handler, and ends when both have. */
-export class ServerCall implements CallContext, ServerStreamListener {
+export class ServerCall implements CallContext, ServerStreamListener, PlacedCall {
   readonly method: CalledMethod;
+  readonly metadata: Metadata;
+  readonly standing: Standing;
   readonly timeoutMs: number | undefined;
   readonly #deps: ServerCallDeps;
   readonly #stream: ServerHttp2Stream;
   readonly #served: ServedMethod;
-  readonly #headers: RequestHeaders;
+  readonly #encoding: string;
   readonly #connection: CallConnection;
   readonly #reply: ServerReply;
   /** A request stream's messages; undefined where there is one request. */
   readonly #inbox: Inbox<unknown> | undefined;
   readonly #single: SingleMessage | undefined;
   readonly #arrivals: ArrivalRate;
-  #metadata: Metadata | undefined;
+  readonly #handlerRun: HandlerRun;
+  #arrivingMs = 0;
+  #lookedAtMs: number;
+  #hasBegun = false;
   #values: Map<symbol, unknown> | undefined;
   #abort: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
-  /** What the handler of a call with one reply returned. */
-  #result: unknown;
   /** What ended the call from outside: the handler's own outcome no longer counts. */
   #cancelled: StatusError | undefined;
   #isRunning = false;
   #hasTurn = false;
   #isClosed = false;
+  #wasGivenUp = false;
   #inputEnded = false;
   #isInputDropped = false;
 
-  constructor(
-    deps: ServerCallDeps,
-    stream: ServerHttp2Stream,
-    served: ServedMethod,
-    headers: RequestHeaders,
-    connection: CallConnection,
-  ) {
+  constructor(deps: ServerCallDeps, request: CallRequest) {
+    const { stream, served, headers, connection, standing } = request;
     this.#deps = deps;
     this.#stream = stream;
     this.#served = served;
-    this.#headers = headers;
+    this.#encoding = headers.encoding;
     this.#connection = connection;
-    connection.calls.add(this);
     this.method = served.called;
+    this.metadata = request.metadata;
+    this.standing = standing;
     this.timeoutMs = headers.timeoutMs;
     this.#arrivals = new ArrivalRate(deps.limits, deps.sweptAtMs);
-    this.#reply = new ServerReply(deps, stream, headers, connection.held);
+    this.#lookedAtMs = deps.sweptAtMs;
+    const { requestBytes, replyBytes, unfolder } = deps;
+    const { party } = standing;
+    this.#reply = new ServerReply(deps, stream, headers, connection.held, new PartyBytes(replyBytes, party));
+    this.#handlerRun = new HandlerRun(deps, this, served, this.#reply);
+    const messages = { limits: served.limits, budget: new PartyBytes(requestBytes, party), unfolder };
     if (isStreaming(served.called.kind, "requests")) {
-      const { limits, budget, unfolder } = deps;
-      const inboxDeps = { stream, limits, budget, unfolder, encoding: headers.encoding };
+      const inboxDeps = { ...messages, stream, encoding: headers.encoding };
       this.#inbox =
         served.slicedRequests === undefined
           ? new MessageInbox(served.input, inboxDeps)
           : new SlicedInbox(served.input, served.slicedRequests, inboxDeps);
     } else {
-      this.#single = new SingleMessage(deps);
+      this.#single = new SingleMessage(messages, {
+        pause: () => this.#pause(),
+        resume: () => stream.resume(),
+      });
     }
-  }
-
-  get metadata(): Metadata {
-    this.#metadata ??= Metadata.fromRaw(this.#headers.raw);
-    return this.#metadata;
   }
 
   get peer(): Peer {
@@ -134,6 +147,16 @@ export class ServerCall implements CallContext, ServerStreamListener {
     return !this.#inputEnded && !this.#isClosed;
   }
 
+  /** What ended the call from outside. */
+  get cancelled(): StatusError | undefined {
+    return this.#cancelled;
+  }
+
+  /** True when the client ended it before it was answered. */
+  get wasGivenUp(): boolean {
+    return this.#wasGivenUp;
+  }
+
   /** Bytes that have come and wait to be taken. */
   get unreadBytes(): number {
     return this.#stream.readableLength;
@@ -143,6 +166,10 @@ export class ServerCall implements CallContext, ServerStreamListener {
     this.#reply.sendHeaders();
   }
 
+  giveWay(reason: StatusError): void {
+    this.cancel(reason);
+  }
+
   /** Starts the deadline and, for request streams, the handler. */
   start(): void {
     if (this.timeoutMs !== undefined) {
@@ -150,7 +177,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
         this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded")),
       );
     }
-    if (this.#inbox !== undefined) this.#run(this.#inbox);
+    if (this.#inbox !== undefined) this.#begin(() => this.#run(this.#inbox));
     // A request of no bytes may have ended while it waited for its turn: nothing tells of that again.
     if (this.#stream.readableEnded) this.onEnd();
   }
@@ -180,12 +207,32 @@ export class ServerCall implements CallContext, ServerStreamListener {
     }
   }
 
+  /** Takes the call's place, which it has from now on. */
+  #begin(run: () => void): void {
+    try {
+      this.#deps.places.begin(this);
+    } catch (error) {
+      return this.cancel(error as StatusError);
+    }
+    this.#hasBegun = true;
+    return run();
+  }
+
+  /** Has the client wait: there is no room for its request. A paused stream may be aborted long before it closes. */
+  #pause(): void {
+    this.#stream.pause();
+    this.#stream.once("aborted", () => this.onClose());
+  }
+
   /** The stream is gone, well or not. */
   onClose(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connection.calls.delete(this);
-    if (!this.#reply.isFinished) this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
+    if (!this.#reply.isFinished) {
+      this.#wasGivenUp = true;
+      this.cancel(new StatusError(Code.CANCELLED, "the client went away"));
+    }
     this.#reply.release();
     if (!this.#isRunning) this.#goneForGood();
   }
@@ -217,14 +264,31 @@ export class ServerCall implements CallContext, ServerStreamListener {
       return;
     }
     const owesBytes =
-      this.#inbox === undefined ? !this.#inputEnded : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
+      this.#inbox === undefined
+        ? !this.#inputEnded && this.#single?.isWaiting !== true
+        : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
+    if (this.#inbox === undefined && this.#isOverdue(owesBytes, nowMs)) {
+      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request has not arrived in time"));
+    }
     if (this.#arrivals.isTooSlow(owesBytes, nowMs)) {
       this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
     }
   }
 
+  /** Whether a request has taken too long to arrive; the time in which it waited for room does not count. */
+  #isOverdue(owesBytes: boolean, nowMs: number): boolean {
+    const { requestMs, unprovenRequestMs } = this.#deps.limits;
+    if (owesBytes) this.#arrivingMs += nowMs - this.#lookedAtMs;
+    this.#lookedAtMs = nowMs;
+    return this.#arrivingMs > (this.standing.kind === "unproven" ? unprovenRequestMs : requestMs);
+  }
+
   #startSingle(single: SingleMessage): void {
-    const request = single.take(this.#served.input, this.#headers.encoding);
+    this.#begin(() => this.#takeSingle(single));
+  }
+
+  #takeSingle(single: SingleMessage): void {
+    const request = single.take(this.#served.input, this.#encoding);
     if (request instanceof Promise) {
       request.then(
         (decoded) => {
@@ -254,9 +318,8 @@ export class ServerCall implements CallContext, ServerStreamListener {
 
   #run(input: unknown): void {
     this.#isRunning = true;
-    const { interceptors } = this.#deps;
     try {
-      const outcome = interceptors.length === 0 ? this.#invoke(input) : this.#intercept(0, input);
+      const outcome = this.#handlerRun.start(input);
       if (outcome instanceof Promise) {
         outcome.then(
           () => this.#succeed(),
@@ -270,78 +333,11 @@ export class ServerCall implements CallContext, ServerStreamListener {
     }
   }
 
-  /** Runs the interceptors from one on, then the handler; what fails does so with the status that the call would end in. */
-  #intercept(at: number, input: unknown): MaybePromise<void> {
-    const interceptor = this.#deps.interceptors[at];
-    try {
-      const outcome =
-        interceptor === undefined
-          ? this.#invokeLive(input)
-          : interceptor(this, () => this.#intercept(at + 1, input));
-      return outcome instanceof Promise ? outcome.catch((error: unknown) => this.#translate(error)) : outcome;
-    } catch (error) {
-      return this.#translate(error);
-    }
-  }
-
-  /** A handler may return as if nothing had happened although the call was ended meanwhile. */
-  #invokeLive(input: unknown): MaybePromise<void> {
-    const outcome = this.#invoke(input);
-    if (outcome instanceof Promise) return outcome.then(() => this.#throwIfCancelled());
-    return this.#throwIfCancelled();
-  }
-
-  #translate(error: unknown): never {
-    throw this.#cancelled ?? this.#deps.toStatus(error, this);
-  }
-
-  #invoke(input: unknown): MaybePromise<void> {
-    const { handler, called, slicedResponses } = this.#served;
-    if (handler === undefined) throw new StatusError(Code.UNIMPLEMENTED, `${called.path} is not implemented`);
-    if (slicedResponses !== undefined) return this.#writeSliced(handler, input, slicedResponses);
-    const result = handler(input, this);
-    if (isStreaming(called.kind, "replies")) return this.#writeAll(result as AsyncIterable<unknown>);
-    if (result instanceof Promise) {
-      return result.then((reply: unknown) => {
-        this.#result = reply;
-      });
-    }
-    this.#result = result;
-    return undefined;
-  }
-
-  async #writeSliced(handler: AnyHandler, input: unknown, field: SlicedField<DescMessage>): Promise<void> {
-    const reply = this.#reply;
-    const { sendMessageBytes } = this.#deps.limits;
-    const writer = new SlicedOutlet(field, reply.outlet, sendMessageBytes, () => reply.sendHeaders());
-    await handler(input, this, writer);
-    writer.finish();
-  }
-
-  async #writeAll(messages: AsyncIterable<unknown>): Promise<void> {
-    const reply = this.#reply;
-    for await (const message of messages) {
-      this.#throwIfCancelled();
-      const made = reply.frame(this.#served.output, message);
-      const framed = made instanceof Promise ? await made : made;
-      this.#throwIfCancelled();
-      reply.sendHeaders();
-      reply.hold(framed);
-      const written = reply.outlet.write(framed);
-      if (written !== true) await written;
-      reply.release();
-    }
-  }
-
-  #throwIfCancelled(): void {
-    if (this.#cancelled !== undefined) throw this.#cancelled;
-  }
-
   /** The handler is done: sends its one message, if there is one, and OK. */
   #succeed(): void {
     if (this.#reply.isFinished || isStreaming(this.method.kind, "replies")) return this.#end(undefined);
     try {
-      const framed = this.#reply.frame(this.#served.output, this.#result);
+      const framed = this.#reply.frame(this.#served.output, this.#handlerRun.result);
       if (framed instanceof Promise) {
         framed.then(
           (later) => this.#sendOnly(later),
@@ -379,6 +375,7 @@ export class ServerCall implements CallContext, ServerStreamListener {
   /** The stream is closed and the handler has returned. Not before is the turn given on: to who reads nothing, or gives up, it would come for nothing. */
   #goneForGood(): void {
     if (this.#hasTurn) this.#connection.turns.give();
+    this.#deps.places.leave(this, this.#hasBegun);
     this.#deps.onGone(this);
   }
 

@@ -3,7 +3,7 @@ import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "nod
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { EncodedReply } from "./encoded-reply.ts";
-import { FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBudget } from "./frames.ts";
+import { FRAME_HEADER_BYTES, frame, frameInPlace, type MessageBytes } from "./frames.ts";
 import { compress } from "./gzip.ts";
 import { LINGER_MS, SEND_WINDOW_BYTES, type ServerLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { Metadata } from "./metadata.ts";
@@ -16,7 +16,6 @@ import { Code, StatusError, statusHeaders } from "./status.ts";
 export interface ReplyDeps {
   readonly limits: ServerLimits;
   readonly clock: Clock;
-  readonly budget: MessageBudget;
   /** Steady time of the last sweep, near enough for what is counted in seconds. */
   sweptAtMs: number;
 }
@@ -47,6 +46,7 @@ export class ServerReply {
   readonly #deps: ReplyDeps;
   readonly #stream: ServerHttp2Stream;
   readonly #onConnection: { bytes: number };
+  readonly #budget: MessageBytes;
   readonly #usesGzip: boolean;
   #headers: Metadata | undefined;
   #trailers: Metadata | undefined;
@@ -62,7 +62,9 @@ export class ServerReply {
     stream: ServerHttp2Stream,
     request: RequestHeaders,
     onConnection: { bytes: number },
+    budget: MessageBytes,
   ) {
+    this.#budget = budget;
     this.#deps = deps;
     this.#onConnection = onConnection;
     this.#stream = stream;
@@ -116,17 +118,17 @@ export class ServerReply {
   hold(framed: Buffer): void {
     this.release();
     if (framed.length <= SMALL_MESSAGE_BYTES) return;
-    const { budget, limits } = this.#deps;
+    const { limits } = this.#deps;
     if (this.#onConnection.bytes + framed.length > limits.heldPerConnectionBytes)
       throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large replies wait on this connection");
-    budget.take(framed.length);
+    this.#budget.take(framed.length);
     this.#onConnection.bytes += framed.length;
     this.#heldBytes = framed.length;
   }
 
   /** The message held is out, or given up. */
   release(): void {
-    this.#deps.budget.give(this.#heldBytes);
+    this.#budget.give(this.#heldBytes);
     this.#onConnection.bytes -= this.#heldBytes;
     this.#heldBytes = 0;
   }

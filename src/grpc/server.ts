@@ -1,58 +1,45 @@
 // The gRPC server: listening, connections and their limits, services, draining, certificates.
-import { constants as cryptoConstants } from "node:crypto";
-import {
-  createSecureServer,
-  createServer,
-  type Http2SecureServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { Http2SecureServer, Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
-import type { SecureContextOptions } from "node:tls";
 import type { DescService } from "@bufbuild/protobuf";
+import { AwakeClock } from "#base/awake-clock.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { waitAtMost } from "#base/waiting.ts";
-import type { CalledMethod, Peer } from "./call-context.ts";
-import { CallTurns, costOf } from "./call-turns.ts";
+import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
+import { CallEntrance } from "./call-entrance.ts";
+import type { CallGate } from "./call-gate.ts";
+import { CallPlaces } from "./call-places.ts";
+import { CallTurns } from "./call-turns.ts";
 import { Connection, connectionKey } from "./connection.ts";
-import { headerBytes } from "./flood-gauge.ts";
+import { ConnectionTable } from "./connection-table.ts";
 import { FloodWatch } from "./flood-watch.ts";
-import { MessageBudget } from "./frames.ts";
 import { Unfolder } from "./gzip.ts";
 import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
+import { HandshakeLimiter } from "./handshake-limiter.ts";
+import { contextOf, createHttp, type ServerTls } from "./http-server.ts";
 import {
   DEFAULT_SERVER_LIMITS,
-  FRAME_BYTES,
-  RESETS_AT_ONCE,
-  RESETS_PER_SECOND,
-  SESSION_MEMORY_MIB,
+  REFUSAL_LOAD_BYTES,
+  type ReceiveLimits,
   SESSION_WINDOW_BYTES,
   type ServerLimits,
   STREAM_WINDOW_MIN_BYTES,
   SWEEP_MS,
 } from "./limits.ts";
-import { refuse, refuseWith } from "./refusal.ts";
-import { isGrpcContentType, type RequestHeaders, readRequestHeaders } from "./request-headers.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
-import { ServerCall, type ServerCallDeps } from "./server-call.ts";
+import type { ServerCallDeps } from "./server-call.ts";
 import { SessionKeeper } from "./session-keeper.ts";
+import { messageBytes, SharedBudget } from "./shared-budget.ts";
+import type { Standing } from "./standing.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
-import { ignoreError, listenAsServer } from "./stream-events.ts";
+import { UnprovenLoad } from "./unproven-load.ts";
 
-/** Certificates of a server. Give `ca` whenever clients show certificates: without it the public roots would be trusted. */
-export interface ServerTls {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  readonly ca?: string | Buffer | readonly (string | Buffer)[];
-  /** Asks for a client certificate without requiring one: handlers see in `peer.certificate` what came. */
-  readonly requestClientCertificate?: boolean;
-}
+const OVERLOAD_TOLD_MS = 60_000;
 
 /** Something that nobody asked for and somebody should see. */
 export interface ServerErrorEvent {
-  readonly kind: "handler" | "connection" | "listener";
+  /** "overload": connections were turned away, or closed for others; told once a minute at most. */
+  readonly kind: "handler" | "connection" | "listener" | "overload";
   readonly error: unknown;
   readonly method?: CalledMethod;
   readonly peer?: Peer;
@@ -62,6 +49,8 @@ export interface ServerErrorEvent {
 export interface GrpcServerOptions {
   readonly tls?: ServerTls;
   readonly limits?: Partial<ServerLimits>;
+  /** Judges callers by their headers; without it every caller is trusted, by the name of its network. */
+  readonly gate?: CallGate;
   readonly interceptors?: readonly ServerInterceptor[];
   readonly clock?: Clock;
   /** Hears of handlers that threw something unexpected, and of broken connections. */
@@ -76,21 +65,40 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/** How a service is added. */
+export interface ServiceOptions<S extends DescService> {
+  /** Another full name to serve it under. */
+  readonly name?: string;
+  /** What bounds a request message of each method; the server's own limits where nothing is said. */
+  readonly requests?: Partial<Record<keyof S["method"], Partial<ReceiveLimits>>>;
+  /** For methods that `requests` leaves out. */
+  readonly otherRequests?: Partial<ReceiveLimits>;
+}
+
 /** A gRPC server. Make it, add services, listen; drain or close it in the end. */
 export class GrpcServer {
   readonly #limits: ServerLimits;
-  readonly #clock: Clock;
+  /** What clients are judged by. */
+  readonly #clock: AwakeClock;
   readonly #options: GrpcServerOptions;
   readonly #http: Http2Server | Http2SecureServer;
   readonly #listeners = new Set<NetServer>();
+  /** The connections that anybody may make, and those that come to a listener for nodes alone. */
+  readonly #public: ConnectionTable<Connection>;
+  readonly #control: ConnectionTable<Connection>;
+  /** Both, by what tells a connection's sockets from all others. */
   readonly #connections = new Map<string, Connection>();
-  readonly #perAddress = new Map<string, number>();
   readonly #methods = new Map<string, ServedMethod>();
   readonly #callDeps: ServerCallDeps;
+  readonly #entrance: CallEntrance;
   readonly #keeper = new SessionKeeper();
-  readonly #turns = new CallTurns();
+  readonly #load: UnprovenLoad;
+  readonly #handshakes: HandshakeLimiter;
+  readonly #controlHandshakes: HandshakeLimiter;
   readonly #floods: FloodWatch;
   #callCount = 0;
+  #turnedAway = 0;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
   #windowBytes: number;
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
@@ -98,48 +106,79 @@ export class GrpcServer {
   readonly #whenDraining: (() => void)[] = [];
 
   constructor(options: GrpcServerOptions = {}) {
+    const limits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
+    const clock = new AwakeClock(options.clock ?? systemClock, SWEEP_MS);
     this.#options = options;
-    this.#limits = { ...DEFAULT_SERVER_LIMITS, ...options.limits };
-    this.#clock = options.clock ?? systemClock;
-    this.#windowBytes = this.#limits.streamWindowBytes;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#windowBytes = limits.streamWindowBytes;
+    this.#public = new ConnectionTable(limits, options.gate !== undefined);
+    this.#control = new ConnectionTable(limits, options.gate !== undefined);
+    this.#load = new UnprovenLoad(clock);
+    this.#handshakes = new HandshakeLimiter(clock, options.tls !== undefined);
+    this.#controlHandshakes = new HandshakeLimiter(clock, options.tls !== undefined);
+    const places = new CallPlaces(limits);
     this.#callDeps = {
-      limits: this.#limits,
-      clock: this.#clock,
-      budget: new MessageBudget(this.#limits.heldMessageBytes),
-      unfolder: new Unfolder(this.#limits),
+      limits,
+      clock,
+      places,
+      requestBytes: new SharedBudget(messageBytes(limits.heldRequestBytes)),
+      replyBytes: new SharedBudget(messageBytes(limits.heldReplyBytes)),
+      unfolder: new Unfolder(limits),
       interceptors: options.interceptors ?? [],
       toStatus: (error, call) => this.#toStatus(error, call),
-      onGone: () => {
+      onGone: (call) => {
         this.#callCount--;
+        const { kind, party } = call.standing;
+        if (call.wasGivenUp && kind === "unproven") this.#load.charge(party, REFUSAL_LOAD_BYTES);
       },
-      sweptAtMs: this.#clock.steadyMs(),
+      sweptAtMs: clock.steadyMs(),
     };
+    this.#entrance = new CallEntrance({
+      limits,
+      gate: options.gate,
+      methods: this.#methods,
+      turns: new CallTurns(),
+      places,
+      callDeps: this.#callDeps,
+      onCall: () => {
+        this.#callCount++;
+      },
+      onProof: (connection, standing) => this.#proved(connection, standing),
+    });
     this.#floods = new FloodWatch({
-      clock: this.#clock,
+      clock,
       connections: () => this.#connections.values(),
       onFlood: (error) => this.#report({ kind: "connection", error }),
     });
-    this.#http = this.#createHttp();
+    this.#http = createHttp(limits, options.tls, (error) => this.#report({ kind: "connection", error }));
+    this.#http.on("session", (session: ServerHttp2Session) => this.#adopt(session));
   }
 
-  /** Adds a service. A method without a handler answers UNIMPLEMENTED. `name` serves it under another full name. */
+  /** Adds a service. A method without a handler answers UNIMPLEMENTED. */
   addService<S extends DescService>(
     service: S,
     handlers: Partial<ServiceHandlers<S>>,
-    name: string = service.typeName,
+    { name = service.typeName, requests = {}, otherRequests }: ServiceOptions<S> = {},
   ): void {
+    const { receiveMessageBytes, receiveFields } = this.#limits;
+    const ofMethods: Readonly<Record<string, Partial<ReceiveLimits> | undefined>> = requests;
     for (const method of service.methods) {
       const handler = (handlers as Record<string, Parameters<typeof serve>[1]>)[method.localName];
-      const served = serve(method, handler, name);
+      const own = ofMethods[method.localName] ?? otherRequests;
+      const served = serve(method, handler, name, { receiveMessageBytes, receiveFields, ...own });
       if (this.#methods.has(served.called.path))
         throw new TypeError(`${served.called.path} is served already`);
       this.#methods.set(served.called.path, served);
     }
   }
 
-  /** Listens, and resolves to the address with the port that was taken. May be called for several addresses. */
-  async listen(address: ListenAddress): Promise<ListenAddress> {
-    const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket));
+  /**
+   * Listens, and resolves to the address with the port that was taken. May be called for several addresses; on one for nodes alone
+   * every connection without a node's certificate is closed after its handshake.
+   */
+  async listen(address: ListenAddress, { nodesOnly = false } = {}): Promise<ListenAddress> {
+    const listener = createNetServer({ noDelay: true }, (socket) => this.#accept(socket, nodesOnly));
     await new Promise<void>((resolve, reject) => {
       listener.once("error", reject);
       listener.listen(address.port, address.host, () => {
@@ -149,7 +188,7 @@ export class GrpcServer {
     });
     listener.on("error", (error) => this.#report({ kind: "listener", error }));
     this.#listeners.add(listener);
-    this.#stopSweep ??= this.#clock.every(SWEEP_MS, () => this.#sweep());
+    this.#stopSweep ??= this.#clock.every(SWEEP_MS, () => this.#clock.look((nowMs) => this.#sweep(nowMs)));
     const bound = listener.address();
     return {
       host: address.host,
@@ -206,69 +245,43 @@ export class GrpcServer {
     return this.drain(0);
   }
 
-  #createHttp(): Http2Server | Http2SecureServer {
-    const limits = this.#limits;
-    const options = {
-      maxSessionMemory: SESSION_MEMORY_MIB,
-      streamResetBurst: RESETS_AT_ONCE,
-      streamResetRate: RESETS_PER_SECOND,
-      settings: {
-        enablePush: false,
-        initialWindowSize: limits.streamWindowBytes,
-        maxConcurrentStreams: limits.maxConcurrentStreams,
-        maxHeaderListSize: limits.maxHeaderListBytes,
-        maxFrameSize: FRAME_BYTES,
-      },
-    };
-    const { tls } = this.#options;
-    if (tls === undefined) return this.#prepared(createServer(options));
-    return this.#prepared(
-      createSecureServer({
-        ...options,
-        ...contextOf(tls),
-        allowHTTP1: false,
-        handshakeTimeout: limits.handshakeMs,
-        requestCert: tls.requestClientCertificate === true,
-        rejectUnauthorized: false,
-      }),
-    );
-  }
-
-  #prepared<H extends Http2Server | Http2SecureServer>(http: H): H {
-    http.on("session", (session: ServerHttp2Session) => this.#adopt(session));
-    http.on("sessionError", (error) => this.#report({ kind: "connection", error }));
-    http.on("tlsClientError", (error: Error, socket: Socket) => {
-      socket.destroy();
-      this.#report({ kind: "connection", error });
+  #accept(socket: Socket, nodesOnly: boolean): void {
+    const { gate } = this.#options;
+    const table = nodesOnly ? this.#control : this.#public;
+    const limiter = nodesOnly ? this.#controlHandshakes : this.#handshakes;
+    const connection = new Connection(socket, {
+      limits: this.#limits,
+      nowMs: this.#clock.steadyMs(),
+      table,
+      load: gate === undefined ? undefined : this.#load,
     });
-    http.on("unknownProtocol", (socket: Socket) => socket.destroy());
-    return http;
-  }
-
-  #accept(socket: Socket): void {
-    const connection = new Connection(socket, this.#limits, this.#clock.steadyMs());
     const { network } = connection;
-    const fromAddress = this.#perAddress.get(network) ?? 0;
     socket.on("error", (error) => this.#report({ kind: "connection", error }));
-    const isFull =
-      this.#connections.size >= this.#limits.maxConnections ||
-      fromAddress >= this.#limits.maxConnectionsPerAddress;
-    if (isFull || this.#isDraining || socket.remoteAddress === undefined) {
+    const mayCome =
+      !this.#isDraining &&
+      socket.remoteAddress !== undefined &&
+      (gate === undefined || (limiter.mayBegin(connection) && this.#isWelcome(limiter, network)));
+    const { isTaken, evicted } = mayCome ? table.add(connection) : { isTaken: false, evicted: undefined };
+    if (!isTaken || evicted !== undefined) this.#turnedAway++;
+    if (!isTaken) {
       socket.destroy();
       return;
     }
+    evicted?.destroy();
     this.#connections.set(connection.key, connection);
-    this.#perAddress.set(network, fromAddress + 1);
     socket.once("close", () => this.#dropped(connection));
     this.#floods.opened();
     this.#http.emit("connection", socket);
   }
 
+  /** Whether connections of a network are taken although its callers cost too much: not all who share it need be such. */
+  #isWelcome(limiter: HandshakeLimiter, network: string): boolean {
+    return limiter.isProven(network) || !this.#load.isOver(network);
+  }
+
   #dropped(connection: Connection): void {
     this.#connections.delete(connection.key);
-    const left = (this.#perAddress.get(connection.network) ?? 1) - 1;
-    if (left === 0) this.#perAddress.delete(connection.network);
-    else this.#perAddress.set(connection.network, left);
+    connection.table.remove(connection);
     for (const call of connection.calls) call.onClose();
     if (this.#connections.size === 0) {
       for (const resolve of this.#whenEmpty.splice(0)) resolve();
@@ -283,71 +296,30 @@ export class GrpcServer {
     }
     this.#keeper.watch(session);
     connection.attach(session);
+    const isNode = this.#options.gate?.isNode(connection.peer) === true;
+    const isMisplaced = connection.table === this.#control && !isNode;
+    if (isMisplaced || !connection.table.greeted(connection, isNode)) {
+      connection.destroy();
+      return;
+    }
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     if (this.#windowBytes !== this.#limits.streamWindowBytes) {
       session.settings({ initialWindowSize: this.#windowBytes });
     }
-    session.on(
-      "stream",
-      (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
-        stream.on("error", ignoreError);
-        const { lane } = connection;
-        connection.flood.took(headerBytes(raw));
-        const cost = costOf(raw) * (this.#methods.get(headers[":path"] as string)?.cost ?? 1);
-        if (this.#turns.mayBegin(lane, cost)) this.#open(connection, stream, headers, raw);
-        else this.#turns.wait(lane, cost, () => this.#open(connection, stream, headers, raw));
-      },
+    session.on("stream", (stream, headers, _flags, raw: string[]) =>
+      this.#entrance.take(connection, stream, headers, raw),
     );
     session.on("error", (error) => this.#report({ kind: "connection", error }));
     if (this.#isDraining) connection.drain();
   }
 
-  #open(
-    connection: Connection,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    raw: string[],
-  ): void {
-    const call = this.#callOf(connection, stream, headers, raw);
-    if (call === undefined) {
-      if (!stream.endAfterHeaders) connection.flood.took(this.#limits.streamWindowBytes);
-      return;
-    }
-    this.#callCount++;
-    listenAsServer(stream, call);
-    call.start();
+  #proved(connection: Connection, standing: Standing): void {
+    if (standing.kind === "unproven" || this.#options.gate === undefined) return;
+    connection.table.proved(connection, standing);
+    if (connection.isProven) this.#handshakes.proved(connection.network);
   }
 
-  /** The call that a request becomes; undefined where it is answered otherwise. */
-  #callOf(
-    connection: Connection,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    raw: string[],
-  ): ServerCall | undefined {
-    // It may have been given up while it waited.
-    if (stream.destroyed || stream.closed) return undefined;
-    if (headers[":method"] !== "POST") return refuse(stream, connection, [":status", "405", "allow", "POST"]);
-    if (!isGrpcContentType(headers["content-type"])) return refuse(stream, connection, [":status", "415"]);
-    const served = this.#methods.get(headers[":path"] as string);
-    let read: RequestHeaders;
-    try {
-      if (served === undefined) throw new StatusError(Code.UNIMPLEMENTED, "unknown service or method");
-      read = readRequestHeaders(raw);
-      if (this.#callCount >= this.#limits.maxCalls) {
-        throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many calls in progress");
-      }
-      // Were they refused with their replies in hand, a client that never reads would have the server work for nothing.
-      if (connection.held.bytes > this.#limits.heldPerConnectionBytes / 2) {
-        throw new StatusError(Code.RESOURCE_EXHAUSTED, "replies on this connection wait to be read");
-      }
-    } catch (error) {
-      return refuseWith(stream, connection, error as StatusError);
-    }
-    return new ServerCall(this.#callDeps, stream, served, read, connection);
-  }
-
-  #toStatus(error: unknown, call: ServerCall): StatusError {
+  #toStatus(error: unknown, call: Pick<CallContext, "method" | "peer">): StatusError {
     if (error instanceof MalformedMessageError) return error.asAnswer();
     if (error instanceof StatusError) return error;
     const mapped = this.#options.mapError?.(error);
@@ -360,16 +332,27 @@ export class GrpcServer {
     this.#options.onError?.(event);
   }
 
-  #sweep(): void {
-    const nowMs = this.#clock.steadyMs();
+  #sweep(nowMs: number): void {
     this.#callDeps.sweptAtMs = nowMs;
     let receiving = 0;
     for (const connection of this.#connections.values()) {
       connection.check(nowMs);
+      receiving += connection.places.waitingCount;
       for (const call of connection.calls) if (call.isReceiving) receiving++;
     }
     this.#fitWindows(receiving);
     this.#floods.look();
+    this.#tellOverload(nowMs);
+  }
+
+  #tellOverload(nowMs: number): void {
+    if (this.#turnedAway === 0 || nowMs - this.#toldAtMs < OVERLOAD_TOLD_MS) return;
+    this.#report({
+      kind: "overload",
+      error: new Error(`${this.#turnedAway} connections were turned away, or closed to make room for others`),
+    });
+    this.#toldAtMs = nowMs;
+    this.#turnedAway = 0;
   }
 
   /** Halves or doubles the receive window of streams so that all of them together stay within their total. */
@@ -388,12 +371,3 @@ export class GrpcServer {
     }
   }
 }
-
-const contextOf = (tls: ServerTls): SecureContextOptions => ({
-  cert: tls.cert,
-  key: tls.key,
-  ...(tls.ca === undefined ? {} : { ca: tls.ca as string | Buffer }),
-  minVersion: "TLSv1.2",
-  // A resumed session would keep the first verdict on a client's certificate.
-  secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
-});

@@ -1,9 +1,7 @@
 // The one message of a unary request or reply.
 import type { DescMessage } from "@bufbuild/protobuf";
-import { Deframer, FRAME_HEADER_BYTES, type MessageBudget, WholeBodies } from "./frames.ts";
-import type { Unfolder } from "./gzip.ts";
-import { decodeBody, type MessageDeps, plainBody } from "./inbox.ts";
-import type { MessageLimits } from "./limits.ts";
+import { Deframer, FRAME_HEADER_BYTES, type PausableStream, WholeBodies } from "./frames.ts";
+import { decodeBody, type MessageDeps, plainBody, type WaitingBody } from "./inbox.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
 /** Makes a message of its bytes; throws when they are none. */
@@ -11,18 +9,22 @@ export type ReplyDecoder = (body: Buffer) => unknown;
 
 /** Takes slices until the stream ends, and gives the one message that they must hold. */
 export class SingleMessage {
-  readonly #limits: MessageLimits;
-  readonly #budget: MessageBudget;
-  readonly #unfolder: Unfolder;
+  readonly #deps: MessageDeps;
+  readonly #stream: PausableStream | undefined;
   #body: Buffer | undefined;
   #isCompressed = false;
   #bodies: WholeBodies | undefined;
   #deframer: Deframer | undefined;
 
-  constructor({ limits, budget, unfolder }: MessageDeps) {
-    this.#limits = limits;
-    this.#budget = budget;
-    this.#unfolder = unfolder;
+  /** With a stream, a large message waits for room in the budget; without one it is refused where there is none. */
+  constructor(deps: MessageDeps, stream?: PausableStream) {
+    this.#deps = deps;
+    this.#stream = stream;
+  }
+
+  /** True while the message waits for room, and its sender with it. */
+  get isWaiting(): boolean {
+    return this.#bodies?.isWaiting === true;
   }
 
   /** Takes a slice. Throws StatusError when it breaks the protocol, or begins a second message. */
@@ -32,7 +34,7 @@ export class SingleMessage {
       this.#deframer === undefined &&
       this.#body === undefined &&
       chunk.length >= FRAME_HEADER_BYTES &&
-      chunk.length <= this.#limits.receiveMessageBytes &&
+      chunk.length - FRAME_HEADER_BYTES <= this.#deps.limits.receiveMessageBytes &&
       (chunk[0] as number) <= 1 &&
       chunk.readUInt32BE(1) === chunk.length - FRAME_HEADER_BYTES;
     if (isWhole) {
@@ -49,9 +51,9 @@ export class SingleMessage {
    * StatusError when there is none or it is broken.
    */
   take(desc: DescMessage, encoding: string, decode?: ReplyDecoder): unknown {
-    const body = this.#takeBody();
-    if (decode === undefined) return decodeBody(desc, body, this.#isCompressed, encoding, this.#unfolder);
-    const plain = plainBody(body, this.#isCompressed, encoding, this.#unfolder);
+    const waiting = this.#takeBody();
+    if (decode === undefined) return decodeBody(desc, waiting, encoding, this.#deps);
+    const plain = plainBody(waiting, encoding, this.#deps);
     return plain instanceof Promise
       ? plain.then((bytes) => decodeOwn(desc, decode, bytes))
       : decodeOwn(desc, decode, plain);
@@ -63,7 +65,7 @@ export class SingleMessage {
     this.#bodies?.release();
   }
 
-  #takeBody(): Buffer {
+  #takeBody(): WaitingBody {
     if (this.#deframer?.isInsideMessage === true) {
       throw new MalformedMessageError("the stream ended inside a message");
     }
@@ -71,18 +73,20 @@ export class SingleMessage {
     if (body === undefined)
       throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and none came");
     this.#body = undefined;
-    return body;
+    return { body, compressed: this.#isCompressed };
   }
 
   #open(): Deframer {
-    this.#bodies = new WholeBodies(this.#budget, (body, isCompressed) => {
+    const { budget, limits } = this.#deps;
+    const deliver = (body: Buffer, isCompressed: boolean): void => {
       if (this.#body !== undefined) {
         throw new StatusError(Code.UNIMPLEMENTED, "one message was expected and more came");
       }
       this.#body = body;
       this.#isCompressed = isCompressed;
-    });
-    return new Deframer(this.#bodies, this.#limits.receiveMessageBytes);
+    };
+    this.#bodies = new WholeBodies(budget, deliver, this.#stream);
+    return new Deframer(this.#bodies, limits.receiveMessageBytes);
   }
 }
 

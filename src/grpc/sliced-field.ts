@@ -123,7 +123,7 @@ export class SlicedField<D extends DescMessage> {
         content,
       ]);
     }
-    const message = fromBinary(this.#desc, content);
+    const message = fromBinary(this.#desc, content, { readUnknownFields: false });
     // The field may have come before, and then the last one counts.
     this.takePayload(message);
     return message;

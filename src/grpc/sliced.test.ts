@@ -37,7 +37,7 @@ const inbox = (): { inbox: SlicedInbox<Upload>; pauses: () => number } => {
   const made = new SlicedInbox(UploadRequestSchema, FIELD, {
     stream,
     limits: DEFAULT_SERVER_LIMITS,
-    budget: new MessageBudget(DEFAULT_SERVER_LIMITS.heldMessageBytes),
+    budget: new MessageBudget(128 * 1_048_576),
     unfolder: new Unfolder(DEFAULT_SERVER_LIMITS),
     encoding: "identity",
   });

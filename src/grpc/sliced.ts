@@ -137,13 +137,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       return this.#hand(first.message, first.payloadBytes, first.payload);
     }
     this.letGoBody(first.body);
-    const decoded = decodeBody(
-      this.#desc,
-      first.body,
-      first.compressed,
-      this.deps.encoding,
-      this.deps.unfolder,
-    );
+    const decoded = decodeBody(this.#desc, first, this.deps.encoding, this.deps);
     return decoded instanceof Promise
       ? decoded.then((message) => this.#whole(message))
       : this.#whole(decoded);

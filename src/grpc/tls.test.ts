@@ -1,23 +1,34 @@
 // TLS: certificates of both sides, asked for and not required, and new ones while streams run.
 import assert from "node:assert/strict";
 import { type webcrypto, X509Certificate } from "node:crypto";
+import { createSecureServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
+import { agreeOn, suitesOfTls12 } from "#testing/tls-probe.ts";
 import type { PeerCertificate } from "./call-context.ts";
 import { createClient, GrpcChannel } from "./client.ts";
 import { EchoService } from "./gen/echo_pb.ts";
-import { GrpcServer, type ServerTls } from "./server.ts";
+import type { ServerTls } from "./http-server.ts";
+import { GrpcServer } from "./server.ts";
 import { Code, StatusError } from "./status.ts";
 import type { ChannelTls } from "./transport.ts";
 
 const TIMEOUT = { timeout: 20_000 };
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
+const RSA = {
+  name: "RSASSA-PKCS1-v1_5",
+  hash: "SHA-256",
+  publicExponent: new Uint8Array([1, 0, 1]),
+  modulusLength: 2_048,
+};
+
 interface Authority {
   readonly pem: string;
-  issue(subject: string): Promise<{ cert: string; key: string }>;
+  issue(subject: string, algorithm?: typeof ALGORITHM | typeof RSA): Promise<{ cert: string; key: string }>;
 }
 
 const pemOf = (label: string, der: ArrayBuffer): string =>
@@ -44,8 +55,9 @@ const authority = async (name: string): Promise<Authority> => {
   let serial = 1;
   return {
     pem: root.toString("pem"),
-    async issue(subject) {
-      const own = await makeKeys();
+    async issue(subject, algorithm = ALGORITHM) {
+      const usages: webcrypto.KeyUsage[] = ["sign", "verify"];
+      const own = await crypto.subtle.generateKey(algorithm, true, usages);
       const certificate = await x509.X509CertificateGenerator.create({
         serialNumber: `0${++serial}`,
         subject,
@@ -316,5 +328,73 @@ test(
       [await speaks("TLSv1.1"), await speaks("TLSv1.2"), await speaks("TLSv1.3")],
       ["refused", "TLSv1.2", "TLSv1.3"],
     );
+  },
+);
+
+test(
+  "of TLS 1.2 a server takes authenticated encryption with forward secrecy alone, in its own order, with new certificates too (RFC 9113, appendix A)",
+  TIMEOUT,
+  async (t) => {
+    for (const [kind, algorithm] of [
+      ["ECDSA", ALGORITHM],
+      ["RSA", RSA],
+    ] as const) {
+      const certificate = await ours.issue("CN=server", algorithm);
+      const lab = await setUp(t, { ...certificate, ca: ours.pem });
+      for (const look of ["made", "updated"]) {
+        const options = { ALPNProtocols: ["h2"] };
+        assert.deepEqual(
+          await suitesOfTls12(lab.port, options),
+          [
+            `ECDHE-${kind}-AES256-GCM-SHA384`,
+            `ECDHE-${kind}-CHACHA20-POLY1305`,
+            `ECDHE-${kind}-AES128-GCM-SHA256`,
+          ],
+          look,
+        );
+        const others = { ...options, ecdhCurve: "secp521r1" };
+        assert.equal(await agreeOn(lab.port, others), undefined);
+        lab.server.updateTls({ ...certificate, ca: ours.pem });
+      }
+    }
+  },
+);
+
+test("X25519 goes before other curves, and its hybrid with ML-KEM before it", TIMEOUT, async (t) => {
+  const lab = await setUp(t, MUTUAL);
+  const options = { ALPNProtocols: ["h2"] };
+  const groupOf = async (groups: string, version: "TLSv1.2" | "TLSv1.3"): Promise<string | undefined> =>
+    (await agreeOn(lab.port, { ...options, ecdhCurve: groups, maxVersion: version }))?.group;
+  assert.equal(await groupOf("prime256v1:secp384r1:X25519", "TLSv1.2"), "X25519");
+  assert.equal(await groupOf("prime256v1", "TLSv1.2"), "prime256v1");
+  assert.equal(await groupOf("auto", "TLSv1.3"), "X25519MLKEM768");
+  assert.equal(await groupOf("X25519:prime256v1", "TLSv1.3"), "X25519");
+});
+
+test(
+  "a channel offers no other suites than those, and reaches a server that has one of them",
+  TIMEOUT,
+  async (t) => {
+    const own = await ours.issue("CN=node-1");
+    const offer = async (ciphers: string): Promise<string> => {
+      const server = createSecureServer({ ...serverOne, ciphers, maxVersion: "TLSv1.2" });
+      server.on("sessionError", () => undefined);
+      server.on("stream", (stream: ServerHttp2Stream) =>
+        stream.respond({ ":status": 415 }, { endStream: true }),
+      );
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const { port } = server.address() as AddressInfo;
+      const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`], tls: { ca: ours.pem, ...own } });
+      t.after(() => {
+        channel.close();
+        server.close();
+      });
+      const error: unknown = await createClient(EchoService, channel)
+        .unary({}, { timeoutMs: 5_000 })
+        .catch((failure: unknown) => failure);
+      return String(error);
+    };
+    assert.match(await offer("ECDHE-ECDSA-AES128-SHA256"), /cannot connect/);
+    assert.doesNotMatch(await offer("ECDHE-ECDSA-AES128-GCM-SHA256"), /cannot connect/);
   },
 );

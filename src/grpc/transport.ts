@@ -1,7 +1,9 @@
 // One connection of a channel to a server.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
+import { TLS_POLICY } from "#base/tls-policy.ts";
 import { connectFailure } from "./connect-failure.ts";
 import {
   type ChannelKeepalive,
@@ -157,13 +159,17 @@ export class Transport {
   #startKeepalive(): void {
     const { keepalive, clock } = this.#deps;
     if (keepalive === undefined) return;
-    this.#heardAtMs = clock.steadyMs();
-    const everyMs = Math.min(keepalive.intervalMs, keepalive.timeoutMs) / 2;
-    this.#stopKeepalive = clock.every(Math.max(everyMs, 10), () => this.#checkAlive(keepalive));
+    const everyMs = Math.max(Math.min(keepalive.intervalMs, keepalive.timeoutMs) / 2, 10);
+    const awake = new AwakeClock(clock, everyMs);
+    this.#heardAtMs = awake.steadyMs();
+    this.#stopKeepalive = clock.every(everyMs, () =>
+      awake.look((nowMs) => this.#checkAlive(keepalive, nowMs)),
+    );
   }
 
-  #checkAlive(keepalive: ChannelKeepalive): void {
-    const nowMs = this.#deps.clock.steadyMs();
+  #checkAlive(keepalive: ChannelKeepalive, nowMs: number): void {
+    // It may have ended while what had come was read.
+    if (!this.#isUsable) return;
     const bytesRead = this.#session.socket?.bytesRead ?? 0;
     if (bytesRead !== this.#seenBytes) {
       this.#seenBytes = bytesRead;
@@ -185,5 +191,5 @@ const tlsOptions = (tls: ChannelTls): Record<string, unknown> => ({
   ...(tls.cert === undefined ? {} : { cert: tls.cert }),
   ...(tls.key === undefined ? {} : { key: tls.key }),
   ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
-  minVersion: "TLSv1.2",
+  ...TLS_POLICY,
 });

@@ -154,7 +154,8 @@ export class History {
 
   /** Operations and failures of a node within the last 60 s (T4). */
   errorWindow(nodeId: string): ErrorWindow {
-    return this.#counters.get(nodeId)?.errorWindow(this.#clock.steadyMs()) ?? { errors: 0, ops: 0 };
+    const none = { errors: 0, ops: 0, failingRun: 0 };
+    return this.#counters.get(nodeId)?.errorWindow(this.#clock.steadyMs()) ?? none;
   }
 
   /** Failed operations a second of a node over the last 60 s; null while that is not known. */

@@ -139,6 +139,63 @@ describe("error rate (T4)", () => {
     }
   });
 
+  it("divides by all that was attempted, of a node that counts it: 25 reads and 20 failed sign-ins are 44 %", () => {
+    const poll = polled();
+    poll({ attempts: 0 });
+    assert.equal(poll({ readOps: 25, errors: 20, attempts: 45 }).errorRatePct, (20 / 45) * 100);
+    const signIns = polled();
+    signIns({ attempts: 0 });
+    assert.equal(signIns({ errors: 1, attempts: 20 }).errorRatePct, 5, "none of them reads or writes");
+    assert.equal(signIns({ errors: 1, attempts: 20 }).errorRatePct, 5);
+  });
+
+  it("of a node that tells of reads and writes alone is theirs, also while its successor's attempts are new", () => {
+    const poll = polled();
+    poll({});
+    assert.equal(poll({ readOps: 25, errors: 20 }).errorRatePct, 80);
+    assert.equal(poll({ readOps: 25, errors: 20, attempts: 45 }).errorRatePct, 80);
+    assert.equal(poll({ readOps: 50, errors: 20, attempts: 90 }).errorRatePct, 40);
+  });
+
+  it("is 100 % of however few attempts when all have failed for a minute, until one goes well", () => {
+    const poll = polled();
+    poll({ attempts: 100, errors: 0 });
+    let failed = 0;
+    const fail = (): number | null => {
+      failed++;
+      return poll({ attempts: 100 + failed, errors: failed }).errorRatePct;
+    };
+    const idle = (polls: number): (number | null)[] =>
+      Array.from({ length: polls }, () => poll({ attempts: 100 + failed, errors: failed }).errorRatePct);
+    for (let at = 0; at < 4; at++) assert.equal(fail(), null);
+    assert.deepEqual(idle(7), Array(7).fill(null));
+    assert.equal(fail(), null, "five, but in less than a minute");
+    assert.equal(fail(), 100);
+    assert.deepEqual(new Set(idle(60)), new Set([100]), "five minutes in which nothing was asked for");
+    assert.deepEqual(idle(1), [null]);
+    for (let at = 0; at < 13; at++) fail();
+    assert.equal(fail(), 100);
+    assert.equal(poll({ attempts: 100 + failed + 1, errors: failed }).errorRatePct, null);
+  });
+
+  it("one that went well among few attempts is no run, and neither are four failures or a burst", () => {
+    const poll = polled();
+    poll({ attempts: 0 });
+    for (let at = 1; at <= 13; at++) {
+      assert.equal(
+        poll({ attempts: at + (at > 3 ? 1 : 0), errors: at > 9 ? 9 : at }).errorRatePct === 100,
+        false,
+      );
+    }
+    const four = polled();
+    four({ attempts: 0 });
+    for (let at = 1; at <= 30; at++)
+      assert.equal(four({ attempts: Math.min(at, 4), errors: Math.min(at, 4) }).errorRatePct, null);
+    const burst = polled();
+    burst({ attempts: 0 });
+    for (let at = 1; at <= 30; at++) assert.equal(burst({ attempts: 19, errors: 19 }).errorRatePct, null);
+  });
+
   it("goes on over a restart", () => {
     const poll = polled();
     poll({});
@@ -150,7 +207,7 @@ describe("error rate (T4)", () => {
     const counters = new NodeCounters();
     counters.record(nodeSample({ steadyMs: 0 }));
     counters.record(nodeSample({ steadyMs: 3_600_000, writeOps: 1_000, errors: 1_000 }));
-    assert.deepEqual(counters.errorWindow(3_600_000), { errors: 0, ops: 0 });
+    assert.deepEqual(counters.errorWindow(3_600_000), { errors: 0, ops: 0, failingRun: 0 });
   });
 });
 

@@ -1,8 +1,16 @@
 // Turns a node's counters into rates that survive restarts, and into what happened within the last 60 s (decision D9, T4).
-import { ERROR_RATE_MIN_OPS, POLL_INTERVAL_MS, RATE_INTERVALS_KEPT, RATE_WINDOW_MS } from "#base/limits.ts";
+import {
+  ERROR_RATE_MIN_OPERATIONS,
+  FAILING_RUN_MIN_ERRORS,
+  FAILING_RUN_MIN_MS,
+  FAILING_RUN_QUIET_MS,
+  POLL_INTERVAL_MS,
+  RATE_INTERVALS_KEPT,
+  RATE_WINDOW_MS,
+} from "#base/limits.ts";
 import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./node-sample.ts";
 
-const COUNTERS = ["bytesWritten", "bytesRead", "writeOps", "readOps", "errors"] as const;
+const COUNTERS = ["bytesWritten", "bytesRead", "writeOps", "readOps", "errors", "attempts"] as const;
 type CounterName = (typeof COUNTERS)[number];
 
 const BYTES_PER_MB = 1_000_000;
@@ -34,7 +42,10 @@ export class NodeCounters {
     writeOps: newTrack(),
     readOps: newTrack(),
     errors: newTrack(),
+    attempts: newTrack(),
   };
+  /** Failures since anything went well, with the moments of the first and the last; undefined while there are none. */
+  #run: { errors: number; readonly sinceMs: number; lastMs: number } | undefined;
   #lastRestartUnix: number | null = null;
   #bootId: string | null = null;
   #rates = NO_RATES;
@@ -57,6 +68,8 @@ export class NodeCounters {
     const writeIops = perSecond("writeOps");
     const readIops = perSecond("readOps");
     perSecond("errors");
+    perSecond("attempts");
+    this.#followRun(nowMs);
     this.#rates = {
       writeMbps: megabytes(bytesWritten),
       readMbps: megabytes(bytesRead),
@@ -67,13 +80,23 @@ export class NodeCounters {
     return this.#rates;
   }
 
-  /** Operations and failures of the last 60 s; none while one of the counters is not known. */
+  /**
+   * What was attempted and has failed in the last 60 s; none while one of the counters is not known. Of a node that tells only of reads and
+   * writes these are what it attempted, as they were of Grove 0.1.0.
+   */
   errorWindow(nowMs: number): ErrorWindow {
+    const failingRun = this.#failingRun(nowMs);
     const errors = within(this.#tracks.errors, nowMs);
+    const attempts = within(this.#tracks.attempts, nowMs);
+    if (attempts.durationMs > 0 && attempts.durationMs === errors.durationMs) {
+      return { errors: errors.growth, ops: attempts.growth, failingRun };
+    }
     const writes = within(this.#tracks.writeOps, nowMs);
     const reads = within(this.#tracks.readOps, nowMs);
-    if (Math.min(errors.durationMs, writes.durationMs, reads.durationMs) === 0) return { errors: 0, ops: 0 };
-    return { errors: errors.growth, ops: writes.growth + reads.growth };
+    if (Math.min(errors.durationMs, writes.durationMs, reads.durationMs) === 0) {
+      return { errors: 0, ops: 0, failingRun };
+    }
+    return { errors: errors.growth, ops: writes.growth + reads.growth, failingRun };
   }
 
   /** Failed operations a second over the last 60 s; null while that is not known. */
@@ -98,6 +121,32 @@ export class NodeCounters {
     return durationMs > 0 ? (growth * MS_PER_SECOND) / durationMs : null;
   }
 
+  /** A run goes on while every attempt fails, and nothing is attempted for a while; what goes well ends it. */
+  #followRun(nowMs: number): void {
+    const errors = lastGrowth(this.#tracks.errors, nowMs);
+    const attempts = lastGrowth(this.#tracks.attempts, nowMs);
+    if (errors === undefined || attempts === undefined) return;
+    if (attempts > errors) this.#run = undefined;
+    else if (errors > 0) {
+      const before = this.#isQuiet(nowMs) ? undefined : this.#run;
+      this.#run = {
+        errors: (before?.errors ?? 0) + errors,
+        sinceMs: before?.sinceMs ?? nowMs,
+        lastMs: nowMs,
+      };
+    }
+  }
+
+  #isQuiet(nowMs: number): boolean {
+    return this.#run === undefined || nowMs - this.#run.lastMs > FAILING_RUN_QUIET_MS;
+  }
+
+  #failingRun(nowMs: number): number {
+    const run = this.#isQuiet(nowMs) ? undefined : this.#run;
+    if (run === undefined || run.lastMs - run.sinceMs < FAILING_RUN_MIN_MS) return 0;
+    return run.errors >= FAILING_RUN_MIN_ERRORS ? run.errors : 0;
+  }
+
   #isRestart(sample: NodeSample): boolean {
     return (
       differs(this.#lastRestartUnix, sample.lastRestartUnix) ||
@@ -113,6 +162,7 @@ export class NodeCounters {
   /** All counters began at zero, when the node says or else right after its answer before. */
   #restart(sample: NodeSample): void {
     const uptimeMs = valid(sample.uptimeSeconds);
+    this.#run = undefined;
     for (const name of COUNTERS) {
       const track = this.#tracks[name];
       if (track.value === undefined) continue;
@@ -125,9 +175,10 @@ export class NodeCounters {
   }
 }
 
-/** Failed share in percent; null under 20 operations (T4). Failures beyond the operations count as all of them. */
-export function errorRatePct({ errors, ops }: ErrorWindow): number | null {
-  return ops < ERROR_RATE_MIN_OPS ? null : Math.min(100, (errors / ops) * 100);
+/** Failed share in percent; null under 20 attempts, unless all fails (T4). Failures beyond the attempts count as all of them. */
+export function errorRatePct({ errors, ops, failingRun }: ErrorWindow): number | null {
+  if (ops >= ERROR_RATE_MIN_OPERATIONS) return Math.min(100, (errors / ops) * 100);
+  return failingRun > 0 ? 100 : null;
 }
 
 function newTrack(): Track {
@@ -160,6 +211,12 @@ function within(track: Track, nowMs: number): { growth: number; durationMs: numb
     durationMs += interval.endMs - interval.startMs;
   }
   return { growth, durationMs };
+}
+
+/** What a counter grew by with this answer; undefined where that is not known. */
+function lastGrowth({ intervals }: Track, nowMs: number): number | undefined {
+  const last = intervals.at(-1);
+  return last?.endMs === nowMs ? last.growth : undefined;
 }
 
 function valid(value: number | null): number | null {

@@ -13,6 +13,8 @@ export interface NodeSample {
   readonly writeOps: number | null;
   readonly readOps: number | null;
   readonly errors: number | null;
+  /** All that may end as one of these errors; null from nodes that tell of reads and writes alone. */
+  readonly attempts: number | null;
   /** How one tells that the counters began anew. */
   readonly lastRestartUnix: number | null;
   readonly bootId: string | null;
@@ -41,7 +43,7 @@ export interface NodeRates {
   readonly readMbps: number | null;
   readonly writeIops: number | null;
   readonly readIops: number | null;
-  /** Failed share of the operations of the last 60 s in percent; null under 20 operations (T4). */
+  /** Failed share of what was attempted in the last 60 s in percent; null under 20 attempts, unless all has failed for a while (T4). */
   readonly errorRatePct: number | null;
 }
 
@@ -54,10 +56,12 @@ export const NO_RATES: NodeRates = {
   errorRatePct: null,
 };
 
-/** Operations and failures of a node within the last 60 s (T4). */
+/** What a node attempted and failed at within the last 60 s (T4). */
 export interface ErrorWindow {
   readonly errors: number;
   readonly ops: number;
+  /** Failures of late, when there were at least 5 over at least a minute and nothing went well since the first of them; else 0. */
+  readonly failingRun: number;
 }
 
 /** One user of a node: name, occupied bytes, quota in force. */

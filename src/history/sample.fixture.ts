@@ -15,6 +15,7 @@ const PLAIN: NodeSample = {
   writeOps: 0,
   readOps: 0,
   errors: 0,
+  attempts: null,
   lastRestartUnix: 1_789_990_000,
   bootId: "boot",
   uptimeSeconds: 10_000,

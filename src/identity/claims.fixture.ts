@@ -43,7 +43,7 @@ export const CLAIM_VARIANTS: readonly ClaimVariant[] = [
   same("aud in other case", { aud: "CLIENT-1" }, "aud"),
   same("aud with a blank", { aud: "client-1 " }, "aud"),
   same("aud a longer name", { aud: "client-10" }, "aud"),
-  same("aud a list of us", { aud: [CLIENT_ID] }),
+  same("aud a list of us", { aud: [CLIENT_ID] }, "aud"),
   same("aud an empty list", { aud: [] }, "aud"),
   same("aud a list of others", { aud: ["client-2"] }, "aud"),
   same("aud a list of us and others", { aud: [CLIENT_ID, "client-2"], azp: CLIENT_ID }, "aud"),

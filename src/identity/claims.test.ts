@@ -23,13 +23,18 @@ before(async () => {
 });
 after(() => provider.stop());
 
-async function outcome(mode: "tokeninfo" | "issuer", variant: ClaimVariant): Promise<string | undefined> {
+async function outcome(
+  mode: "tokeninfo" | "issuer",
+  variant: Pick<ClaimVariant, "change">,
+  allowAudienceList = false,
+): Promise<string | undefined> {
   const claims = issuedClaims(provider.origin, variant.change);
   provider.answers.set("/tokeninfo", json(claims));
   const verifier = createTokenVerifier({
     clientId: CLIENT_ID,
     ...(mode === "issuer" ? { issuer: provider.origin } : { tokeninfoUrl: `${provider.origin}/tokeninfo` }),
     mock: false,
+    allowAudienceList,
     clock: new ManualClock(NOW_S * 1000),
   });
   const token = signToken(key, claims);
@@ -55,6 +60,18 @@ for (const mode of ["tokeninfo", "issuer"] as const) {
       const expected = mode === "issuer" && "issuer" in variant ? variant.issuer : variant.tokeninfo;
       assert.equal(await outcome(mode, variant), expected, variant.what);
     }
+  });
+
+  test(`IDP_ALLOW_AUD_LIST takes a list of exactly this client, by ${mode} (spec 5.2.2)`, async () => {
+    const told = async (aud: unknown): Promise<string | undefined> =>
+      outcome(mode, { change: { aud } }, true);
+    for (const aud of [CLIENT_ID, [CLIENT_ID]]) assert.equal(await told(aud), undefined);
+    for (const aud of [[], ["client-2"], [[CLIENT_ID]], [CLIENT_ID, CLIENT_ID], "client-2", ""])
+      assert.equal(await told(aud), "aud", JSON.stringify(aud));
+    assert.equal(
+      await outcome(mode, { change: { aud: [CLIENT_ID, "client-2"], azp: CLIENT_ID } }, true),
+      "aud",
+    );
   });
 }
 

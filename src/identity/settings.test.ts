@@ -20,6 +20,7 @@ test("nothing set gives the specification's defaults (spec 5.9)", () => {
       useIdpAuth: true,
       issuer: undefined,
       hostedDomain: undefined,
+      allowAudienceList: false,
       authUrl: undefined,
       tokenUrl: undefined,
       tokeninfoUrl: undefined,
@@ -40,6 +41,7 @@ test("each variable reaches its setting (spec 5.9, D21, D23)", () => {
     USE_IDP_AUTH: "1",
     IDP_ISSUER: "https://idp.example",
     IDP_HOSTED_DOMAIN: "Example.com",
+    IDP_ALLOW_AUD_LIST: "1",
     IDP_AUTH_URL: "https://idp.example/auth",
     IDP_TOKEN_URL: "https://idp.example/token",
     IDP_TOKENINFO_URL: "https://idp.example/tokeninfo",
@@ -55,6 +57,7 @@ test("each variable reaches its setting (spec 5.9, D21, D23)", () => {
     useIdpAuth: true,
     issuer: "https://idp.example",
     hostedDomain: "example.com",
+    allowAudienceList: true,
     authUrl: "https://idp.example/auth",
     tokenUrl: "https://idp.example/token",
     tokeninfoUrl: "https://idp.example/tokeninfo",
@@ -77,6 +80,16 @@ test("only true and 1 switch mock mode on; what looks like it warns (C-06)", () 
     });
     assert.deepEqual([mock, warnings], [false, []]);
   }
+});
+
+test("a list as aud is allowed by true and 1 alone, and any other value warns (spec 5.2.2)", () => {
+  const read = (value: string) =>
+    readIdentitySettings({ IDP_ALLOW_AUD_LIST: value, IDP_CLIENT_ID: "c", IDP_ISSUER: "https://i" });
+  for (const value of ["true", "1"]) assert.equal(read(value).allowAudienceList, true);
+  for (const value of ["", "0", "false"])
+    assert.deepEqual([read(value).allowAudienceList, read(value).warnings], [false, []]);
+  assert.equal(read("yes").allowAudienceList, false);
+  assert.match(read("yes").warnings[0] ?? "", /^IDP_ALLOW_AUD_LIST has a value other/);
 });
 
 test("USE_IDP_AUTH=0 starts only with mock mode, everything else starts (D24)", () => {

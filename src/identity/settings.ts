@@ -1,4 +1,5 @@
 // The environment variables of sign-in and administration, read once with clear errors (spec 5.9, decisions D21, D23, D24).
+import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { GroveError } from "#base/errors.ts";
 import { LOGIN_CALLBACK_PORT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -22,12 +23,14 @@ export interface IdentitySettings {
   readonly adminPasswordHash: string | undefined;
   /** ADMIN_PASSWORD. */
   readonly adminPassword: string | undefined;
-  /** USE_IDP_AUTH: false only for `0` (decision D24). */
+  /** USE_IDP_AUTH: false only for `0`, or in a program that was built without it (decision D24). */
   readonly useIdpAuth: boolean;
   /** IDP_ISSUER. */
   readonly issuer: string | undefined;
   /** IDP_HOSTED_DOMAIN, lower-cased: organisation that the claim `hd` must name (decision D21). */
   readonly hostedDomain: string | undefined;
+  /** IDP_ALLOW_AUD_LIST: `true` and `1` take a token whose `aud` is a list of one (spec 5.2.2). */
+  readonly allowAudienceList: boolean;
   /** IDP_AUTH_URL. */
   readonly authUrl: string | undefined;
   /** IDP_TOKEN_URL. */
@@ -48,13 +51,14 @@ export function readIdentitySettings(env: Environment): IdentitySettings {
     clientId: plainText(env, "IDP_CLIENT_ID"),
     clientSecret: setting(env, "IDP_CLIENT_SECRET"),
     redirectUri: url(env, "IDP_REDIRECT_URI", warnings) ?? DEFAULT_REDIRECT_URI,
-    mock: mockSwitch(env, warnings),
+    mock: switchOf(env, "SVC_AUTH_MOCK", warnings),
     adminEmail: adminEmail(env),
     adminPasswordHash: setting(env, "ADMIN_PASSWORD_HASH"),
     adminPassword: setting(env, "ADMIN_PASSWORD"),
-    useIdpAuth: env["USE_IDP_AUTH"] !== "0",
+    useIdpAuth: HAS_IDP_AUTH && env["USE_IDP_AUTH"] !== "0",
     issuer: url(env, "IDP_ISSUER", warnings),
     hostedDomain: plainText(env, "IDP_HOSTED_DOMAIN")?.toLowerCase(),
+    allowAudienceList: switchOf(env, "IDP_ALLOW_AUD_LIST", warnings),
     authUrl: url(env, "IDP_AUTH_URL", warnings),
     tokenUrl: url(env, "IDP_TOKEN_URL", warnings),
     tokeninfoUrl: url(env, "IDP_TOKENINFO_URL", warnings),
@@ -74,7 +78,7 @@ export function requireServable(settings: IdentitySettings): void {
   if (settings.useIdpAuth || settings.mock) return;
   throw new GroveError(
     "BAD_ARGUMENT",
-    "USE_IDP_AUTH=0 leaves sign-in with an identity provider out: such a server starts only with SVC_AUTH_MOCK=1",
+    `${HAS_IDP_AUTH ? "USE_IDP_AUTH=0 leaves sign-in with an identity provider out" : NO_IDP_AUTH_TEXT}: such a server starts only with SVC_AUTH_MOCK=1`,
   );
 }
 
@@ -90,11 +94,17 @@ function plainText(env: Environment, name: string): string | undefined {
   throw new GroveError("BAD_ARGUMENT", `${name} holds blanks or characters that no such value has`);
 }
 
-function mockSwitch(env: Environment, warnings: string[]): boolean {
-  const value = setting(env, "SVC_AUTH_MOCK");
+/** Off unless it is exactly `true` or `1` (C-06). */
+function switchOf(
+  env: Environment,
+  name: "IDP_ALLOW_AUD_LIST" | "SVC_AUTH_MOCK",
+  warnings: string[],
+): boolean {
+  const value = setting(env, name);
   if (value === "true" || value === "1") return true;
   if (value !== undefined && value !== "false" && value !== "0") {
-    warnings.push("SVC_AUTH_MOCK has a value other than true, 1, false and 0: mock mode stays off");
+    const what = name === "SVC_AUTH_MOCK" ? "mock mode stays off" : "a list as aud stays refused";
+    warnings.push(`${name} has a value other than true, 1, false and 0: ${what}`);
   }
   return false;
 }

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
+import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
 import {
@@ -9,25 +10,26 @@ import {
   TOKEN_CACHE_CAP_MS,
   TOKEN_CACHE_ENTRIES,
   TOKEN_NEGATIVE_CACHE_MS,
-  TOKEN_VERIFICATIONS_IN_FLIGHT,
 } from "#base/limits.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
-import { checkClaims, type VerifiedToken } from "./claims.ts";
-import { IssuerKeys } from "./issuer-keys.ts";
+import { checkClaims, checkOwnWords, type VerifiedToken } from "./claims.ts";
 import { looksLikeMockToken, mockClaims } from "./mock-token.ts";
-import { unavailable } from "./provider-fetch.ts";
-import { tokeninfoClaims } from "./tokeninfo.ts";
+import { createProviderCheck } from "./provider-check.ts";
+import type { ProviderCheck } from "./provider-check-types.ts";
+import { VerificationBudget } from "./verification-budget.ts";
 
 export type { VerifiedToken } from "./claims.ts";
 
 /** Turns an ID token into an identity (spec 5.2). */
 export interface TokenVerifier {
   /**
-   * Verifies a token; peerAddress is only for the security event. Throws TOKEN_REJECTED (the message and metadata name the claim),
-   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED.
+   * Verifies a token, one that is not known in the turn of the address that it came from. Throws TOKEN_REJECTED (the message and metadata
+   * name the claim), MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE; RATE_LIMITED and OVERLOADED with the time after which to try again.
    */
   verify(token: string, peerAddress?: string): Promise<VerifiedToken>;
+  /** What a token was verified to be lately; undefined for one that has to be verified (again), and for a refused one. Asks nobody. */
+  known(token: string): VerifiedToken | undefined;
 }
 
 /** What a verifier is made from. */
@@ -40,6 +42,8 @@ export interface TokenVerifierDeps {
   readonly issuer?: string | undefined;
   /** Organisation that the claim `hd` must name (IDP_HOSTED_DOMAIN), lower-cased; undefined for any. */
   readonly hostedDomain?: string | undefined;
+  /** True takes `aud` also as a list of one (IDP_ALLOW_AUD_LIST). */
+  readonly allowAudienceList?: boolean | undefined;
   /** True accepts mock tokens (SVC_AUTH_MOCK, spec 5.7). */
   readonly mock: boolean;
   /** False leaves the identity provider out (USE_IDP_AUTH=0, decision D24): real tokens are refused. Default true. */
@@ -75,12 +79,13 @@ const PURGE_EVERY_MS = 10_000;
 class CachingVerifier implements TokenVerifier {
   readonly #deps: TokenVerifierDeps;
   readonly #clientId: string | undefined;
-  readonly #fetch: Fetch;
-  readonly #issuerKeys: IssuerKeys | undefined;
+  readonly #provider: ProviderCheck | undefined;
   readonly #verified = new LRUCache<string, CachedToken>(atMost(TOKEN_CACHE_ENTRIES));
   /** In the order in which they run out. */
   readonly #refused = new Map<string, CachedRefusal>();
+  /** As many as the budget lets run and wait. */
   readonly #underWay = new Map<string, Promise<VerifiedToken>>();
+  readonly #budget: VerificationBudget;
   #purgedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: TokenVerifierDeps) {
@@ -90,17 +95,23 @@ class CachingVerifier implements TokenVerifier {
       }
     }
     this.#deps = deps;
+    this.#budget = new VerificationBudget(deps.clock);
     this.#clientId = deps.clientId === "" ? undefined : deps.clientId;
-    this.#fetch = deps.fetch ?? (deps.ca === undefined ? fetch : createAuthorityFetch(deps.ca));
-    this.#issuerKeys =
-      deps.issuer === undefined || this.#clientId === undefined
+    const { clock, issuer, tokeninfoUrl } = deps;
+    const asks = deps.fetch ?? (deps.ca === undefined ? fetch : createAuthorityFetch(deps.ca));
+    this.#provider =
+      this.#clientId === undefined
         ? undefined
-        : new IssuerKeys({
-            clock: deps.clock,
-            fetch: this.#fetch,
-            issuer: deps.issuer,
-            clientId: this.#clientId,
-          });
+        : createProviderCheck({ clock, fetch: asks, clientId: this.#clientId, issuer, tokeninfoUrl });
+  }
+
+  known(token: string): VerifiedToken | undefined {
+    if (token.length > ID_TOKEN_MAX_LENGTH) return undefined;
+    const verified = this.#verified.get(hash("sha256", token, "base64url"));
+    const { clock } = this.#deps;
+    return verified !== undefined && isFresh(verified, clock.steadyMs(), clock.wallMs())
+      ? verified.token
+      : undefined;
   }
 
   async verify(token: string, peerAddress?: string): Promise<VerifiedToken> {
@@ -124,14 +135,14 @@ class CachingVerifier implements TokenVerifier {
     const key = hash("sha256", token, "base64url");
     const known = this.#recall(key);
     if (known !== undefined) return known;
+    if (isMock) return this.#verifyAndRemember(key, async () => this.#verifyMock(token));
     const pending = this.#underWay.get(key);
     if (pending !== undefined) return pending;
-    if (this.#underWay.size >= TOKEN_VERIFICATIONS_IN_FLIGHT) {
-      throw new GroveError("OVERLOADED", "too many sign-ins at once; try again in a moment");
-    }
-    const verification = this.#verifyAndRemember(key, token, isMock).finally(() =>
-      this.#underWay.delete(key),
-    );
+    const { clock, issuer } = this.#deps;
+    checkOwnWords(token, { clientId: this.#clientId, issuer, nowWallMs: clock.wallMs() });
+    const verification = this.#budget
+      .run(peerAddress ?? "", () => this.#verifyAndRemember(key, () => this.#verifyReal(token)))
+      .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, verification);
     return verification;
   }
@@ -147,7 +158,9 @@ class CachingVerifier implements TokenVerifier {
   }
 
   /** Without a client id nothing can be verified, so nothing is asked (spec 5.2.2). */
-  #requireProvider(): void {
+  #requireProvider(): ProviderCheck {
+    if (!HAS_IDP_AUTH)
+      throw new GroveError("TOKEN_REJECTED", `${NO_IDP_AUTH_TEXT}: it takes mock tokens only`);
     if (this.#deps.useIdpAuth === false) {
       throw new GroveError(
         "TOKEN_REJECTED",
@@ -160,9 +173,13 @@ class CachingVerifier implements TokenVerifier {
         "sign-in is not set up on this server: IDP_CLIENT_ID is not set",
       );
     }
-    if (this.#issuerKeys === undefined && this.#deps.tokeninfoUrl === undefined) {
-      throw unavailable("is not set up on this server: neither IDP_ISSUER nor IDP_TOKENINFO_URL is set");
+    if (this.#provider === undefined) {
+      throw new GroveError(
+        "IDP_UNAVAILABLE",
+        "the identity provider is not set up on this server: neither IDP_ISSUER nor IDP_TOKENINFO_URL is set",
+      );
     }
+    return this.#provider;
   }
 
   #recall(key: string): VerifiedToken | undefined {
@@ -180,9 +197,9 @@ class CachingVerifier implements TokenVerifier {
     return undefined;
   }
 
-  async #verifyAndRemember(key: string, token: string, isMock: boolean): Promise<VerifiedToken> {
+  async #verifyAndRemember(key: string, verify: () => Promise<VerifiedToken>): Promise<VerifiedToken> {
     try {
-      const verified = isMock ? this.#verifyMock(token) : await this.#verifyReal(token);
+      const verified = await verify();
       const lifeMs = Math.min(verified.expiresAtWallMs - this.#deps.clock.wallMs(), TOKEN_CACHE_CAP_MS);
       if (lifeMs > 0) {
         this.#makeRoom();
@@ -208,23 +225,18 @@ class CachingVerifier implements TokenVerifier {
   #verifyMock(token: string): VerifiedToken {
     const nowWallMs = this.#deps.clock.wallMs();
     const claims = mockClaims(token, { clientId: this.#clientId, nowWallMs });
-    return checkClaims(claims, { clientId: this.#clientId, issuer: undefined, nowWallMs });
+    const { allowAudienceList } = this.#deps;
+    return checkClaims(claims, { clientId: this.#clientId, issuer: undefined, allowAudienceList, nowWallMs });
   }
 
   async #verifyReal(token: string): Promise<VerifiedToken> {
-    const { clock, tokeninfoUrl = "" } = this.#deps;
-    const { claims, issuer } =
-      this.#issuerKeys === undefined
-        ? {
-            claims: await tokeninfoClaims({ clock, fetch: this.#fetch, tokeninfoUrl }, token),
-            issuer: undefined,
-          }
-        : await this.#issuerKeys.claims(token);
+    const { claims, issuer } = await this.#requireProvider()(token);
     return checkClaims(claims, {
       clientId: this.#clientId,
       issuer,
       hostedDomain: this.#deps.hostedDomain,
-      nowWallMs: clock.wallMs(),
+      allowAudienceList: this.#deps.allowAudienceList,
+      nowWallMs: this.#deps.clock.wallMs(),
     });
   }
 

@@ -6,6 +6,8 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "#base/clock.ts";
+import { openDirectoryReader } from "#directory/open-directory.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
@@ -88,7 +90,8 @@ test(
   "outside mock mode a mock token is refused with a fatal security event in the log, without the token (spec 5.7)",
   TIMEOUT,
   async (t) => {
-    const started = await start(t, await temporaryFolder(t), { SVC_AUTH_MOCK: "0" }, []);
+    const folder = await temporaryFolder(t);
+    const started = await start(t, folder, { SVC_AUTH_MOCK: "0" }, []);
     const client = createClient(MetaServer, started.channel);
     await refused(client.navigate({}, as("u@example.com")), 16, "MOCK_TOKEN");
     assert.equal(await started.stop("SIGTERM"), 0);
@@ -102,6 +105,11 @@ test(
       ["error", "mock_token", true, "127.0.0.1"],
     );
     assert.doesNotMatch(started.log(), /u@example\.com/);
+    const store = await openDirectoryReader(`sqlite:${join(folder, "metadata.db")}`, { clock: systemClock });
+    t.after(() => store.close());
+    const [report] = await store.securityReports();
+    assert.match(report?.document ?? "", /"type":"mock_token","fatal":true,.*"ip_seen":"127\.0\.0\.1"/);
+    assert.doesNotMatch(report?.document ?? "", /u@example\.com/);
   },
 );
 

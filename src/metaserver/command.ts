@@ -1,4 +1,5 @@
 // The command `grove metaserver`: reads flags and environment, builds the real parts, runs until a signal.
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import { readPem } from "#authority/tls-material.ts";
@@ -7,7 +8,7 @@ import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import type { SecurityEventSink } from "#base/security-event.ts";
+import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
@@ -21,11 +22,14 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
-import { startMetaServer } from "./meta-server.ts";
+import { openKnownNodesFile } from "./known-nodes-file.ts";
+import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
+import { SecurityTeller } from "./security-teller.ts";
 import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
+  readonly controlListen?: string;
   readonly advertise?: string;
   readonly meta?: string;
   readonly metaFile?: string;
@@ -63,6 +67,10 @@ export function command(): Command {
     .option(
       "--listen <host:port>",
       `address to listen on (default: 0.0.0.0:${METASERVER_PORT}, without TLS and in mock mode 127.0.0.1:${METASERVER_PORT})`,
+    )
+    .option(
+      "--control-listen <host:port>",
+      "a second address for FileServers alone, to give them as -meta: no flood of the public one keeps them from it (default: none)",
     )
     .option("--advertise <host:port>", "address under which others reach it (default: the one above)")
     .option(
@@ -133,7 +141,17 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;
+  const knownNodes = await openKnownNodesFile(folder);
   const directory = await openDirectory(url, { clock: systemClock, clusterId });
+  let { port } = listen;
+  const teller = new SecurityTeller({
+    directory,
+    // Several may have the same address in their own eyes.
+    source: () => flags.advertise ?? `${hostname()}:${port}`,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+  });
   try {
     const server = await startMetaServer({
       directory,
@@ -142,20 +160,22 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
         mock,
         clock: systemClock,
         ca: idpCa,
-        onSecurityEvent: securityLog(log),
+        onSecurityEvent: teller.sink,
       }),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
+      knownNodes,
       clock: systemClock,
       log,
       listen,
+      controlListen: controlAddress(flags, hasTls && !mock),
       tls: certificates.served(),
       certificates,
       mock,
       reflection: flags.reflection === true,
     });
     const stopReloading = reloadOnHangup(certificates, log);
-    const address = formatHostPort(server.address);
-    log.info("serving", { version: VERSION, address, advertised: flags.advertise ?? address, mock });
+    ({ port } = server.address);
+    logServing(server, { ...flags, mock }, log);
     const status = await startStatus(flags, { ...server, directory, certificates, log });
     // A store that has failed for good recovers by a restart, which is whoever started us's affair.
     const ended = directory.failed.then((error) => Promise.reject(error));
@@ -163,6 +183,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       ended,
       async stop() {
         stopReloading();
+        await teller.close();
         await server.stop();
         await status?.close();
         await certificates.close();
@@ -173,6 +194,35 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     await certificates.close();
     throw error;
   }
+}
+
+function logServing(
+  { address, controlAddress }: RunningMetaServer,
+  { advertise, mock }: Pick<MetaServerFlags, "advertise" | "mock">,
+  log: Logger,
+): void {
+  log.info("serving", {
+    version: VERSION,
+    address: formatHostPort(address),
+    control_address: controlAddress === undefined ? undefined : formatHostPort(controlAddress),
+    advertised: advertise ?? formatHostPort(address),
+    mock,
+  });
+}
+
+/** Where nodes alone are served. Throws BAD_ARGUMENT where nobody could show that they are one. */
+function controlAddress(
+  { controlListen }: MetaServerFlags,
+  asksForCertificates: boolean,
+): ListenAddress | undefined {
+  if (controlListen === undefined) return undefined;
+  if (!asksForCertificates) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "-control_listen needs certificates: -ca_dir, or -tls_cert with -tls_key and -tls_ca",
+    );
+  }
+  return parseHostPort(controlListen);
 }
 
 /** SIGHUP reads the certificate files again; returns how to stop listening for it. */
@@ -233,16 +283,6 @@ function listenAddress(flags: MetaServerFlags, isSafe: boolean): ListenAddress {
     "without TLS, or in mock mode, whoever is on the way can be anybody: give -ca_dir, or -tls_cert, -tls_key and -tls_ca, " +
       "listen on 127.0.0.1, or add -insecure to allow it all the same",
   );
-}
-
-/** A MetaServer has no listener for security events: they stand in its log, a fatal one as an error (spec 5.7). */
-function securityLog(log: Logger): SecurityEventSink {
-  return ({ type, fatal, ipSeen }) =>
-    log[fatal === true ? "error" : "warn"]("security_event", {
-      type,
-      fatal: fatal === true,
-      ip_seen: ipSeen,
-    });
 }
 
 function warnOfGaps(

@@ -17,6 +17,7 @@ import { VERSION } from "#base/version.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { suitesOfTls12 } from "#testing/tls-probe.ts";
 import {
   as,
   type MetaServerUnderTest,
@@ -38,7 +39,7 @@ interface Cluster extends MetaServerUnderTest {
   tlsNamed(...dnsNames: string[]): Promise<Tls>;
 }
 
-async function startCluster(t: TestContext): Promise<Cluster> {
+async function startCluster(t: TestContext, hasControlListener = false): Promise<Cluster> {
   const folder = await temporaryFolder(t);
   const make = async (name: string): Promise<Authority> => {
     await mkdir(join(folder, name));
@@ -49,6 +50,7 @@ async function startCluster(t: TestContext): Promise<Cluster> {
   const clock = new ManualClock(Date.now());
   const server = await startForTest(t, {
     clock,
+    hasControlListener,
     tls: { cert: own.certificatePem, key: own.keyPem, ca: authority.certificatePem },
   });
   return {
@@ -106,6 +108,19 @@ test(
     );
     assert.deepEqual(await cluster.directory.nodes(), []);
     assert.ok(cluster.logged.some(({ event }) => event === "control_call_refused"));
+  },
+);
+
+test(
+  "of TLS 1.2 nothing but authenticated encryption with forward secrecy is taken, from nodes and users alike",
+  TIMEOUT,
+  async (t) => {
+    const { port } = await startCluster(t);
+    assert.deepEqual(await suitesOfTls12(port, { ALPNProtocols: ["h2"] }), [
+      "ECDHE-ECDSA-AES256-GCM-SHA384",
+      "ECDHE-ECDSA-CHACHA20-POLY1305",
+      "ECDHE-ECDSA-AES128-GCM-SHA256",
+    ]);
   },
 );
 
@@ -225,5 +240,24 @@ test(
     cluster.clock.advance(IP_MISMATCH_EVENT_INTERVAL_MS);
     await certificateRequired(nobody.heartbeat({ fsId: "a", epoch: 1n }));
     assert.equal(events().length, 3);
+  },
+);
+
+test(
+  "an address for nodes alone serves who shows a node's certificate, and closes every other connection",
+  TIMEOUT,
+  async (t) => {
+    const cluster = await startCluster(t, true);
+    const { controlPort } = cluster;
+    assert.ok(controlPort !== undefined);
+    const node = cluster.connect(await cluster.tlsOf(cluster.authority), controlPort);
+    const { epoch } = await node.registerFileServer(nodeMessage("a"));
+    assert.equal(epoch, 1n);
+    for (const tls of [await cluster.tlsOf(), await cluster.tlsOf(cluster.foreign)]) {
+      await assert.rejects(cluster.connect(tls, controlPort).getRoots({}, { timeoutMs: 5_000 }), {
+        code: Code.UNAVAILABLE,
+      });
+      await refused(cluster.connect(tls).getRoots({}), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+    }
   },
 );

@@ -1,8 +1,9 @@
 // The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { VERSION, worksWith } from "#base/version.ts";
-import type { Directory } from "#directory/directory.ts";
+import type { Directory, Lease, NodeRegistration } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
@@ -15,6 +16,8 @@ export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly subjects: SubjectGate;
   /** Told the cluster's id with every registration, so that it outlives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
+  /** Told the id of each node that has registered, for the same reason. */
+  readonly rememberNode: (fsId: string) => Promise<void>;
 }
 
 /** The handlers of the control plane. Every one proves first who calls. */
@@ -22,6 +25,9 @@ export type ControlRoutes = Pick<
   ServiceHandlers<typeof MetaServer>,
   "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare"
 >;
+
+/** Roots held twice that a registration has lines for; a node that was given up may come back with all of its own. */
+const CONFLICTS_LOGGED = 100;
 
 /** Makes the handlers. */
 export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
@@ -52,15 +58,11 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
           serverVersion: VERSION,
         };
       }
-      const node = { node: registration.fsId, address: registration.address, epoch: lease.epoch };
-      const version = registration.softwareVersion;
-      log.info("node_registered", { ...node, roots: registration.roots.length, version });
-      if (!worksWith(version, VERSION)) {
-        log.warn("versions_apart", { ...node, version, own_version: VERSION });
+      if (lease.nextPage !== undefined) {
+        return { clusterId: lease.clusterId, nextPage: lease.nextPage, serverVersion: VERSION };
       }
-      for (const { owner, recordedFsId } of lease.conflicts) {
-        log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId });
-      }
+      await deps.rememberNode(registration.fsId);
+      logRegistered(log, registration, lease);
       return {
         clusterId: lease.clusterId,
         heartbeatSeconds: HEARTBEAT_INTERVAL_MS / 1_000,
@@ -96,4 +98,18 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
     rootShare: record(true),
     rootUnshare: record(false),
   };
+}
+
+function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease): void {
+  const { fsId, address, softwareVersion: version, page, roots } = registration;
+  const node = { node: fsId, address, epoch: lease.epoch };
+  const size = page === undefined ? { roots: roots.length } : { pages: page.page + 1 };
+  log.info("node_registered", { ...node, ...size, version });
+  if (!worksWith(version, VERSION)) {
+    log.warn("versions_apart", { ...node, version, own_version: VERSION });
+  }
+  const { conflicts } = lease;
+  for (const { owner, recordedFsId } of conflicts.slice(0, CONFLICTS_LOGGED)) {
+    log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId, of: conflicts.length });
+  }
 }

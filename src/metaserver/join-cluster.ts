@@ -15,6 +15,7 @@ import {
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId, parseHostPort } from "#base/node-id.ts";
+import { TLS_POLICY } from "#base/tls-policy.ts";
 import { VERSION } from "#base/version.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { Code, StatusError } from "#grpc/status.ts";
@@ -189,6 +190,7 @@ async function authorityOf(server: string, fingerprint: string): Promise<string>
       port,
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ["h2"],
+      ...TLS_POLICY,
       // Nothing is believed yet: the fingerprint decides.
       rejectUnauthorized: false,
     });

@@ -12,11 +12,12 @@ import { silentLogger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { type Client, createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
-import type { ServerTls } from "#grpc/server.ts";
+import type { ServerTls } from "#grpc/http-server.ts";
 import { type Code, StatusError } from "#grpc/status.ts";
 import { createTokenVerifier, type TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { MetaCertificates } from "./certificates.ts";
+import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { startMetaServer } from "./meta-server.ts";
 
 /** A MetaServer under test. */
@@ -24,11 +25,13 @@ export interface MetaServerUnderTest {
   readonly clock: ManualClock;
   readonly directory: Directory;
   readonly port: number;
+  /** Where nodes alone are served; undefined unless a test wants that. */
+  readonly controlPort: number | undefined;
   /** Events that were logged, with their fields. */
   readonly logged: { event: string; fields: LogFields }[];
   /** A client over a channel of its own, closed after the test. */
-  connect(tls?: GrpcChannelOptions["tls"]): Client<typeof MetaServer>;
-  channel(tls?: GrpcChannelOptions["tls"]): GrpcChannel;
+  connect(tls?: GrpcChannelOptions["tls"], port?: number): Client<typeof MetaServer>;
+  channel(tls?: GrpcChannelOptions["tls"], port?: number): GrpcChannel;
 }
 
 /** A new folder that is removed after the test. */
@@ -47,7 +50,11 @@ export async function startForTest(
     readonly certificates?: MetaCertificates;
     /** URL of its store; a new file when left out. */
     readonly store?: string;
+    /** Folder of its own files; a new one when left out. */
+    readonly folder?: string;
     readonly tokenVerifier?: TokenVerifier;
+    /** True for a second address for nodes alone. */
+    readonly hasControlListener?: boolean;
   } = {},
 ): Promise<MetaServerUnderTest> {
   const clock = options.clock ?? new ManualClock();
@@ -62,9 +69,11 @@ export async function startForTest(
     directory,
     tokenVerifier: options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock }),
     rememberCluster: async () => {},
+    knownNodes: await openKnownNodesFile(options.folder ?? folder),
     clock,
     log,
     listen: { host: "127.0.0.1", port: 0 },
+    controlListen: options.hasControlListener === true ? { host: "127.0.0.1", port: 0 } : undefined,
     tls,
     certificates: options.certificates,
     mock,
@@ -75,9 +84,9 @@ export async function startForTest(
     for (const channel of channels) channel.close();
     await server.stop();
   });
-  const channel = (tls?: GrpcChannelOptions["tls"]): GrpcChannel => {
+  const channel = (tls?: GrpcChannelOptions["tls"], port = server.address.port): GrpcChannel => {
     const made = new GrpcChannel({
-      addresses: [`127.0.0.1:${server.address.port}`],
+      addresses: [`127.0.0.1:${port}`],
       ...(tls === undefined ? {} : { tls }),
     });
     channels.push(made);
@@ -87,9 +96,10 @@ export async function startForTest(
     clock,
     directory,
     port: server.address.port,
+    controlPort: server.controlAddress?.port,
     logged,
     channel,
-    connect: (tls) => createClient(MetaServer, channel(tls)),
+    connect: (tls, port) => createClient(MetaServer, channel(tls, port)),
   };
 }
 

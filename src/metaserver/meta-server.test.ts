@@ -1,13 +1,13 @@
 // Shows what users and FileServers get from a MetaServer over a real connection.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { createClient } from "#grpc/client.ts";
 import { ErrorInfoSchema } from "#grpc/gen/google/rpc/error_details_pb.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { Code, StatusError } from "#grpc/status.ts";
-import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { GetRootsResponseSchema, MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 const TIMEOUT = { timeout: 20_000 };
@@ -187,6 +187,7 @@ test("a registration that makes no sense is refused whole, field by field", TIME
     { fsId: "" },
     { fsId: "A" },
     { fsId: "a.b" },
+    { fsId: "cluster" },
     { grpcAddr: "" },
     { grpcAddr: "host:41000" },
     { grpcAddr: "http://host:50051" },
@@ -366,3 +367,31 @@ test("a visitor whose own root has no place yet still sees what others share", T
   assert.deepEqual([route.fsId, route.rootId, route.path], ["a", "R", "/docs"]);
   assert.equal(await directory.findRoot("bob@example.com"), undefined);
 });
+
+test(
+  "a page of GetRoots stays far below the message limit of other clients, however long the paths are",
+  TIMEOUT,
+  async (t) => {
+    const client = (await startForTest(t)).connect();
+    const path = (at: number): string => `/${`${"p".repeat(250)}/`.repeat(15)}${String(at).padStart(4, "0")}`;
+    const grants = Array.from({ length: 700 }, (_, at) => ({ path: path(at), user: "v@example.com" }));
+    await client.registerFileServer(
+      nodeMessage("a", { roots: [{ owner: "u@example.com", rootId: "R-U", version: 1n, grants }] }),
+    );
+    const found: string[] = [];
+    let pageToken = "";
+    let pages = 0;
+    do {
+      const page = await client.getRoots({ pageToken }, as("v@example.com"));
+      assert.ok(toBinary(GetRootsResponseSchema, page).length < 1_200_000);
+      found.push(...page.roots.flatMap((root) => (root.owner === "u@example.com" ? [root.path] : [])));
+      pageToken = page.nextPageToken;
+      pages++;
+    } while (pageToken !== "");
+    assert.equal(pages, 3);
+    assert.deepEqual(
+      found,
+      grants.map((grant) => grant.path),
+    );
+  },
+);

@@ -3,20 +3,27 @@ import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { LogSampler } from "#base/log-sampler.ts";
+import { networkOf } from "#base/network.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import type { Directory } from "#directory/directory.ts";
+import type { CallHead } from "#grpc/call-gate.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import type { ServerInterceptor } from "#grpc/handler.ts";
 import { HealthService } from "#grpc/health.ts";
+import type { ServerTls } from "#grpc/http-server.ts";
 import { addReflection } from "#grpc/reflection.ts";
 import { requestIds } from "#grpc/request-ids.ts";
-import { GrpcServer, type ListenAddress, type ServerTls } from "#grpc/server.ts";
+import { GrpcServer, type ListenAddress } from "#grpc/server.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { metaServerGate, REQUEST_LIMITS, USUAL_REQUEST } from "./call-gate.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { controlRoutes } from "./control-routes.ts";
 import { enrolmentRoutes } from "./enrolment-routes.ts";
+import { KnownNodes } from "./known-nodes.ts";
+import type { KnownNodesFile } from "./known-nodes-file.ts";
 import { mapError } from "./map-error.ts";
 import { SubjectGate } from "./subject-gate.ts";
 import { userRoutes } from "./user-routes.ts";
@@ -26,9 +33,13 @@ export interface MetaServerDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
   readonly rememberCluster: (clusterId: string) => Promise<void>;
+  /** Outlives the store. */
+  readonly knownNodes: KnownNodesFile;
   readonly clock: Clock;
   readonly log: Logger;
   readonly listen: ListenAddress;
+  /** A second address, for nodes alone: who shows no node's certificate there is not served. */
+  readonly controlListen?: ListenAddress | undefined;
   /** Certificates; the client's is asked for, not required, so that users come over the same port (spec 5.6). */
   readonly tls?: Omit<ServerTls, "requestClientCertificate"> | undefined;
   /** Keeps them fresh and signs others'; undefined for certificates that never change. */
@@ -42,6 +53,7 @@ export interface MetaServerDeps {
 export interface RunningMetaServer {
   /** With the port that was taken. */
   readonly address: ListenAddress;
+  readonly controlAddress: ListenAddress | undefined;
   /** Finishes the calls in progress, then closes port and store. */
   stop(): Promise<void>;
 }
@@ -49,33 +61,43 @@ export interface RunningMetaServer {
 /** Listens and answers `grpc.health.v1` for the service and for the whole. */
 export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMetaServer> {
   const { directory, log, tls, certificates } = deps;
+  const speakerDeps = {
+    ...deps,
+    refusals: new LogSampler(deps.clock),
+    isRevoked: (serial: string) => certificates?.revocations?.isRevoked(serial) === true,
+  };
+  const refusals = refusalLog(deps);
   const server = new GrpcServer({
     ...(tls === undefined ? {} : { tls: { ...tls, requestClientCertificate: true } }),
     clock: deps.clock,
-    interceptors: [requestIds, logRefusals(deps)],
+    gate: metaServerGate({ ...speakerDeps, onRefused: refusals.refused }),
+    interceptors: [requestIds, refusals.interceptor],
     mapError,
-    onError: ({ kind, error, method }) =>
-      log[kind === "connection" ? "debug" : "error"](`${kind}_failed`, {
-        method: method?.path,
-        error: errorText(error),
-      }),
+    onError: ({ kind, error, method }) => {
+      if (kind === "overload") log.warn("connections_turned_away", { reason: errorText(error) });
+      else {
+        const level = kind === "connection" ? "debug" : "error";
+        log[level](`${kind}_failed`, { method: method?.path, error: errorText(error) });
+      }
+    },
   });
   certificates?.onChange((material) => server.updateTls({ ...material, requestClientCertificate: true }));
   const subjects = new SubjectGate(deps);
-  const speakerDeps = {
-    ...deps,
-    subjects,
-    isRevoked: (serial: string) => certificates?.revocations?.isRevoked(serial) === true,
-  };
-  server.addService(MetaServer, {
+  const knownNodes = new KnownNodes({ ...deps, file: deps.knownNodes });
+  const routes = {
     ...userRoutes({ ...deps, subjects }),
-    ...controlRoutes(speakerDeps),
+    ...controlRoutes({
+      ...speakerDeps,
+      subjects,
+      rememberNode: (fsId: string) => knownNodes.registered(fsId),
+    }),
     ...enrolmentRoutes({
       ...speakerDeps,
       authority: certificates?.authority,
       isOwnName: (name) => certificates?.isOwnName(name) ?? false,
     }),
-  });
+  };
+  server.addService(MetaServer, routes, { requests: REQUEST_LIMITS, otherRequests: USUAL_REQUEST });
   const health = new HealthService();
   health.addTo(server);
   const unwatch = directory.watch((state) => {
@@ -83,6 +105,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
     if (state.available) {
       log.info("store_available");
       rememberFoundCluster(deps);
+      void knownNodes.compare();
     } else log.warn("store_unavailable", { reason: state.reason });
   });
   if (deps.reflection) addReflection(server, [MetaServer, Health]);
@@ -90,21 +113,36 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
     log.error("store_failed", { error: errorText(error) });
     setServing(health, false);
   });
-  const address = await server.listen(deps.listen).catch((cause: unknown) => {
-    const code = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(deps.listen)}: ${code}`, {
-      cause,
-    });
-  });
+  // Before the first user comes, where the store answers by now.
+  await knownNodes.compare();
+  const address = await listen(server, deps.listen, false);
+  const controlAddress =
+    deps.controlListen === undefined ? undefined : await listen(server, deps.controlListen, true);
   return {
     address,
+    controlAddress,
     async stop(): Promise<void> {
       unwatch();
+      knownNodes.stop();
       setServing(health, false);
       await server.drain(STOP_GRACE_MS / 2);
       await directory.close();
     },
   };
+}
+
+async function listen(
+  server: GrpcServer,
+  address: ListenAddress,
+  nodesOnly: boolean,
+): Promise<ListenAddress> {
+  try {
+    return await server.listen(address, { nodesOnly });
+  } catch (cause) {
+    await server.close();
+    const code = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(address)}: ${code}`, { cause });
+  }
 }
 
 /** This MetaServer may never see a registration where others serve the same store. */
@@ -125,37 +163,41 @@ const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   NODE_ID_HELD: "node_id_held",
 };
 
-/** One line for each refusal: its reason, never the token that came with it. Callers' own refusals are for who looks closely: a log must not grow with them. */
-function logRefusals({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): ServerInterceptor {
+/** What hears of refused calls. */
+interface RefusalLog {
+  readonly refused: (head: CallHead, error: unknown) => void;
+  readonly interceptor: ServerInterceptor;
+}
+
+/** Logs refusals by their reason, never with the token that came; few lines of each kind. Callers' own refusals are for who looks closely. */
+function refusalLog({ log, clock }: Pick<MetaServerDeps, "log" | "clock">): RefusalLog {
+  const sampler = new LogSampler(clock);
   // A refused node comes back every five seconds: one event for each reason and address in ten minutes is enough to be seen.
   const events = new RateLimiter(clock, { count: 1, windowMs: IP_MISMATCH_EVENT_INTERVAL_MS });
-  return async (context, next) => {
+  const refused = ({ method, peer }: CallHead, error: unknown): void => {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!isGroveError(cause)) return;
+    const { address } = peer;
+    const sampled = sampler.take(`${cause.code} ${method.name} ${networkOf(address)}`);
+    if (sampled !== undefined) {
+      const fields = { method: method.name, peer: address, reason: cause.code, error: errorText(cause) };
+      log[isGroveError(cause, ...OURS) ? "warn" : "debug"]("call_refused", { ...fields, ...sampled });
+    }
+    const type = SECURITY_EVENTS[cause.code];
+    if (type !== undefined && events.take(`${type} ${address}`) === 0) {
+      log.warn("security_event", { type, fatal: false, ip_seen: address, method: method.name });
+    }
+  };
+  const interceptor: ServerInterceptor = async (context, next) => {
     try {
       await next();
     } catch (error) {
-      const cause = error instanceof Error ? error.cause : undefined;
-      if (isGroveError(cause)) {
-        const isOurs = isGroveError(
-          cause,
-          "STORE_UNAVAILABLE",
-          "OVERLOADED",
-          "INTERNAL",
-          "NODE_ID_HELD",
-          "FENCED",
-        );
-        log[isOurs ? "warn" : "debug"]("call_refused", {
-          method: context.method.name,
-          peer: context.peer.address,
-          reason: cause.code,
-          error: errorText(cause),
-        });
-        const type = SECURITY_EVENTS[cause.code];
-        const { address } = context.peer;
-        if (type !== undefined && events.take(`${type} ${address}`) === 0) {
-          log.warn("security_event", { type, fatal: false, ip_seen: address, method: context.method.name });
-        }
-      }
+      refused(context, error);
       throw error;
     }
   };
+  return { refused, interceptor };
 }
+
+/** Refusals that are this server's affair, or its operator's. */
+const OURS: readonly ErrorCode[] = ["STORE_UNAVAILABLE", "OVERLOADED", "INTERNAL", "NODE_ID_HELD", "FENCED"];

@@ -12,6 +12,7 @@ import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
+import { addLostVerb } from "./lost-node-command.ts";
 import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
 
@@ -47,6 +48,9 @@ Examples:
   On the MetaServer's host, so that the console may run actions on the machine:
     grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
     grove node list -meta sqlite:/srv/grove-meta/metadata.db
+
+  After the metadata store was lost, when a node does not come back to list its roots:
+    grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
 
 The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
 right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
@@ -103,6 +107,7 @@ export function command(): Command {
     .option("--json", "print JSON", false)
     .action(join);
   addSshVerbs(root);
+  addLostVerb(root);
   return root;
 }
 

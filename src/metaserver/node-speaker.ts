@@ -3,9 +3,12 @@ import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
+import type { LogSampler } from "#base/log-sampler.ts";
+import { networkOf } from "#base/network.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import type { Speaker } from "#directory/directory.ts";
-import type { CallContext } from "#grpc/handler.ts";
+import type { CallHead } from "#grpc/call-gate.ts";
+import type { Peer } from "#grpc/handler.ts";
 import { judgeCertificate } from "#identity/certificate-rule.ts";
 
 /** What the rule needs to know. */
@@ -14,6 +17,8 @@ export interface NodeSpeakerDeps {
   readonly mock: boolean;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Keeps the lines of refused control calls few. */
+  readonly refusals: LogSampler;
   /** True for the serial number (hex) of a certificate that the operator has revoked; undefined where there is no list. */
   readonly isRevoked?: ((serial: string) => boolean) | undefined;
 }
@@ -31,7 +36,7 @@ export interface NodeCertificate {
  * Proves that the caller may speak for the node: by a certificate that names it, or by one that names no node and whose key the
  * metadata store then compares (D20). Throws CLIENT_CERT_REQUIRED, and BAD_ARGUMENT for what is no node id.
  */
-export function speakerFor(fsId: string, context: CallContext, deps: NodeSpeakerDeps): Speaker {
+export function speakerFor(fsId: string, context: CallHead, deps: NodeSpeakerDeps): Speaker {
   if (deps.mock) {
     checkedNodeId(fsId);
     return { kind: "mock" };
@@ -46,11 +51,19 @@ export function speakerFor(fsId: string, context: CallContext, deps: NodeSpeaker
 }
 
 /** The certificate of the caller, outside mock mode and in it. Throws CLIENT_CERT_REQUIRED when it may make no control calls. */
-export function requireCertificate(context: CallContext, deps: NodeSpeakerDeps): NodeCertificate {
+export function requireCertificate(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   return verdictOf(context, deps);
 }
 
-function verdictOf(context: CallContext, deps: NodeSpeakerDeps): NodeCertificate {
+/** True for a peer whose certificate may make control calls; says nothing to anybody. */
+export function mayControl(peer: Peer, { clock, isRevoked }: NodeSpeakerDeps): boolean {
+  const shown = peer.certificate;
+  if (shown === undefined || !shown.authorized) return false;
+  const { allowed } = judgeCertificate({ certificate: shown.raw, authorized: true }, clock.wallMs());
+  return allowed && isRevoked?.(new X509Certificate(shown.raw).serialNumber) !== true;
+}
+
+function verdictOf(context: CallHead, deps: NodeSpeakerDeps): NodeCertificate {
   const shown = context.peer.certificate;
   const { allowed, nodeId, keyFingerprint, reason } = judgeCertificate(
     { certificate: shown?.raw, authorized: shown?.authorized === true, problem: shown?.problem },
@@ -66,12 +79,17 @@ function verdictOf(context: CallContext, deps: NodeSpeakerDeps): NodeCertificate
 }
 
 /** Tells the caller why, since the operator of a node looks into the node's log; it says nothing that the certificate does not. */
-function refuse(context: CallContext, deps: NodeSpeakerDeps, reason: string): never {
-  deps.log.warn("control_call_refused", {
-    method: context.method.name,
-    peer: context.peer.address,
-    certificate: reason,
-  });
+function refuse(context: CallHead, deps: NodeSpeakerDeps, reason: string): never {
+  const { address } = context.peer;
+  const sampled = deps.refusals.take(`${reason} ${networkOf(address)}`);
+  if (sampled !== undefined) {
+    deps.log.warn("control_call_refused", {
+      method: context.method.name,
+      peer: address,
+      certificate: reason,
+      ...sampled,
+    });
+  }
   throw new GroveError(
     "CLIENT_CERT_REQUIRED",
     `a cluster control call needs a client certificate of this cluster that may speak for this node; the one shown ${reason}`,

@@ -84,6 +84,7 @@ test(
     const store = database.url(await database.createDatabase());
     // Who signs the tokens is another test's affair: here a token is the subject.
     const tokenVerifier: TokenVerifier = {
+      known: () => undefined,
       verify: async (token) => ({
         identity: makeVerifiedIdentity({
           username: "u@example.com",

@@ -9,7 +9,7 @@ import {
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { checkedFileServerAddress } from "#base/node-id.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
-import type { HeldRoot, NodeRegistration, Speaker, Subject } from "#directory/directory.ts";
+import type { HeldRoot, NodeRegistration, RegistrationPage, Speaker, Subject } from "#directory/directory.ts";
 import type { RegisterFileServerRequest, RootInfo } from "#proto/gen/grove/v1/meta_server_pb.ts";
 
 /** SQLite and PostgreSQL count to here; no disk and no version comes near. */
@@ -32,8 +32,16 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     diskFreeBytes: storedBytes(message.diskFree),
     diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),
     roots: message.roots.map(toHeldRoot),
+    page: toPage(message),
     speaker,
   };
+}
+
+function toPage({ registration, page, more }: RegisterFileServerRequest): RegistrationPage | undefined {
+  if (registration === 0n && page === 0 && !more) return undefined;
+  if (registration === 0n)
+    throw new GroveError("BAD_ARGUMENT", "pages need the number of their registration");
+  return { registration: storedVersion("registration", registration), page, isLast: !more };
 }
 
 /** Byte counts beyond what the store can count are cut to its end, since only their order matters. */

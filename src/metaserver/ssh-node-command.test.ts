@@ -132,6 +132,23 @@ test(
 );
 
 test(
+  "the id that stands for all nodes is refused where nodes are brought in, and says so (spec 4.1)",
+  TIMEOUT,
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    for (const words of [
+      ["add", "cluster", "grove@127.0.0.1", "-meta", `sqlite:${join(folder, "m.db")}`],
+      ["token", "-ca_dir", folder, "-id", "cluster", "-metaserver", "127.0.0.1:50050"],
+      ["join", "-id", "cluster", "-token", "x", "-data", folder],
+    ]) {
+      const { code, err } = await grove(...words);
+      assert.notEqual(code, 0);
+      assert.match(err, /no node can have the id "cluster"/, words.join(" "));
+    }
+  },
+);
+
+test(
   "what a service is started with comes from a file, and comes back; a removed node is gone (2.9)",
   TIMEOUT,
   async (t) => {

@@ -13,13 +13,14 @@ import {
   type ServiceName,
   type SshNode,
 } from "#base/ssh-node.ts";
-import type { SshNodeStore } from "#directory/directory.ts";
-import { openSshNodes } from "#directory/open-directory.ts";
+import type { NodeStore } from "#directory/directory.ts";
+import { openNodeStore } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { scanHostKeys, sshFingerprint } from "#os/ssh-keyscan.ts";
 import { readServices, servicesDocument } from "./ssh-services-file.ts";
 
-interface StoreFlags {
+/** Where the store is, and how to print. */
+export interface StoreFlags {
   readonly meta?: string;
   readonly metaFile?: string;
   readonly json: boolean;
@@ -80,11 +81,13 @@ export function addSshVerbs(root: Command): void {
       .description(
         "Forget a machine: the console no longer reaches it over SSH. The node itself stays in the cluster.",
       )
-      .argument("<id>", "the node's id", checkedId),
+      // It may have been added under an id that is refused today.
+      .argument("<id>", "the node's id"),
   ).action(remove);
 }
 
-function withStore(command: Command): Command {
+/** Adds the flags that say where the store is. */
+export function withStore(command: Command): Command {
   return command
     .option("--meta <url>", "the cluster's metadata store: sqlite:PATH or postgres://USER@HOST/DATABASE")
     .option("--meta-file <file>", "file with that URL in its first line, for one that holds a password")
@@ -181,11 +184,12 @@ async function remove(id: string, flags: StoreFlags): Promise<void> {
   });
 }
 
-async function withNodes(flags: StoreFlags, use: (store: SshNodeStore) => Promise<void>): Promise<void> {
+/** Opens the store that the flags name for one use of it. Throws BAD_ARGUMENT when they name none. */
+export async function withNodes(flags: StoreFlags, use: (store: NodeStore) => Promise<void>): Promise<void> {
   const url = await storeUrl(flags);
   if (url === undefined)
     throw bad("say where the cluster's metadata store is: -meta or -meta_file, as for the MetaServer");
-  const store = await openSshNodes(url, { clock: systemClock });
+  const store = await openNodeStore(url, { clock: systemClock });
   try {
     await use(store);
   } finally {
@@ -212,7 +216,8 @@ function loginOf(node: SshNode): string {
   return `${node.user}@${formatHostPort(node)}`;
 }
 
-function print(document: unknown): void {
+/** Prints JSON. */
+export function print(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }
 
@@ -238,7 +243,8 @@ function bracketed(host: string): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-function checkedId(text: string): string {
+/** A node id of the command line, or what is wrong with it as the parser tells it. */
+export function checkedId(text: string): string {
   try {
     return checkedNodeId(text);
   } catch (error) {

@@ -1,11 +1,12 @@
 // The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { ROUTE_TTL_SECONDS, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
+import { ROUTE_TTL_SECONDS, SHARED_ROOTS_LISTED_MAX, SHARED_ROOTS_PAGE_BYTES } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
-import type { Directory, LocatedRoot, SharePlace } from "#directory/directory.ts";
+import type { Directory, LocatedRoot, SharedRoot, SharePlace } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { idTokenOf } from "./call-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
 
 /** What the routes are made from. */
@@ -14,6 +15,9 @@ export interface UserRoutesDeps {
   readonly tokenVerifier: TokenVerifier;
   readonly subjects: SubjectGate;
 }
+
+/** Of a root in a message: its id, tags and lengths. */
+const ROOT_HEAD_BYTES = 64;
 
 /** The handlers of the user plane. */
 export type UserRoutes = Pick<ServiceHandlers<typeof MetaServer>, "getRoots" | "navigate">;
@@ -25,8 +29,10 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
     async getRoots(request, context) {
       const user = await requireUser(context, deps);
       const after = readPageToken(request.pageToken);
-      const shared = await directory.rootsSharedWith(user, after);
-      const last = shared.length === SHARED_ROOTS_LISTED_MAX ? shared.at(-1) : undefined;
+      const found = await directory.rootsSharedWith(user, after);
+      const shared = firstPage(found);
+      const isAll = shared.length === found.length && found.length < SHARED_ROOTS_LISTED_MAX;
+      const last = isAll ? undefined : shared.at(-1);
       const nextPageToken = last === undefined ? "" : pageToken(last);
       if (after !== undefined) return { roots: shared.map(toRoot), nextPageToken };
       const own = await directory.locateRoot(user).catch((error: unknown) => {
@@ -60,15 +66,22 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
   };
 }
 
-/** The username behind the call's ID token, which travels only as bearer metadata (D19). Throws what verification and the book of subjects throw. */
+/** The username behind the call's ID token. Throws what verification and the book of subjects throw. */
 async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<string> {
-  const token = /^bearer +(\S+)$/i.exec(context.metadata.get("authorization") ?? "")?.[1];
-  if (token === undefined) {
-    throw new GroveError("TOKEN_REJECTED", "this call needs an ID token: authorization: Bearer …");
-  }
+  const token = idTokenOf(context);
   const { identity } = await deps.tokenVerifier.verify(token, context.peer.address);
   await deps.subjects.admit(identity);
   return identity.username;
+}
+
+/** As many as fit into a page; paths have up to 4 KB each. */
+function firstPage(shared: readonly SharedRoot[]): readonly SharedRoot[] {
+  let bytes = 0;
+  const beyond = shared.findIndex(({ owner, path, address, fsId }) => {
+    bytes += ROOT_HEAD_BYTES + Buffer.byteLength(owner + path + address + fsId);
+    return bytes > SHARED_ROOTS_PAGE_BYTES;
+  });
+  return beyond < 0 ? shared : shared.slice(0, beyond);
 }
 
 /** Where the next page begins, as text that a client sends back unread. */

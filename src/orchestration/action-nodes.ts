@@ -21,7 +21,8 @@ export function plannedNodes(request: ActionRequest, enrolled: readonly SshNode[
         throw new ActionRefusal("invalid", error.message, { cause: error });
       }
     });
-  if (planned.length === 0) throw new ActionRefusal("invalid", "no enrolled node is meant by this");
+  if (planned.length === 0)
+    throw new ActionRefusal("invalid", "no enrolled node is meant by this; grove node add enrols one");
   if (planned.length <= ACTION_NODES_MAX) return planned;
   throw new ActionRefusal("invalid", `an action runs on at most ${ACTION_NODES_MAX} nodes`);
 }
@@ -30,5 +31,9 @@ export function plannedNodes(request: ActionRequest, enrolled: readonly SshNode[
 export function enrolledNode(enrolled: readonly SshNode[], id: string): SshNode {
   const node = enrolled.find((each) => each.id === id);
   if (node !== undefined) return node;
-  throw new ActionRefusal("unknown-node", `no node "${id}" is enrolled for actions; see grove node add`);
+  throw new ActionRefusal(
+    "unknown-node",
+    `no node "${id}" is enrolled for actions; grove node add enrols one`,
+    { nodeId: id },
+  );
 }

@@ -22,14 +22,17 @@ export class ActionRefusal extends Error {
   readonly reason: ActionRefusalReason;
   /** With `locked`: who holds which node. */
   readonly heldBy: readonly HeldNode[];
+  /** With `unknown-node`: which one. */
+  readonly nodeId: string | undefined;
 
   constructor(
     reason: ActionRefusalReason,
     message: string,
-    more: { readonly heldBy?: readonly HeldNode[]; readonly cause?: unknown } = {},
+    more: { readonly heldBy?: readonly HeldNode[]; readonly nodeId?: string; readonly cause?: unknown } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.reason = reason;
     this.heldBy = more.heldBy ?? [];
+    this.nodeId = more.nodeId;
   }
 }

@@ -23,6 +23,7 @@ const UNAUTHENTICATED = 16;
 
 const GRPC_CODES: Readonly<Record<ErrorCode, number>> = {
   QUOTA_EXCEEDED: RESOURCE_EXHAUSTED,
+  INODE_LIMIT: RESOURCE_EXHAUSTED,
   DISK_RESERVE: RESOURCE_EXHAUSTED,
   RATE_LIMITED: RESOURCE_EXHAUSTED,
   SESSION_MISSING: UNAUTHENTICATED,
@@ -41,7 +42,6 @@ const GRPC_CODES: Readonly<Record<ErrorCode, number>> = {
   IS_DIRECTORY: FAILED_PRECONDITION,
   NOT_DIRECTORY: FAILED_PRECONDITION,
   ETAG_MISMATCH: FAILED_PRECONDITION,
-  SHARED_ABOVE: FAILED_PRECONDITION,
   SHARE_LIMIT: FAILED_PRECONDITION,
   BAD_NAME: INVALID_ARGUMENT,
   BAD_ARGUMENT: INVALID_ARGUMENT,
@@ -76,6 +76,8 @@ const TRAILERS: readonly (readonly [trailer: string, key: string])[] = [
   ["svc-quota-bytes", "quota"],
   ["svc-free-bytes", "free_bytes"],
   ["svc-usable-bytes", "usable_bytes"],
+  ["svc-inodes", "inodes"],
+  ["svc-inode-limit", "inode_limit"],
   ["svc-offset", "offset"],
   ["svc-address", "address"],
   ["svc-retry-after-ms", "retry_after_ms"],
@@ -100,7 +102,7 @@ export function errorDetailsOf(error: GroveError): ErrorFacts {
 
 /**
  * The same as plain ASCII trailers (decision D1): `svc-reason`, and those of `svc-used-bytes`, `svc-quota-bytes`, `svc-free-bytes`,
- * `svc-usable-bytes`, `svc-offset`, `svc-address`, `svc-retry-after-ms` whose metadata key the refusal carries.
+ * `svc-usable-bytes`, `svc-inodes`, `svc-inode-limit`, `svc-offset`, `svc-address`, `svc-retry-after-ms` whose metadata key the refusal carries.
  */
 export function trailersOf(error: GroveError): Record<string, string> {
   const trailers: Record<string, string> = { [REASON_TRAILER]: error.code };

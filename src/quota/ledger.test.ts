@@ -3,26 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
-import { type Holding, QuotaLedger, type RootUsage } from "./ledger.ts";
-
-const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): RootUsage => ({
-  liveBytes,
-  trashBytes,
-  stagingBytes,
-});
-
-/** A ledger over plain variables: quotas by user, free bytes, a reserve of 1000. */
-const world = (quota: bigint, free = 10n ** 15n) => {
-  const state = { quota, free };
-  const ledger = new QuotaLedger({
-    quotaBytes: () => state.quota,
-    freeBytes: () => state.free,
-    reserveBytes: 1_000n,
-  });
-  return { state, ledger };
-};
-
-const refusal = (code: "QUOTA_EXCEEDED" | "DISK_RESERVE") => (error: unknown) => isGroveError(error, code);
+import { added, refusal, usage, world } from "./ledger.fixture.ts";
+import type { Holding } from "./ledger.ts";
 
 test("trash and staging count as used (D14, D16)", () => {
   const { ledger } = world(100n);
@@ -37,12 +19,14 @@ test("a create looks at the used size, a reservation at used and reserved (spec 
   const upload = ledger.open({ owner: "a", usage: usage(99) });
   upload.reserve(1n);
   const create = ledger.open({ owner: "a", usage: usage(99) });
-  create.checkCreate();
+  create.claimInodes({ creates: 1 });
   create.reserve(0n);
   assert.throws(() => create.reserve(1n), refusal("QUOTA_EXCEEDED"));
-  upload.settle(1);
-  assert.throws(() => create.checkCreate(), refusal("QUOTA_EXCEEDED"));
+  upload.settle(added(1));
   create.release();
+  const late = ledger.open({ owner: "a", usage: usage(100) });
+  assert.throws(() => late.claimInodes({ creates: 1 }), refusal("QUOTA_EXCEEDED"));
+  late.release();
 });
 
 test("a refusal names the numbers behind it (D1)", () => {
@@ -74,7 +58,7 @@ test("a lowered quota refuses new bytes only: what is reserved may still be comm
   upload.reserve(60n);
   state.quota = 10n;
   assert.throws(() => upload.reserve(1n), refusal("QUOTA_EXCEEDED"));
-  upload.settle(60);
+  upload.settle(added(60));
   assert.equal(ledger.openAccounts, 0);
 });
 
@@ -89,7 +73,7 @@ test("two users cannot both take the last free bytes; what has reached the disk 
   first.wrote(60);
   second.reserve(40n);
   assert.throws(() => second.reserve(1n), refusal("DISK_RESERVE"));
-  first.settle(60);
+  first.settle(added(60));
   second.release();
   assert.equal(ledger.promisedBytes, 0n);
 });
@@ -135,22 +119,20 @@ test("an empty create in a full root is refused and asks for no byte (spec 4.6.1
     isGroveError(error, "QUOTA_EXCEEDED") && error.metadata["requested"] === "0";
   const full = { owner: "a", usage: usage(100) };
   const holding = ledger.open(full);
-  assert.throws(() => holding.checkCreate(), asksForNothing);
+  assert.throws(() => holding.claimInodes({ creates: 1 }), asksForNothing);
   holding.release();
   let ran = 0;
-  const run = async () => ({ usedDeltaBytes: ran++ });
-  await assert.rejects(ledger.change(full, { creates: true, addsBytes: 0 }, run), asksForNothing);
+  const run = async () => added(ran++);
+  await assert.rejects(ledger.change(full, { creates: 1, addsBytes: 0 }, run), asksForNothing);
   assert.equal(ran, 0);
-  await ledger.change(full, { creates: false, addsBytes: 0 }, run);
+  await ledger.change(full, { creates: 0, addsBytes: 0 }, run);
   assert.equal(ran, 1);
 });
 
 test("a change that is done is in the used size of those that still run (D16)", async () => {
   const { ledger } = world(100n);
   const running = ledger.open({ owner: "a", usage: usage(10) });
-  await ledger.change({ owner: "a", usage: usage(10) }, { creates: true, addsBytes: 20 }, async () => ({
-    usedDeltaBytes: 20,
-  }));
+  await ledger.change({ owner: "a", usage: usage(10) }, { creates: 1, addsBytes: 20 }, async () => added(20));
   assert.equal(running.usedBytes, 30n);
   running.release();
 });
@@ -160,10 +142,10 @@ test("what writes nothing goes ahead while others have promised all that is usab
   const upload = ledger.open({ owner: "a", usage: usage(0) });
   upload.reserve(100n);
   const root = { owner: "b", usage: usage(0) };
-  const nothing = async () => ({ usedDeltaBytes: 0 });
-  await ledger.change(root, { creates: true, addsBytes: 0 }, nothing);
+  const nothing = async () => added(0);
+  await ledger.change(root, { creates: 1, addsBytes: 0 }, nothing);
   await assert.rejects(
-    ledger.change(root, { creates: false, addsBytes: 0, writesBytes: 1 }, nothing),
+    ledger.change(root, { creates: 0, addsBytes: 0, writesBytes: 1 }, nothing),
     refusal("DISK_RESERVE"),
   );
   upload.release();
@@ -187,7 +169,7 @@ test("a range written over asks the disk for its bytes and the quota for its gro
   const { state, ledger } = world(100n, 1_050n);
   const root = { owner: "a", usage: usage(100) };
   const write = (writesBytes: number) =>
-    ledger.change(root, { creates: false, addsBytes: 0, writesBytes }, async () => ({ usedDeltaBytes: 0 }));
+    ledger.change(root, { creates: 0, addsBytes: 0, writesBytes }, async () => added(0));
   await write(50);
   await assert.rejects(write(51), refusal("DISK_RESERVE"));
   state.quota = 99n;
@@ -197,16 +179,14 @@ test("a range written over asks the disk for its bytes and the quota for its gro
 
 test("a change without a claim works over quota and on a full disk (D14)", async () => {
   const { ledger } = world(10n, 0n);
-  const freed = await ledger.change({ owner: "a", usage: usage(50) }, undefined, async () => ({
-    usedDeltaBytes: -50,
-  }));
+  const freed = await ledger.change({ owner: "a", usage: usage(50) }, undefined, async () => added(-50));
   assert.equal(freed.usedDeltaBytes, -50);
 });
 
 test("a change that fails leaves nothing reserved and nothing used", async () => {
   const { ledger } = world(100n);
   const root = { owner: "a", usage: usage(0) };
-  const failing = ledger.change(root, { creates: true, addsBytes: 100 }, () =>
+  const failing = ledger.change(root, { creates: 1, addsBytes: 100 }, () =>
     Promise.reject(new Error("disk")),
   );
   await assert.rejects(failing, /disk/);
@@ -222,8 +202,8 @@ test("settle and release end a holding once, whatever follows", () => {
   const other = ledger.open({ owner: "a", usage: usage(0) });
   const holding = ledger.open({ owner: "a", usage: usage(0) });
   holding.reserve(30n);
-  holding.settle(30);
-  holding.settle(30);
+  holding.settle(added(30));
+  holding.settle(added(30));
   holding.release();
   assert.equal(other.usedBytes, 30n);
   other.reserve(70n);
@@ -246,7 +226,7 @@ test("of 200 uploads at once exactly those succeed that fit, to the byte (spec 4
       committed += 25;
       // Storage has committed; the answer takes another turn. Both must not count at once.
       await Promise.resolve();
-      holding.settle(25);
+      holding.settle(added(25));
     } finally {
       holding.release();
     }
@@ -257,9 +237,9 @@ test("of 200 uploads at once exactly those succeed that fit, to the byte (spec 4
   assert.ok(committed <= 1_000);
   const known = await Promise.allSettled(
     Array.from({ length: 200 }, () =>
-      ledger.change({ owner: "b", usage: usage(0) }, { creates: true, addsBytes: 25 }, async () => {
+      ledger.change({ owner: "b", usage: usage(0) }, { creates: 1, addsBytes: 25 }, async () => {
         await Promise.resolve();
-        return { usedDeltaBytes: 25 };
+        return added(25);
       }),
     ),
   );
@@ -320,7 +300,7 @@ test("no interleaving of reserve, write, commit, abort, delete and SetQuota pass
         } else if (kind === "commit" && upload !== undefined) {
           state.free -= BigInt(upload.got - upload.onDisk);
           model.committed[root] = (model.committed[root] ?? 0) + upload.got;
-          upload.holding.settle(upload.got);
+          upload.holding.settle(added(upload.got));
           model.open.delete(slot);
         } else if (kind === "abort" && upload !== undefined) {
           state.free += BigInt(upload.onDisk);
@@ -331,7 +311,7 @@ test("no interleaving of reserve, write, commit, abort, delete and SetQuota pass
           const holding = begin(slot);
           model.committed[root] = (model.committed[root] ?? 0) - freed;
           state.free += BigInt(freed);
-          holding.settle(-freed);
+          holding.settle(added(-freed));
         } else if (kind === "quota") {
           state.quota = BigInt(size * 3);
         }

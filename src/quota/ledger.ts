@@ -1,4 +1,4 @@
-// Bytes in use and bytes promised, of every root and of the disk (decision D16), so that no write passes a quota or the reserve.
+// Bytes and inodes in use and promised, of every root and of the disk (decision D16), so that no change passes a limit or the reserve.
 import { GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
 import { headroomBytes, mayCreate, mayWrite } from "./headroom.ts";
 import { leavesReserve, reserveText, usableBytes } from "./reserve.ts";
@@ -8,6 +8,8 @@ export interface RootUsage {
   readonly liveBytes: number;
   readonly trashBytes: number;
   readonly stagingBytes: number;
+  readonly liveInodes: number;
+  readonly trashInodes: number;
 }
 
 /** A root at the moment at which a change of it begins. */
@@ -20,16 +22,24 @@ export interface RootAtStart {
 export interface LedgerDeps {
   /** The quota in force for a user, in bytes; asked for at every check, so that a change of it takes effect at once. */
   readonly quotaBytes: (owner: string) => bigint;
+  /** Files and directories that a user's root may hold, its trash included; asked for like the quota. */
+  readonly inodeLimit: (owner: string) => number;
   /** Free space of the data directory's filesystem in bytes; asked for at every check (spec 4.6.3). */
   readonly freeBytes: () => bigint;
   /** Free space that no write may consume (spec 4.6.3). */
   readonly reserveBytes: bigint;
 }
 
+/** Files and directories that a change makes, at most. */
+export interface Making {
+  /** Those that come into the tree: for them the root must be below its quota, even for an empty one (spec 4.6.1). */
+  readonly creates: number;
+  /** Those that only the trash gets, for what somebody else than the owner replaces (D13). */
+  readonly keeps?: number;
+}
+
 /** What a change asks for before it runs. */
-export interface Claim {
-  /** True when it makes a file or directory: then the root must be below its quota, even for an empty one (spec 4.6.1). */
-  readonly creates: boolean;
+export interface Claim extends Making {
   /** Bytes that it may add to the root. */
   readonly addsBytes: number;
   /** Bytes that it may write to the disk when they are more than it adds: a range that is written over, by copy. */
@@ -43,6 +53,9 @@ interface Account {
   trashBytes: number;
   stagingBytes: number;
   reservedBytes: bigint;
+  inodes: number;
+  readonly trashInodes: number;
+  reservedInodes: number;
   holdings: number;
 }
 
@@ -79,13 +92,16 @@ export class QuotaLedger {
   open(root: RootAtStart): Holding {
     let account = this.#pages.accounts.get(root.owner);
     if (account === undefined) {
-      const { liveBytes, trashBytes, stagingBytes } = root.usage;
+      const { liveBytes, trashBytes, stagingBytes, liveInodes, trashInodes } = root.usage;
       account = {
         owner: root.owner,
         usedBytes: BigInt(liveBytes + trashBytes + stagingBytes),
         trashBytes,
         stagingBytes,
         reservedBytes: 0n,
+        inodes: liveInodes + trashInodes,
+        trashInodes,
+        reservedInodes: 0,
         holdings: 0,
       };
       this.#pages.accounts.set(root.owner, account);
@@ -95,21 +111,23 @@ export class QuotaLedger {
   }
 
   /**
-   * Runs one change of a root between its checks and its entry: a create checks the quota first (spec 4.6.1), addsBytes is reserved.
-   * Without a claim nothing is checked, as for what frees or moves: that works over quota and on a full disk (D14). Throws
-   * QUOTA_EXCEEDED or DISK_RESERVE before run is called; nothing stays reserved when run fails.
+   * Runs one change of a root between its checks and its entry: what it makes and adds is claimed first. Without a claim nothing is
+   * checked, as for what frees or moves: that works over quota and on a full disk (D14), and may make no inode. Throws QUOTA_EXCEEDED,
+   * INODE_LIMIT or DISK_RESERVE before run is called; nothing stays reserved when run fails.
    */
-  async change<T extends { readonly usedDeltaBytes: number }>(
+  async change<T extends { readonly usedDeltaBytes: number; readonly inodeDelta: number }>(
     root: RootAtStart,
     claim: Claim | undefined,
-    run: () => Promise<T>,
+    run: (holding: Holding) => Promise<T>,
   ): Promise<T> {
     const holding = this.open(root);
     try {
-      if (claim?.creates) holding.checkCreate(claim.addsBytes);
-      if (claim !== undefined) holding.reserve(BigInt(claim.addsBytes), BigInt(claim.writesBytes ?? 0));
-      const done = await run();
-      holding.settle(done.usedDeltaBytes);
+      if (claim !== undefined) {
+        holding.claimInodes(claim, { requestedBytes: BigInt(claim.addsBytes) });
+        holding.reserve(BigInt(claim.addsBytes), BigInt(claim.writesBytes ?? 0));
+      }
+      const done = await run(holding);
+      holding.settle(done);
       return done;
     } finally {
       holding.release();
@@ -123,6 +141,8 @@ export class Holding {
   readonly #pages: Pages;
   #reservedBytes = 0n;
   #promisedBytes = 0n;
+  #creates = 0;
+  #inodes = 0;
   #open = true;
 
   constructor(account: Account, pages: Pages) {
@@ -135,11 +155,37 @@ export class Holding {
     return this.#account.usedBytes;
   }
 
-  /** Throws QUOTA_EXCEEDED when the root is at or over its quota, by its used size alone (spec 4.6.1). */
-  checkCreate(requestedBytes: number | bigint = 0): void {
-    const quotaBytes = this.#pages.deps.quotaBytes(this.#account.owner);
-    if (!mayCreate(quotaBytes, this.#account.usedBytes))
-      throw this.#quotaExceeded(quotaBytes, BigInt(requestedBytes));
+  /** Files and directories that may be made on this claim. */
+  get inodes(): number {
+    return this.#inodes;
+  }
+
+  /**
+   * The one rule for whatever makes files or directories. Throws QUOTA_EXCEEDED when some come into the tree of a root that is at or over
+   * its quota, by its used size alone (spec 4.6.1), and INODE_LIMIT when they would be more than the root may hold; else that many are
+   * reserved. What was claimed before on this holding is not asked for again. `ownBytes` are used ones that the same upload has staged:
+   * they are what is being created, and not held against it.
+   */
+  claimInodes(
+    { creates, keeps = 0 }: Making,
+    bytes: { readonly requestedBytes?: bigint; readonly ownBytes?: bigint } = {},
+  ): void {
+    const account = this.#account;
+    const { deps } = this.#pages;
+    if (creates > this.#creates) {
+      const quotaBytes = deps.quotaBytes(account.owner);
+      const usedBytes = account.usedBytes - (bytes.ownBytes ?? 0n);
+      if (!mayCreate(quotaBytes, usedBytes))
+        throw this.#quotaExceeded(quotaBytes, bytes.requestedBytes ?? 0n);
+    }
+    const more = creates + keeps - this.#inodes;
+    if (more > 0) {
+      const limit = deps.inodeLimit(account.owner);
+      if (account.inodes + account.reservedInodes + more > limit) throw this.#inodeLimit(limit, more);
+      account.reservedInodes += more;
+      this.#inodes += more;
+    }
+    this.#creates = Math.max(this.#creates, creates);
   }
 
   /**
@@ -184,10 +230,17 @@ export class Holding {
     this.#reservedBytes -= moved;
   }
 
-  /** The change is committed: its effect enters the used size and what was reserved is free again, in one step (D16). */
-  settle(usedDeltaBytes: number): void {
+  /** The change is committed: its effect enters what the root holds and what was reserved is free again, in one step (D16). */
+  settle({
+    usedDeltaBytes,
+    inodeDelta,
+  }: {
+    readonly usedDeltaBytes: number;
+    readonly inodeDelta: number;
+  }): void {
     if (!this.#open) return;
     this.#account.usedBytes += BigInt(usedDeltaBytes);
+    this.#account.inodes += inodeDelta;
     this.release();
   }
 
@@ -196,6 +249,7 @@ export class Holding {
     if (!this.#open) return;
     this.#open = false;
     this.#account.reservedBytes -= this.#reservedBytes;
+    this.#account.reservedInodes -= this.#inodes;
     this.#pages.promisedBytes -= this.#promisedBytes;
     this.#account.holdings--;
     if (this.#account.holdings === 0) this.#pages.accounts.delete(this.#account.owner);
@@ -211,6 +265,21 @@ export class Holding {
         usable_bytes: String(usableBytes(disk)),
         free_bytes: String(disk.freeBytes),
         reserve_bytes: String(disk.reserveBytes),
+      },
+    });
+  }
+
+  #inodeLimit(limit: number, requested: number): GroveError {
+    const { owner, inodes, reservedInodes, trashInodes } = this.#account;
+    const text = `inode limit reached: ${inodes} of ${limit} files and folders are there, trash included`;
+    return new GroveError("INODE_LIMIT", text, {
+      metadata: {
+        inodes: String(inodes),
+        reserved: String(reservedInodes),
+        inode_limit: String(limit),
+        requested: String(requested),
+        trash_inodes: String(trashInodes),
+        root_owner: owner,
       },
     });
   }

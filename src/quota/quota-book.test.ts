@@ -28,7 +28,7 @@ test("a user without an entry has 16 GiB, and it says so (spec 2.1)", async () =
 
 test("a quota is in quota_config.json when set resolves, and in force after a restart (spec 2.1, D6)", async () => {
   const book = await open();
-  await book.set("a@b.c", 5n);
+  await book.set("a@b.c", { quotaBytes: 5n });
   assert.deepEqual((await reread()).quotas, { "a@b.c": 5 });
   assert.deepEqual((await open()).quotaOf("a@b.c"), { bytes: 5n, source: "explicit" });
 });
@@ -37,7 +37,7 @@ test("zero removes the entry, and a stored zero is an absent one (spec 2.1, T23)
   await writeFile(file(), '{"quotas":{"zero@b.c":0,"one@b.c":1}}');
   const book = await open();
   assert.equal(book.quotaOf("zero@b.c").source, "default");
-  await book.set("one@b.c", 0n);
+  await book.set("one@b.c", { quotaBytes: 0n });
   assert.deepEqual((await reread()).quotas, {});
   assert.equal(book.quotaBytes("one@b.c"), DEFAULT_QUOTA_BYTES);
 });
@@ -46,7 +46,7 @@ test("all 64 bits survive the file: numbers up to 2^53 - 1, strings above (T17)"
   const values = [1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, U64_MAX];
   const book = await open();
   for (const value of values) {
-    await book.set("a@b.c", value);
+    await book.set("a@b.c", { quotaBytes: value });
     assert.equal((await open()).quotaBytes("a@b.c"), value);
   }
   assert.deepEqual((await reread()).quotas, { "a@b.c": "18446744073709551615" });
@@ -59,14 +59,18 @@ test("all 64 bits survive the file: numbers up to 2^53 - 1, strings above (T17)"
 test("a quota outside 64 bits is refused and nothing is written", async () => {
   const book = await open();
   for (const value of [-1n, U64_MAX + 1n]) {
-    await assert.rejects(book.set("a@b.c", value), (error) => isGroveError(error, "BAD_ARGUMENT"));
+    await assert.rejects(book.set("a@b.c", { quotaBytes: value }), (error) =>
+      isGroveError(error, "BAD_ARGUMENT"),
+    );
   }
   assert.deepEqual(await readdir(folder), []);
 });
 
 test("sets at the same time all arrive, one after another", async () => {
   const book = await open();
-  await Promise.all(Array.from({ length: 40 }, (_, i) => book.set(`u${i}@b.c`, BigInt(i + 1))));
+  await Promise.all(
+    Array.from({ length: 40 }, (_, i) => book.set(`u${i}@b.c`, { quotaBytes: BigInt(i + 1) })),
+  );
   const again = await open();
   for (let i = 0; i < 40; i++) assert.equal(again.quotaBytes(`u${i}@b.c`), BigInt(i + 1));
 });
@@ -74,8 +78,8 @@ test("sets at the same time all arrive, one after another", async () => {
 test("one set too many waiting is refused, and those before it still arrive", async () => {
   const held = Promise.withResolvers<void>();
   const book = await QuotaBook.open({ dataFolder: folder, replaceFile: () => held.promise });
-  const waiting = Array.from({ length: QUOTA_SETS_WAITING }, () => book.set("a@b.c", 7n));
-  await assert.rejects(book.set("a@b.c", 8n), (error) => isGroveError(error, "OVERLOADED"));
+  const waiting = Array.from({ length: QUOTA_SETS_WAITING }, () => book.set("a@b.c", { quotaBytes: 7n }));
+  await assert.rejects(book.set("a@b.c", { quotaBytes: 8n }), (error) => isGroveError(error, "OVERLOADED"));
   held.resolve();
   await Promise.all(waiting);
   assert.equal(book.quotaBytes("a@b.c"), 7n);
@@ -99,14 +103,19 @@ const DAMAGED = [
   '{"quotas":{"":1}}',
   '{"quotas":{"a@b.c":1,"A@B.C":2}}',
   '{"schema":"1","quotas":{}}',
+  '{"quotas":{},"inode_limits":null}',
+  '{"quotas":{},"inode_limits":[]}',
+  '{"schema":2,"quotas":{},"inode_limits":{"a@b.c":-1}}',
+  '{"schema":2,"quotas":{},"inode_limits":{"a@b.c":4294967296}}',
+  '{"schema":2,"quotas":{},"inode_limits":{"a@b.c":1,"A@b.c":1}}',
   "\u0000\u0000\u0000\u0000",
   "[".repeat(100_000),
 ];
 
 test("a damaged file gives way to the generation before it, and is kept aside (A-10)", async () => {
   const book = await open();
-  await book.set("a@b.c", 5n);
-  await book.set("a@b.c", 6n);
+  await book.set("a@b.c", { quotaBytes: 5n });
+  await book.set("a@b.c", { quotaBytes: 6n });
   for (const text of DAMAGED) {
     await writeFile(file(), text);
     const reasons: string[] = [];
@@ -135,8 +144,8 @@ test("without a good generation the book refuses to open instead of giving every
 
 test("a file cut off at any byte never opens as other quotas than one of the two generations (A-10)", async () => {
   const book = await open();
-  await book.set("a@b.c", 5n);
-  await book.set("a@b.c", 123_456_789n);
+  await book.set("a@b.c", { quotaBytes: 5n });
+  await book.set("a@b.c", { quotaBytes: 123_456_789n });
   const whole = await readFile(file(), "utf8");
   for (let length = 0; length < whole.length; length++) {
     await writeFile(file(), whole.slice(0, length));
@@ -145,8 +154,44 @@ test("a file cut off at any byte never opens as other quotas than one of the two
   }
 });
 
+test("an inode limit is set beside the quota, and either stays as it is when only the other is set", async () => {
+  const book = await QuotaBook.open({ dataFolder: folder, defaultInodeLimit: 50 });
+  assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 50, source: "default" });
+  await book.set("a@b.c", { quotaBytes: 5n, inodeLimit: 7 });
+  assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 7, source: "explicit" });
+  await book.set("a@b.c", { quotaBytes: 6n });
+  await book.set("b@b.c", { inodeLimit: 2 ** 32 - 1 });
+  const again = await open();
+  assert.deepEqual([again.quotaBytes("a@b.c"), again.inodeLimit("a@b.c")], [6n, 7]);
+  assert.deepEqual(again.quotaOf("b@b.c"), { bytes: DEFAULT_QUOTA_BYTES, source: "default" });
+  assert.equal(again.inodeLimit("b@b.c"), 4_294_967_295);
+  await again.set("a@b.c", { inodeLimit: 0 });
+  assert.deepEqual((await open()).inodeLimitOf("a@b.c"), { inodes: 10_000_000, source: "default" });
+  assert.equal((await open()).quotaBytes("a@b.c"), 6n);
+});
+
+test("an inode limit outside 32 bits is refused and nothing is written", async () => {
+  const book = await open();
+  for (const inodeLimit of [-1, 2 ** 32, 1.5, Number.NaN]) {
+    await assert.rejects(book.set("a@b.c", { inodeLimit }), (error) => isGroveError(error, "BAD_ARGUMENT"));
+  }
+  assert.deepEqual(await readdir(folder), []);
+});
+
+test("the file has the older schema as long as that holds everything, so that an older Grove opens it (D18)", async () => {
+  const schema = async () => (JSON.parse(await readFile(file(), "utf8")) as { schema: number }).schema;
+  const book = await open();
+  await book.set("a@b.c", { quotaBytes: 5n });
+  assert.equal(await schema(), 1);
+  await book.set("a@b.c", { inodeLimit: 7 });
+  assert.equal(await schema(), 2);
+  await book.set("a@b.c", { inodeLimit: 0 });
+  assert.equal(await schema(), 1);
+  assert.equal((await open()).quotaBytes("a@b.c"), 5n);
+});
+
 test("a newer schema is refused and left alone (D18)", async () => {
-  const text = '{"schema":2,"quotas":{"a@b.c":5}}';
+  const text = '{"schema":3,"quotas":{"a@b.c":5}}';
   await writeFile(file(), text);
   await assert.rejects(open(), (error) => isGroveError(error, "BAD_ARGUMENT") && /newer/.test(error.message));
   assert.equal(await readFile(file(), "utf8"), text);
@@ -157,7 +202,7 @@ test("a user called __proto__ is a user like any other (A-10)", async () => {
   const book = await open();
   assert.equal(book.quotaBytes("__proto__"), 5n);
   assert.equal(book.quotaBytes("tostring"), DEFAULT_QUOTA_BYTES);
-  await book.set("constructor", 7n);
+  await book.set("constructor", { quotaBytes: 7n });
   const again = await open();
   assert.equal(again.quotaBytes("__proto__"), 5n);
   assert.equal(again.quotaBytes("constructor"), 7n);
@@ -170,10 +215,12 @@ test("a full disk refuses the set, leaves the old quota in force, and the next s
     replaceFile: () =>
       isFull ? Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })) : Promise.resolve(),
   });
-  await assert.rejects(book.set("a@b.c", 5n), (error) => isGroveError(error, "STORAGE_FAILED"));
+  await assert.rejects(book.set("a@b.c", { quotaBytes: 5n }), (error) =>
+    isGroveError(error, "STORAGE_FAILED"),
+  );
   assert.equal(book.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
   isFull = false;
-  await book.set("a@b.c", 5n);
+  await book.set("a@b.c", { quotaBytes: 5n });
   assert.equal(book.quotaBytes("a@b.c"), 5n);
 });
 
@@ -187,7 +234,9 @@ test("after a failed flush no set is tried again, and the old quotas stay in for
     },
   });
   for (let i = 0; i < 3; i++) {
-    await assert.rejects(book.set("a@b.c", 5n), (error) => isGroveError(error, "STORAGE_FAILED"));
+    await assert.rejects(book.set("a@b.c", { quotaBytes: 5n }), (error) =>
+      isGroveError(error, "STORAGE_FAILED"),
+    );
   }
   assert.equal(tries, 1);
   assert.equal(book.quotaBytes("a@b.c"), DEFAULT_QUOTA_BYTES);
@@ -201,7 +250,7 @@ test("whatever is set in whatever order is what a restart reads (spec 2.1)", asy
       const book = await open();
       const model = new Map(book.entries());
       for (const [username, quota] of sets) {
-        await book.set(username, quota);
+        await book.set(username, { quotaBytes: quota });
         if (quota === 0n) model.delete(username);
         else model.set(username, quota);
       }

@@ -8,6 +8,8 @@ export interface ChangeFields {
   readonly by: string;
   /** See ChangeContext. */
   readonly at?: string | undefined;
+  /** See ChangeContext. */
+  readonly maxInodes?: number | undefined;
   readonly nowMs: number;
 }
 

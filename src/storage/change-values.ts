@@ -1,7 +1,7 @@
 // Values of changes on their way to the writer's thread and back.
 import { GroveError } from "#base/errors.ts";
 import type { ChangeReply } from "./change-messages.ts";
-import type { Change, ChangeContext } from "./inode.ts";
+import type { Change, ChangeContext, Counted } from "./inode.ts";
 
 /** Times are stored in whole milliseconds. Throws BAD_ARGUMENT for what is no time. */
 export function wholeMs(timeMs: number): number {
@@ -12,11 +12,13 @@ export function wholeMs(timeMs: number): number {
 }
 
 /** The change of an answer; what the owner made was made by the owner. */
-export function toChange(context: ChangeContext, { inode, usage, usedDeltaBytes }: ChangeReply): Change {
+export function toChange(context: ChangeContext, reply: Counted<ChangeReply>): Change {
+  const { inode, usage, usedDeltaBytes, inodeDelta } = reply;
   const { parentId, createdBy, ...rest } = inode;
   return {
     inode: { ...rest, parentId: parentId ?? undefined, createdBy: createdBy ?? context.owner },
     usage,
     usedDeltaBytes,
+    inodeDelta,
   };
 }

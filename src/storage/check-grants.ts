@@ -1,4 +1,4 @@
-// Compares grants with the inodes on which they hang: the mark, the owner, and the path.
+// Compares grants and exclusions with the inodes on which they hang: the mark, the owner, and the path.
 import type { DatabaseSync } from "node:sqlite";
 import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree-path.ts";
@@ -9,13 +9,14 @@ interface GrantFacts {
   readonly username: string;
   readonly owner: string;
   readonly path: string;
+  readonly excluded: number;
 }
 
 /** What a grant should say; undefined when its inode lies in no root's tree. */
 type Place = { readonly owner: string; readonly path: string } | undefined;
 
 /**
- * Checks every grant. `repair` corrects marks and paths, and takes away grants on what lies in no tree, which let nobody in. Needs a
+ * Checks every grant and exclusion. `repair` corrects marks and paths, and takes away those on what lies in no tree, which concern nobody. Needs a
  * transaction to be open when it repairs.
  */
 export function checkGrants(db: DatabaseSync, findings: Findings, repair: boolean): void {
@@ -35,24 +36,29 @@ export function checkGrants(db: DatabaseSync, findings: Findings, repair: boolea
 
 function checkPlaces(db: DatabaseSync, findings: Findings, repair: boolean): void {
   const grants = db
-    .prepare("SELECT inode_id AS inodeId, username, owner, path FROM share_grant ORDER BY inode_id, username")
+    .prepare(
+      "SELECT inode_id AS inodeId, username, owner, path, excluded FROM share_grant ORDER BY inode_id, username",
+    )
     .all() as unknown as GrantFacts[];
   const update = db.prepare("UPDATE share_grant SET owner = ?, path = ? WHERE inode_id = ? AND username = ?");
   const drop = db.prepare("DELETE FROM share_grant WHERE inode_id = ? AND username = ?");
   const bump = db.prepare("UPDATE root SET access_version = access_version + 1 WHERE owner = ?");
   const placeOf = placeFinder(db);
-  for (const { inodeId, username, owner, path } of grants) {
+  for (const { inodeId, username, owner, path, excluded } of grants) {
     const place = placeOf(inodeId);
+    const what = excluded === 0 ? "share" : "exclusion";
+    const whose = excluded === 0 ? `with ${username}` : `of ${username}`;
+    const from = excluded === 0 ? "of" : "from";
     if (place === undefined) {
       if (repair) drop.run(inodeId, username);
       findings.difference(
-        `the share of ${describeInode(db, inodeId)} with ${username} is of nothing in a root`,
+        `the ${what} ${from} ${describeInode(db, inodeId)} ${whose} is of nothing in a root`,
         repair,
       );
     } else if (place.owner !== owner || place.path !== path) {
       if (repair) update.run(place.owner, place.path, inodeId, username);
       findings.difference(
-        `the share of ${place.owner}:${place.path} with ${username} says that it is of ${owner}:${path}`,
+        `the ${what} ${from} ${place.owner}:${place.path} ${whose} says that it is ${from} ${owner}:${path}`,
         repair,
       );
     } else {

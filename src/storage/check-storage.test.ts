@@ -67,6 +67,10 @@ const COUNTERS: Readonly<Record<string, readonly [string, RegExp]>> = {
     "UPDATE inode SET tree_inodes = 0, tree_files = 7 WHERE name = 'b'",
     /:\/a\/b: says/,
   ],
+  "a directory's levels": [
+    "UPDATE inode SET height = 7 WHERE name = 'b'",
+    /:\/a\/b: says .* 7 levels; .*, 1$/,
+  ],
   "a root's bytes": ["UPDATE root SET live_bytes = 5", /says 5 live bytes; it is 701000/],
   "a root's files": ["UPDATE root SET file_count = 5", /says 5 files; it is 2/],
   "a root's trash": ["UPDATE root SET trash_bytes = 5", /says 5 bytes in the trash/],

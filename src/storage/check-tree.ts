@@ -6,16 +6,21 @@ import type { Findings } from "./check-report.ts";
 import { checkTrash } from "./check-trash.ts";
 import { describeInode } from "./check-tree-path.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
+import { RECOUNT_KEY } from "./recount-types.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import { counted, isOff, type Offsets, TreeCount, type TreeSums } from "./tree-count.ts";
 
 /** Compares, and with `repair` corrects, every number that is kept about the tree. Needs a transaction to be open when it repairs. */
 export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean): void {
   checkStructure(db, findings);
   checkGrants(db, findings, repair);
   checkTrash(db, findings, repair);
-  checkDirectories(db, findings, repair);
-  checkRoots(db, findings, repair);
-  checkCounters(db, findings, repair);
+  const count = new TreeCount(db);
+  const inodes = checkDirectories(db, count, findings, repair);
+  const trashBytes = checkRoots(db, count, findings, repair);
+  checkCounters(db, { count, offsets: { inodes, trashBytes } }, findings, repair);
+  // What a running node has found is not true any more.
+  if (repair) db.exec(`DELETE FROM meta WHERE key = '${RECOUNT_KEY}'`);
 }
 
 function checkStructure(db: DatabaseSync, findings: Findings): void {
@@ -43,6 +48,7 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
       `SELECT id FROM inode WHERE (kind = ${KIND_DIRECTORY} OR size <= ${INLINE_FILE_MAX_BYTES}) AND content_id IS NOT NULL`,
       "has a list of chunks that it should not have",
     ],
+    [`SELECT id FROM inode WHERE kind = ${KIND_FILE} AND height <> 0`, "is a file and has levels below it"],
     [
       `SELECT inode.id FROM inode LEFT JOIN inline_content ON inline_content.inode_id = inode.id
        WHERE kind = ${KIND_FILE} AND size BETWEEN 1 AND ${INLINE_FILE_MAX_BYTES} AND length(data) IS NOT size`,
@@ -74,42 +80,42 @@ function countBelow(db: DatabaseSync, starts: string): number {
   return (db.prepare(sql).get() as { count: number }).count;
 }
 
+/** Every directory must be the sum of its own entries, and one higher than the highest of them; then all are right up to the root. Tells by how many inodes those in sight are off. */
+function checkDirectories(db: DatabaseSync, count: TreeCount, findings: Findings, repair: boolean): number {
+  let inodesOff = 0;
+  let isWrong = false;
+  for (let after = -1; ; ) {
+    const slice = count.slice(after, Number.MAX_SAFE_INTEGER);
+    if (slice === undefined) break;
+    for (const { id, said } of count.directories(after, slice.end)) {
+      const is = counted(count.entriesOf(id));
+      if (!isOff({ id, said, is })) continue;
+      const where = count.whereabouts(id);
+      if (where === "passing") continue;
+      isWrong = true;
+      if (where === "live") inodesOff += said.inodes - is.inodes;
+      findings.difference(
+        `${describeInode(db, id)}: says ${inWords(said)}; its entries sum up to ${Object.values(is).join(", ")}`,
+        repair,
+      );
+    }
+    after = slice.end;
+  }
+  if (!isWrong || !repair) return inodesOff;
+  recountDirectories(db);
+  return 0;
+}
+
+function inWords({ bytes, entries, inodes, files, height }: TreeSums): string {
+  return `${bytes} bytes, ${entries} entries, ${inodes} inodes, ${files} files, ${height} levels`;
+}
+
 interface Sums {
   size: number;
   childCount: number;
   treeInodes: number;
   treeFiles: number;
-}
-
-/** Every directory must be the sum of its own entries; then all are right up to the root. */
-function checkDirectories(db: DatabaseSync, findings: Findings, repair: boolean): void {
-  const wrong = db
-    .prepare(
-      `SELECT directory.id, directory.size, child_count AS childCount, tree_inodes AS treeInodes, tree_files AS treeFiles,
-         coalesce(sums.size, 0) AS sumSize, coalesce(sums.children, 0) AS sumChildren,
-         coalesce(sums.inodes, 0) AS sumInodes, coalesce(sums.files, 0) AS sumFiles
-       FROM inode directory LEFT JOIN (
-         SELECT parent_id, sum(size) AS size, count(*) AS children, sum(1 + tree_inodes) AS inodes,
-           sum(CASE kind WHEN ${KIND_FILE} THEN 1 ELSE tree_files END) AS files
-         FROM inode WHERE parent_id IS NOT NULL GROUP BY parent_id
-       ) sums ON sums.parent_id = directory.id
-       WHERE kind = ${KIND_DIRECTORY} AND directory.id NOT IN (SELECT inode_id FROM purging WHERE inode_id IS NOT NULL)
-         AND (directory.size, child_count, tree_inodes, tree_files) IS NOT
-           (coalesce(sums.size, 0), coalesce(sums.children, 0), coalesce(sums.inodes, 0), coalesce(sums.files, 0))`,
-    )
-    .all() as unknown as (Sums & {
-    id: number;
-    sumSize: number;
-    sumChildren: number;
-    sumInodes: number;
-    sumFiles: number;
-  })[];
-  for (const row of wrong) {
-    const said = `${row.size} bytes, ${row.childCount} entries, ${row.treeInodes} inodes, ${row.treeFiles} files`;
-    const is = `${row.sumSize}, ${row.sumChildren}, ${row.sumInodes}, ${row.sumFiles}`;
-    findings.difference(`${describeInode(db, row.id)}: says ${said}; its entries sum up to ${is}`, repair);
-  }
-  if (wrong.length > 0 && repair) recountDirectories(db);
+  height: number;
 }
 
 /** Recounts all directories from their leaves up. */
@@ -124,7 +130,7 @@ function recountDirectories(db: DatabaseSync): void {
   }[];
   const waitingFor = new Map<number, number>();
   for (const { id, parentId } of directories) {
-    sums.set(id, { size: 0, childCount: 0, treeInodes: 0, treeFiles: 0 });
+    sums.set(id, { size: 0, childCount: 0, treeInodes: 0, treeFiles: 0, height: 0 });
     parents.set(id, parentId);
     if (parentId !== null) waitingFor.set(parentId, (waitingFor.get(parentId) ?? 0) + 1);
   }
@@ -134,104 +140,71 @@ function recountDirectories(db: DatabaseSync): void {
   for (const row of files.iterate() as Iterable<{ parentId: number; size: number; count: number }>) {
     const sum = sums.get(row.parentId);
     if (sum !== undefined)
-      add(sum, { size: row.size, entries: row.count, inodes: row.count, files: row.count });
+      add(sum, { size: row.size, entries: row.count, inodes: row.count, files: row.count, height: 0 });
   }
   const ready = directories.filter(({ id }) => !waitingFor.has(id)).map(({ id }) => id);
   const update = db.prepare(
-    "UPDATE inode SET size = ?, child_count = ?, tree_inodes = ?, tree_files = ? WHERE id = ?",
+    "UPDATE inode SET size = ?, child_count = ?, tree_inodes = ?, tree_files = ?, height = ? WHERE id = ?",
   );
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     const own = sums.get(id);
     const parentId = parents.get(id) ?? null;
     if (own === undefined) continue;
-    update.run(own.size, own.childCount, own.treeInodes, own.treeFiles, id);
+    update.run(own.size, own.childCount, own.treeInodes, own.treeFiles, own.height, id);
     const above = parentId === null ? undefined : sums.get(parentId);
     if (above === undefined || parentId === null) continue;
-    add(above, { size: own.size, entries: 1, inodes: 1 + own.treeInodes, files: own.treeFiles });
+    const { size, treeInodes, treeFiles: files, height } = own;
+    add(above, { size, entries: 1, inodes: 1 + treeInodes, files, height });
     const left = (waitingFor.get(parentId) ?? 1) - 1;
     waitingFor.set(parentId, left);
     if (left === 0) ready.push(parentId);
   }
 }
 
-function add(sum: Sums, part: { size: number; entries: number; inodes: number; files: number }): void {
+function add(
+  sum: Sums,
+  part: { size: number; entries: number; inodes: number; files: number; height: number },
+): void {
   sum.size += part.size;
   sum.childCount += part.entries;
   sum.treeInodes += part.inodes;
   sum.treeFiles += part.files;
+  sum.height = Math.max(sum.height, part.height + 1);
 }
 
-/** Bytes in the trash of the root in whose row this stands. */
-const TRASH_OF_ROOT = `(SELECT coalesce(sum(trashed.size), 0) FROM trash JOIN inode trashed ON trashed.id = trash.inode_id
-  WHERE trash.root_number = root.number)`;
-
-function checkRoots(db: DatabaseSync, findings: Findings, repair: boolean): void {
-  const rows = db
-    .prepare(
-      `SELECT number, owner, live_bytes AS liveBytes, trash_bytes AS trashBytes, staging_bytes AS stagingBytes,
-         file_count AS fileCount, ${TRASH_OF_ROOT} AS trashed, grant_count AS grantCount, next_id AS nextId, inode.size, inode.tree_files AS treeFiles,
-         (SELECT coalesce(sum(staged_bytes), 0) FROM upload WHERE root_number = number) AS staged,
-         (SELECT count(*) FROM share_grant WHERE inode_id / ${ROOT_STRIDE} = number) AS grants,
-         (SELECT coalesce(max(id), 0) FROM inode WHERE id BETWEEN number * ${ROOT_STRIDE} AND number * ${ROOT_STRIDE} + ${ROOT_STRIDE - 1})
-           % ${ROOT_STRIDE} AS lastId
-       FROM root LEFT JOIN inode ON inode.id = directory_id`,
-    )
-    .all() as Record<string, number | null>[];
-  const update = db.prepare(
-    "UPDATE root SET live_bytes = ?, trash_bytes = ?, staging_bytes = ?, file_count = ?, grant_count = ?, next_id = ? WHERE number = ?",
-  );
-  for (const row of rows) {
-    const owner = String(row["owner"]);
-    const { size, treeFiles, trashed, grants, lastId, number, staged } = row;
-    if (
-      size == null ||
-      trashed == null ||
-      treeFiles == null ||
-      grants == null ||
-      lastId == null ||
-      number == null ||
-      staged == null
-    ) {
-      findings.difference(`the root of ${owner} has no directory`);
+/** Tells by how many bytes the counters of trash are off. */
+function checkRoots(db: DatabaseSync, count: TreeCount, findings: Findings, repair: boolean): number {
+  let trashOff = 0;
+  for (const { number } of db.prepare("SELECT number FROM root ORDER BY number").all() as {
+    number: number;
+  }[]) {
+    const root = counted(count.root(number));
+    if (root?.facts === undefined) {
+      findings.difference(`the root of ${root?.owner ?? number} has no directory`);
       continue;
     }
-    const nextId = Math.max(Number(row["nextId"]), lastId + 1);
-    const facts: readonly (readonly [string, unknown, number])[] = [
-      ["live bytes", row["liveBytes"], size],
-      ["bytes in the trash", row["trashBytes"], trashed],
-      ["bytes in staging", row["stagingBytes"], staged],
-      ["files", row["fileCount"], treeFiles],
-      ["grants", row["grantCount"], grants],
-      ["next id", row["nextId"], nextId],
-    ];
-    const wrong = facts.filter(([, said, is]) => said !== is);
-    if (wrong.length > 0 && repair) update.run(size, trashed, staged, treeFiles, grants, nextId, number);
-    for (const [what, said, is] of wrong) {
-      findings.difference(`the root of ${owner} says ${String(said)} ${what}; it is ${is}`, repair);
+    for (const { what, kind, column, said, is } of root.facts) {
+      if (said === is) continue;
+      if (repair) db.prepare(`UPDATE root SET ${column} = ? WHERE number = ?`).run(is, number);
+      else if (kind === "trash") trashOff += said - is;
+      findings.difference(`the root of ${root.owner} says ${said} ${what}; it is ${is}`, repair);
     }
   }
+  return trashOff;
 }
 
-function checkCounters(db: DatabaseSync, findings: Findings, repair: boolean): void {
-  const inodes = countBelow(db, "SELECT directory_id FROM root");
-  const { count: chunks } = db.prepare("SELECT count(*) AS count FROM chunk WHERE refs > 0").get() as {
-    count: number;
-  };
-  const { sum: trashBytes } = db
-    .prepare(`SELECT coalesce(sum(${TRASH_OF_ROOT}), 0) AS sum FROM root`)
-    .get() as { sum: number };
-  const select = db.prepare("SELECT value FROM counter WHERE name = ?");
+function checkCounters(
+  db: DatabaseSync,
+  { count, offsets }: { count: TreeCount; offsets: Offsets },
+  findings: Findings,
+  repair: boolean,
+): void {
   const update = db.prepare(
     "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
-  for (const [name, is] of [
-    ["inodes", inodes],
-    ["chunks", chunks],
-    ["trash_bytes", trashBytes],
-  ] as const) {
-    const said = (select.get(name) as { value: number } | undefined)?.value ?? 0;
+  for (const { what, column, said, is } of counted(count.node(offsets))) {
     if (said === is) continue;
-    if (repair) update.run(name, is);
-    findings.difference(`the counter of ${name} says ${said}; there are ${is}`, repair);
+    if (repair) update.run(column, is);
+    findings.difference(`the counter of ${what} says ${said}; there are ${is}`, repair);
   }
 }

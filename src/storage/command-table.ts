@@ -5,6 +5,7 @@ import { ContentRows } from "./content-rows.ts";
 import { CopyCommands } from "./copy-commands.ts";
 import { DamageRows } from "./damage-rows.ts";
 import { orOvertaken } from "./followed-path.ts";
+import { type Counted, StaleAccessError } from "./inode.ts";
 import { InodeRows } from "./inode-rows.ts";
 import type { Ledger } from "./ledger.ts";
 import { NamespaceCommands } from "./namespace-commands.ts";
@@ -12,8 +13,9 @@ import { ShareCommands } from "./share-commands.ts";
 import { ShareRows } from "./share-rows.ts";
 import { TrashBin } from "./trash-bin.ts";
 import { TrashCommands } from "./trash-commands.ts";
+import { TreeHeights } from "./tree-heights.ts";
 import { UploadCommands } from "./upload-commands.ts";
-import type { Command, Reply } from "./write-commands.ts";
+import type { Command, CommandReply } from "./write-commands.ts";
 
 type SilentOp =
   | "boundUploadTimes"
@@ -21,7 +23,7 @@ type SilentOp =
   | "dropGarbage"
   | "dropStaged"
   | "openChunkDirectory"
-  | "saveScrub";
+  | "savePass";
 
 /** Runs single commands. */
 export class CommandTable {
@@ -29,6 +31,7 @@ export class CommandTable {
   readonly contents: ContentCommands;
   /** They know which owners' shares have changed. */
   readonly shareRows: ShareRows;
+  readonly #ledger: Ledger;
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
   readonly #trash: TrashCommands;
@@ -38,14 +41,16 @@ export class CommandTable {
   readonly #copies: CopyCommands;
   readonly #openDirectory: StatementSync;
   readonly #closeDirectory: StatementSync;
-  readonly #saveScrub: StatementSync;
+  readonly #savePass: StatementSync;
 
   constructor(db: DatabaseSync, ledger: Ledger) {
+    this.#ledger = ledger;
     this.#content = new ContentRows(db, ledger);
     const inodes = new InodeRows(db, ledger, this.#content);
     this.shareRows = new ShareRows(db, ledger, inodes);
     this.#shares = new ShareCommands(ledger, inodes, this.shareRows);
-    const tables = { ledger, inodes, content: this.#content, shares: this.shareRows };
+    const heights = new TreeHeights(db, ledger);
+    const tables = { ledger, inodes, content: this.#content, shares: this.shareRows, heights };
     const bin = new TrashBin(db, tables);
     this.#uploads = new UploadCommands(db, tables);
     this.#namespace = new NamespaceCommands(db, { ...tables, bin });
@@ -63,14 +68,30 @@ export class CommandTable {
     this.#openDirectory = db.prepare(
       "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
     );
-    this.#saveScrub = db.prepare(
-      "INSERT INTO meta (key, value) VALUES ('scrub', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    this.#savePass = db.prepare(
+      "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     );
     this.#closeDirectory = db.prepare("DELETE FROM open_directory WHERE name = ?");
   }
 
-  /** Does a command and answers as ReplyOf says. Throws its refusal. */
-  apply(command: Command): Reply[1] {
+  /** Does a command and answers as ReplyOf says, counted. Throws its refusal, and StaleAccessError when it makes more inodes than it may. */
+  apply(command: Command): Counted<CommandReply> {
+    const before = this.#inodesOf(command);
+    const reply = this.#applyAt(command);
+    if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
+    const inodeDelta = this.#inodesOf(command) - before;
+    if ("maxInodes" in command && command.maxInodes !== undefined && inodeDelta > command.maxInodes) {
+      throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
+    }
+    return { ...reply, inodeDelta };
+  }
+
+  #inodesOf(command: Command): number {
+    const root = "owner" in command ? this.#ledger.findRoot(command.owner) : undefined;
+    return root === undefined ? 0 : root.liveInodes + root.trashInodes;
+  }
+
+  #applyAt(command: Command): CommandReply {
     try {
       return this.#apply(command);
     } catch (error) {
@@ -78,7 +99,7 @@ export class CommandTable {
     }
   }
 
-  #apply(command: Command): Reply[1] {
+  #apply(command: Command): CommandReply {
     switch (command.op) {
       case "createFile":
         return this.#namespace.createFile(command);
@@ -147,8 +168,8 @@ export class CommandTable {
       case "openChunkDirectory":
         this.#openDirectory.run(command.directory);
         break;
-      case "saveScrub":
-        this.#saveScrub.run(command.record);
+      case "savePass":
+        this.#savePass.run(command.name, command.record);
         break;
       case "closeChunkDirectory":
         this.#closeDirectory.run(command.directory);

@@ -302,8 +302,9 @@ export class ContentCommands {
     const { nowMs, ...columns } = file;
     const update = { ...columns, version: old.version + 1, ctimeMs: nowMs };
     const bytes = file.size - old.size;
-    this.#ledger.addToUsage(root, { bytes, files: 0 });
-    this.#ledger.addToChain(chain, { bytes, inodes: 0, files: 0 });
+    const delta = { bytes, inodes: 0, files: 0 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
     this.#inodes.updateFile(old.id, update);
     return fileReply({ ...old, ...update }, root, bytes);
   }

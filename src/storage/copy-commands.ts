@@ -1,7 +1,7 @@
 // Copies within a root: chunks are shared, trees are made out of sight in slices and appear as a whole in one step (D13).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { COPY_SLICE_ROWS } from "#base/limits.ts";
+import { COPY_SLICE_ROWS, DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import type {
@@ -11,16 +11,20 @@ import type {
   CopyPlace,
   CopyReply,
   CopySliceCommand,
+  CopySums,
   DropCopyCommand,
   FinishCopyCommand,
   ListCopy,
 } from "./copy-messages.ts";
+import { NOTHING, withDirectory, withFile } from "./copy-sums.ts";
 import { freeName } from "./free-name.ts";
 import type { InodeId } from "./inode.ts";
 import { directoryReply, fileReply, type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type DirectoryState, type Ledger, noLongerThere, type Place, type RootState } from "./ledger.ts";
 import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
-import { FLAG_DAMAGED, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+import type { ShareRows } from "./share-rows.ts";
+import { requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
 
 interface Slice {
   readonly sourceId: InodeId;
@@ -29,6 +33,7 @@ interface Slice {
   frames: CopyFrame[];
   list: ListCopy | null;
   bytes: number;
+  inodes: number;
   rowsLeft: number;
 }
 
@@ -43,17 +48,28 @@ export class CopyCommands {
   readonly #inodes: InodeRows;
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
+  readonly #heights: TreeHeights;
+  readonly #shares: ShareRows;
   readonly #insertCopying: StatementSync;
   readonly #deleteCopying: StatementSync;
 
   constructor(
     db: DatabaseSync,
-    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; namespace: NamespaceCommands },
+    rows: {
+      ledger: Ledger;
+      inodes: InodeRows;
+      content: ContentRows;
+      namespace: NamespaceCommands;
+      heights: TreeHeights;
+      shares: ShareRows;
+    },
   ) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
     this.#namespace = rows.namespace;
+    this.#heights = rows.heights;
+    this.#shares = rows.shares;
     this.#insertCopying = db.prepare("INSERT INTO copying (inode_id) VALUES (?)");
     this.#deleteCopying = db.prepare("DELETE FROM copying WHERE inode_id = ?");
   }
@@ -62,6 +78,7 @@ export class CopyCommands {
     const { place, source } = this.#look(command);
     const { root } = place;
     this.#checkConflict(place, source, command);
+    requireDepth(place.chain, this.#ledger.directory(source.id)?.height ?? 0, 0);
     const slice: Slice = {
       sourceId: source.id,
       root,
@@ -69,13 +86,14 @@ export class CopyCommands {
       frames: [],
       list: null,
       bytes: 0,
+      inodes: 0,
       rowsLeft: COPY_SLICE_ROWS,
     };
     let topId: InodeId | null = null;
     if (isDirectory(source)) {
       topId = this.#insertDirectory(slice, source, null, command.name).id;
       this.#insertCopying.run(topId);
-      slice.frames.push({ source: source.id, target: topId, after: "" });
+      slice.frames.push({ source: source.id, target: topId, after: "", sums: NOTHING });
     } else if (source.contentId !== null) {
       this.#beginList(slice, source, source.contentId, null);
     } else slice.bytes = source.size;
@@ -87,6 +105,10 @@ export class CopyCommands {
   slice(command: CopySliceCommand): { readonly job: CopyJob } {
     const { job } = command;
     const root = this.#ledger.root(command.owner);
+    const open = [...job.frames.map(({ source }) => source), ...(job.list === null ? [] : [job.list.fileId])];
+    if (open.some((id) => this.#isKeptFrom(root, id, command))) {
+      throw new GroveError("OVERLOADED", "shares of the source changed while it was copied; try again");
+    }
     const slice: Slice = {
       sourceId: job.sourceId,
       root,
@@ -94,6 +116,7 @@ export class CopyCommands {
       frames: [...job.frames],
       list: job.list,
       bytes: job.bytes,
+      inodes: job.inodes,
       rowsLeft: COPY_SLICE_ROWS,
     };
     this.#work(slice);
@@ -127,16 +150,17 @@ export class CopyCommands {
     }
     const top = this.#ledger.directory(command.job.topId);
     if (top === undefined) throw noLongerThere();
-    if (top.size > command.maxBytes) throw grown();
+    if (top.size > command.maxBytes || 1 + top.treeInodes > command.maxInodes) throw grown();
+    requireDepth(chain, top.height, 0);
     this.#deleteCopying.run(top.id);
     this.#inodes.rename(top.id, { parentId: chain[0].id, name, ctimeMs: nowMs, version: top.version });
     this.#ledger.touch(top);
     Object.assign(top, { parentId: chain[0].id, name, ctimeMs: nowMs });
     const inodes = 1 + top.treeInodes;
     this.#ledger.count({ inodes });
-    this.#ledger.addToUsage(root, { bytes: top.size, files: top.treeFiles });
+    this.#ledger.addToUsage(root, { bytes: top.size, inodes, files: top.treeFiles });
     this.#ledger.addToChain(chain, { bytes: top.size, inodes, files: top.treeFiles });
-    this.#namespace.enter(chain[0], 1, nowMs);
+    this.#namespace.enter(chain, top.height, nowMs);
     return directoryReply(top, root, delta(top.size));
   }
 
@@ -198,35 +222,53 @@ export class CopyCommands {
 
   /** Copies entries up to the first directory or long file, which comes next. */
   #copyEntries(slice: Slice, frame: CopyFrame): void {
-    const target = this.#ledger.directory(frame.target);
-    if (target === undefined) throw noLongerThere();
     const limit = slice.rowsLeft;
     const entries = this.#inodes.childrenAfter(frame.source, frame.after, limit);
-    const sums = { bytes: 0, inodes: 0, files: 0 };
-    // A full answer may have more behind it.
-    let rest: CopyFrame | undefined =
-      entries.length === limit ? { ...frame, after: entries.at(-1)?.name ?? "" } : undefined;
+    let { after, sums } = frame;
     for (const entry of entries) {
       slice.rowsLeft--;
-      if (isDirectory(entry) || entry.contentId !== null) {
-        slice.frames.push({ ...frame, after: entry.name });
-        rest = undefined;
-        if (entry.contentId !== null) this.#beginList(slice, entry, entry.contentId, target.id);
-        else {
-          const made = this.#insertDirectory(slice, entry, target, entry.name);
-          sums.inodes++;
-          slice.frames.push({ source: entry.id, target: made.id, after: "" });
-        }
-        break;
+      after = entry.name;
+      if ((entry.flags & FLAG_HAS_GRANTS) !== 0 && this.#isKeptFrom(slice.root, entry.id, slice.change)) {
+        continue;
       }
-      this.#insertFile(slice, entry, target.id, null);
-      sums.bytes += entry.size;
-      sums.inodes++;
-      sums.files++;
+      if (entry.contentId !== null) {
+        slice.frames.push({ ...frame, after, sums });
+        this.#beginList(slice, entry, entry.contentId, frame.target);
+        return;
+      }
+      if (isDirectory(entry)) {
+        // What grows while it is copied ends here, whatever the place at which it is to come into sight.
+        if (slice.frames.length >= DIRECTORY_DEPTH_MAX) throw tooDeep(slice.frames.length + 1);
+        slice.frames.push({ ...frame, after, sums });
+        const made = this.#insertDirectory(slice, entry, frame.target, entry.name);
+        slice.frames.push({ source: entry.id, target: made.id, after: "", sums: NOTHING });
+        return;
+      }
+      this.#insertFile(slice, entry, frame.target, null);
+      slice.bytes += entry.size;
+      sums = withFile(sums, entry.size);
     }
-    if (rest !== undefined) slice.frames.push(rest);
-    this.#add(target, sums);
-    slice.bytes += sums.bytes;
+    // A full answer may have more behind it.
+    if (entries.length === limit) slice.frames.push({ ...frame, after, sums });
+    else this.#settle(slice, frame.target, sums);
+  }
+
+  /** Everything is in a copied directory: its row says so, and the directory around it counts it. Done once for each. */
+  #settle(slice: Slice, directoryId: InodeId, sums: CopySums): void {
+    const directory = this.#ledger.directory(directoryId);
+    if (directory === undefined) throw noLongerThere();
+    const { bytes: size, entries: childCount, inodes: treeInodes, files: treeFiles, height } = sums;
+    this.#ledger.touch(directory);
+    Object.assign(directory, { size, childCount, treeInodes, treeFiles });
+    this.#heights.set(directory, height);
+    slice.rowsLeft--;
+    const around = slice.frames.pop();
+    if (around !== undefined) slice.frames.push({ ...around, sums: withDirectory(around.sums, sums) });
+  }
+
+  /** True for what an exclusion takes out of a share of the user who copies: a copy has what a listing shows. */
+  #isKeptFrom(root: RootState, id: InodeId, { by }: ChangeFields): boolean {
+    return by !== root.owner && this.#shares.at(id, by) === "exclusion";
   }
 
   #beginList(slice: Slice, file: InodeRow, sourceList: number, target: InodeId | null): void {
@@ -257,10 +299,10 @@ export class CopyCommands {
       slice.list = { ...copy, after: Number.MAX_SAFE_INTEGER };
       return false;
     }
-    const target = this.#ledger.directory(copy.target);
-    if (target === undefined || !this.#content.unstage(copy.list)) throw noLongerThere();
-    this.#insertFile(slice, file, target.id, copy.list);
-    this.#add(target, { bytes: file.size, inodes: 1, files: 1 });
+    const around = slice.frames.pop();
+    if (around === undefined || !this.#content.unstage(copy.list)) throw noLongerThere();
+    this.#insertFile(slice, file, copy.target, copy.list);
+    slice.frames.push({ ...around, sums: withFile(around.sums, file.size) });
     slice.bytes += file.size;
     slice.list = null;
     return true;
@@ -287,6 +329,7 @@ export class CopyCommands {
     const createdBy = authorOf(slice.change);
     const row = { id, parentId, name, kind: KIND_FILE, size, crc32, mtimeMs, ctimeMs, contentId, createdBy };
     if (!this.#inodes.insert(row)) throw pathExists();
+    slice.inodes++;
     this.#ledger.count({ inodes: -1 });
     this.#copyRest(file, id);
   }
@@ -297,19 +340,14 @@ export class CopyCommands {
     if ((file.flags & FLAG_DAMAGED) !== 0) this.#inodes.setFlags(id, FLAG_DAMAGED);
   }
 
-  #insertDirectory(
-    slice: Slice,
-    source: InodeRow,
-    parent: DirectoryState | null,
-    name: string,
-  ): DirectoryState {
+  #insertDirectory(slice: Slice, source: InodeRow, parentId: InodeId | null, name: string): DirectoryState {
     const id = this.#ledger.takeId(slice.root);
     const { nowMs } = slice.change;
     const createdBy = authorOf(slice.change);
-    const parentId = parent?.id ?? null;
     const { mtimeMs } = source;
     const row = { id, parentId, name, kind: KIND_DIRECTORY, size: 0, crc32: 0, mtimeMs, ctimeMs: nowMs };
     if (!this.#inodes.insert({ ...row, contentId: null, createdBy })) throw pathExists();
+    slice.inodes++;
     // Only what is in sight is counted.
     this.#ledger.count({ inodes: -1 });
     const state: DirectoryState = {
@@ -320,6 +358,7 @@ export class CopyCommands {
       childCount: 0,
       treeInodes: 0,
       treeFiles: 0,
+      height: 0,
       mtimeMs,
       ctimeMs: nowMs,
       version: 1,
@@ -330,18 +369,6 @@ export class CopyCommands {
     this.#ledger.addDirectory(state);
     return state;
   }
-
-  /** Adds entries to a copied directory and to those above it, as far as they are copied. */
-  #add(directory: DirectoryState, sums: { bytes: number; inodes: number; files: number }): void {
-    if (sums.inodes === 0) return;
-    const chain: DirectoryState[] = [];
-    for (let state: DirectoryState | undefined = directory; state !== undefined; ) {
-      chain.push(state);
-      state = state.parentId === null ? undefined : this.#ledger.directory(state.parentId);
-    }
-    this.#ledger.addToChain(chain, sums);
-    directory.childCount += sums.inodes;
-  }
 }
 
 /** The refusal of a copy that would be larger than what was claimed for it. */
@@ -349,6 +376,6 @@ export function grown(): GroveError {
   return new GroveError("OVERLOADED", "the source grew while it was copied; try again");
 }
 
-function jobOf({ sourceId, frames, list, bytes }: Slice, topId: InodeId | null): CopyJob {
-  return { sourceId, topId, frames, list, bytes };
+function jobOf({ sourceId, frames, list, bytes, inodes }: Slice, topId: InodeId | null): CopyJob {
+  return { sourceId, topId, frames, list, bytes, inodes };
 }

@@ -2,11 +2,22 @@
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { InodeId } from "./inode.ts";
 
+/** What has been copied into a directory, and is not in its row before all of it is. */
+export interface CopySums {
+  readonly bytes: number;
+  readonly entries: number;
+  readonly inodes: number;
+  readonly files: number;
+  /** Levels below the directory. */
+  readonly height: number;
+}
+
 /** A directory whose entries are being copied, in order of their names. */
 export interface CopyFrame {
   readonly source: InodeId;
   readonly target: InodeId;
   readonly after: string;
+  readonly sums: CopySums;
 }
 
 /** A chunk list whose positions are being copied; its file appears when it is complete. */
@@ -26,9 +37,12 @@ export interface CopyJob {
   readonly sourceId: InodeId;
   /** The copied directory, out of sight; null when a file is copied. */
   readonly topId: InodeId | null;
+  /** The directory that is being copied, and those around it, the outermost first. */
   readonly frames: readonly CopyFrame[];
   readonly list: ListCopy | null;
   readonly bytes: number;
+  /** Inodes made so far. */
+  readonly inodes: number;
 }
 
 /** What is copied where. */
@@ -37,8 +51,9 @@ export interface CopyPlace extends ChangeFields {
   readonly parentId: InodeId;
   readonly name: string;
   readonly onConflict: "fail" | "rename" | "replace";
-  /** Bytes that were claimed for the copy. */
+  /** Bytes and inodes that were claimed for the copy. */
   readonly maxBytes: number;
+  readonly maxInodes: number;
 }
 
 /** Begins a copy and does its first slice; a small one is finished with it. */

@@ -1,54 +1,78 @@
 // Drives a copy slice by slice, so that the commands of others run between its slices (D13).
-import { GroveError } from "#base/errors.ts";
-import { COPIES_AT_ONCE, STALE_ACCESS_RETRIES } from "#base/limits.ts";
+import {
+  COPIES_AT_ONCE,
+  COPIES_PER_USER,
+  COPIES_WAITING,
+  COPIES_WAITING_PER_USER,
+  COPY_SLICES_AT_ONCE,
+  STALE_ACCESS_RETRIES,
+} from "#base/limits.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import { grown, isCopied } from "./copy-commands.ts";
 import type { CopyJob } from "./copy-messages.ts";
 import type { CopyOrder, CopyTarget } from "./copy-order.ts";
-import { StaleAccessError } from "./inode.ts";
+import { FairSlots } from "./fair-slots.ts";
+import { type Counted, StaleAccessError } from "./inode.ts";
+import type { SureDrops } from "./sure-drops.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
-/** Runs copies. Until one is complete nothing of it can be seen, and one that fails leaves nothing. */
+/** What copies need of the store. */
+export interface CopyRunnerDeps {
+  readonly queue: WriteQueue;
+  readonly drops: SureDrops;
+  readonly nowMs: () => number;
+}
+
+/** Runs copies, a few of each user. Until one is complete nothing of it can be seen, and one that fails leaves nothing. */
 export class CopyRunner {
-  readonly #queue: WriteQueue;
-  readonly #nowMs: () => number;
-  #running = 0;
+  readonly #deps: CopyRunnerDeps;
+  readonly #places = new FairSlots({
+    what: "copies",
+    slots: COPIES_AT_ONCE,
+    slotsPerUser: COPIES_PER_USER,
+    waiting: COPIES_WAITING,
+    waitingPerUser: COPIES_WAITING_PER_USER,
+  });
+  /** However many a user copies, one slice of theirs lies before the writer. */
+  readonly #slices = new FairSlots({
+    what: "steps of copies",
+    slots: COPY_SLICES_AT_ONCE,
+    slotsPerUser: 1,
+    waiting: COPIES_AT_ONCE,
+    waitingPerUser: COPIES_PER_USER,
+  });
 
-  constructor(deps: { queue: WriteQueue; nowMs: () => number }) {
-    this.#queue = deps.queue;
-    this.#nowMs = deps.nowMs;
+  constructor(deps: CopyRunnerDeps) {
+    this.#deps = deps;
   }
 
-  async run(order: CopyOrder): Promise<{ target: CopyTarget; reply: ChangeReply }> {
-    if (this.#running >= COPIES_AT_ONCE) {
-      throw new GroveError("OVERLOADED", "too many copies are under way; try again");
-    }
-    this.#running++;
-    try {
-      return await this.#run(order);
-    } finally {
-      this.#running--;
-    }
+  /** Throws what Storage.copy throws. */
+  run(order: CopyOrder): Promise<{ target: CopyTarget; reply: Counted<ChangeReply> }> {
+    return this.#places.run(order.by, () => this.#run(order), order.signal);
   }
 
-  async #run({ target, maxBytes }: CopyOrder): Promise<{ target: CopyTarget; reply: ChangeReply }> {
-    const queue = this.#queue;
-    const begun = await this.#decided(target, (wanted) =>
-      queue.submit({ op: "beginCopy", ...wanted, maxBytes }),
+  async #run(order: CopyOrder): Promise<{ target: CopyTarget; reply: Counted<ChangeReply> }> {
+    const { by, maxBytes, maxInodes, mayGoOn, signal } = order;
+    const { queue, nowMs } = this.#deps;
+    const begun = await this.#decided(order, (wanted) =>
+      queue.submit({ op: "beginCopy", ...wanted, maxBytes, maxInodes }),
     );
     if (!("job" in begun.reply)) return { target: begun.target, reply: begun.reply };
     let { job } = begun.reply;
-    const { owner, by, accessVersion } = begun.target;
+    const { owner, accessVersion } = begun.target;
+    const change = { owner, by, accessVersion };
     try {
       while (!isCopied(job)) {
-        if (job.bytes > maxBytes) throw grown();
-        const nowMs = this.#nowMs();
-        ({ job } = await queue.submit({ op: "copySlice", owner, by, accessVersion, nowMs, job }));
+        if (job.bytes > maxBytes || job.inodes > maxInodes) throw grown();
+        mayGoOn();
+        const slice = { op: "copySlice", ...change, job } as const;
+        const submit = () => queue.submit({ ...slice, nowMs: nowMs() });
+        ({ job } = await this.#slices.run(by, submit, signal));
       }
-      if (job.bytes > maxBytes) throw grown();
+      if (job.bytes > maxBytes || job.inodes > maxInodes) throw grown();
       const complete = job;
-      return await this.#decided(target, (wanted) =>
-        queue.submit({ op: "finishCopy", ...wanted, maxBytes, job: complete }),
+      return await this.#decided(order, (wanted) =>
+        queue.submit({ op: "finishCopy", ...wanted, maxBytes, maxInodes, job: complete }),
       );
     } catch (error) {
       await this.#drop(job);
@@ -57,21 +81,25 @@ export class CopyRunner {
   }
 
   async #decided<T>(
-    target: () => CopyTarget,
+    { by, target, signal }: CopyOrder,
     submit: (wanted: CopyTarget & { nowMs: number }) => Promise<T>,
   ): Promise<{ target: CopyTarget; reply: T }> {
-    for (let tries = 1; ; tries++) {
+    const step = async (): Promise<{ target: CopyTarget; reply: T }> => {
       const wanted = target();
+      return { target: wanted, reply: await submit({ ...wanted, nowMs: this.#deps.nowMs() }) };
+    };
+    for (let tries = 1; ; tries++) {
       try {
-        return { target: wanted, reply: await submit({ ...wanted, nowMs: this.#nowMs() }) };
+        return await this.#slices.run(by, step, signal);
       } catch (error) {
         if (!(error instanceof StaleAccessError) || tries >= STALE_ACCESS_RETRIES) throw error;
       }
     }
   }
 
-  /** Refused after a failure of the store: start-up finds what is left. */
-  async #drop(job: CopyJob): Promise<void> {
-    await this.#queue.submit({ op: "dropCopy", job }).catch(() => undefined);
+  /** The place is held until then, so that what waits to be dropped is bounded as copies are. */
+  #drop(job: CopyJob): Promise<void> {
+    const { queue, drops } = this.#deps;
+    return drops.run(() => queue.submit({ op: "dropCopy", job }));
   }
 }

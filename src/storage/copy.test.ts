@@ -1,7 +1,8 @@
 // Shows what a copy is: the same tree and bytes, chunks shared, in sight as a whole or not at all, and exact in every count (D13).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CHUNK_BYTES, COPY_SLICE_ROWS } from "#base/limits.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { CHUNK_BYTES, COPIES_PER_USER, COPIES_WAITING_PER_USER, COPY_SLICE_ROWS } from "#base/limits.ts";
 import type { CopyTarget } from "./copy-order.ts";
 import type { Change, Inode, InodeId } from "./inode.ts";
 import type { Storage } from "./storage.ts";
@@ -14,6 +15,7 @@ import {
   OWNER,
   openTestStorage,
   patterned,
+  query,
   readAll,
   refusal,
   temporaryDirectory,
@@ -28,12 +30,21 @@ interface Wish {
   readonly onConflict?: CopyTarget["onConflict"];
   readonly by?: string;
   readonly maxBytes?: number;
+  readonly maxInodes?: number;
+  readonly mayGoOn?: () => void;
+  readonly signal?: AbortSignal;
 }
 
 function copy(storage: Storage, wish: Wish): Promise<Change> {
-  const { source, parentId, name, onConflict = "fail", by = OWNER, maxBytes = source.sizeBytes } = wish;
+  const { source, parentId, name, onConflict = "fail", by = OWNER, signal } = wish;
+  const { maxBytes = source.sizeBytes, mayGoOn = () => undefined } = wish;
+  const { maxInodes = 1 + storage.inodesBelow(source.id) } = wish;
   return storage.copy({
+    by,
     maxBytes,
+    signal,
+    maxInodes,
+    mayGoOn,
     target: () => ({ ...BY_OWNER, by, sourceId: source.id, parentId, name, onConflict }),
   });
 }
@@ -166,6 +177,51 @@ test("what a sharee's copy replaces goes to the owner's trash (D13)", async (con
   assert.equal(usage(storage).trashBytes, 2);
 });
 
+test("a copy whose caller has left ends before its next slice, and nothing of it stays (D13)", async (context) => {
+  const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
+  const top = await folder(storage, parentId, "top");
+  await Promise.all(
+    Array.from({ length: 8 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  const source = inodeAt(storage, "top");
+  const gone = new AbortController();
+  const copying = copy(storage, { source, parentId, name: "copy", signal: gone.signal });
+  await smallFile(storage, parentId, "beside");
+  gone.abort(new Error("the caller has left"));
+  await assert.rejects(copying, /the caller has left/);
+  assert.deepEqual(storage.resolve(OWNER, ["copy"]).missing, ["copy"]);
+  assert.equal(usage(storage).liveBytes, source.sizeBytes + "beside".length);
+  const rows = () => query(directory, "SELECT 1 FROM inode").length;
+  await until(() => rows() === storage.facts().inodeCount);
+  assert.equal(query(directory, "SELECT 1 FROM copying").length, 0);
+});
+
+test("a user's copies beyond the share wait, others' do not wait behind them, and too many are refused (D13)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const top = await folder(storage, parentId, "top");
+  await Promise.all(
+    Array.from({ length: 2 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`)),
+  );
+  await smallFile(storage, parentId, "small");
+  const source = inodeAt(storage, "top");
+  const gone = new AbortController();
+  let ended = 0;
+  const many = Array.from({ length: COPIES_PER_USER + COPIES_WAITING_PER_USER + 1 }, (_, index) =>
+    copy(storage, { source, parentId, name: `copy${index}`, signal: gone.signal }).then(() => ended++),
+  );
+  const results = Promise.allSettled(many);
+  const by = "eve@example.com";
+  await copy(storage, { source: inodeAt(storage, "small"), parentId, name: "of another", by });
+  assert.ok(ended < COPIES_PER_USER, `${ended} copies ended before`);
+  gone.abort();
+  const reasons = (await results).map((result): unknown =>
+    result.status === "rejected" ? result.reason : undefined,
+  );
+  const limited = reasons.map((reason) => isGroveError(reason, "RATE_LIMITED"));
+  assert.equal(limited.indexOf(true), many.length - 1);
+  assert.ok(reasons.slice(0, -1).every((reason) => reason === undefined || reason === gone.signal.reason));
+});
+
 test("a source that is larger than what was claimed is not copied, and nothing of it stays (D16)", async (context) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(context);
   const top = await folder(storage, parentId, "top");
@@ -177,9 +233,37 @@ test("a source that is larger than what was claimed is not copied, and nothing o
   for (const maxBytes of [0, source.sizeBytes - 1]) {
     await assert.rejects(copy(storage, { source, parentId, name: "copy", maxBytes }), refusal("OVERLOADED"));
   }
+  for (const maxInodes of [1, COPY_SLICE_ROWS, 2 * COPY_SLICE_ROWS]) {
+    await assert.rejects(copy(storage, { source, parentId, name: "copy", maxInodes }), refusal("OVERLOADED"));
+  }
   assert.equal(storage.facts().inodeCount, inodes);
   assert.equal(usage(storage).liveBytes, source.sizeBytes);
   await copy(storage, { source, parentId, name: "copy" });
+});
+
+test("whoever asked for a copy is asked before each slice whether it may go on, and nothing stays of one that may not (spec 4.6.3)", async (context) => {
+  const { storage, rootDirectoryId: parentId, directory } = await freshStorage(context);
+  const top = await folder(storage, parentId, "top");
+  await Promise.all(
+    Array.from({ length: 3 * COPY_SLICE_ROWS }, (_, index) => smallFile(storage, top, `f${index}`, "")),
+  );
+  const source = inodeAt(storage, "top");
+  let asked = 0;
+  const mayGoOn = (): void => {
+    asked++;
+    if (asked === 2) throw new GroveError("DISK_RESERVE", "the disk is full");
+  };
+  const wish = { source, parentId, name: "copy", mayGoOn };
+  await assert.rejects(copy(storage, wish), refusal("DISK_RESERVE"));
+  assert.equal(asked, 2);
+  assert.deepEqual(storage.resolve(OWNER, ["copy"]).missing, ["copy"]);
+  assert.equal(storage.root(OWNER)?.usage.liveInodes, 1 + 3 * COPY_SLICE_ROWS);
+  await copy(storage, wish);
+  // One for each slice but the first, which the claim has been checked for.
+  assert.equal(asked, 2 + 3);
+  assert.equal(storage.root(OWNER)?.usage.liveInodes, 2 * (1 + 3 * COPY_SLICE_ROWS));
+  await storage.close();
+  assertSound(directory);
 });
 
 test("a copy that a stop of the node cuts leaves nothing (A-02)", async (context) => {
@@ -221,7 +305,10 @@ test("a file that takes the source's place while a long one is copied is not giv
   const sources = [first.id, second.id];
   const place = { ...BY_OWNER, parentId, name: "copy", onConflict: "fail" } as const;
   const copying = storage.copy({
+    by: OWNER,
     maxBytes: second.sizeBytes,
+    maxInodes: 1,
+    mayGoOn: () => undefined,
     target: () => ({ ...place, sourceId: sources.shift() ?? second.id }),
   });
   await assert.rejects(copying, refusal("OVERLOADED"));

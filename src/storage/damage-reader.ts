@@ -1,7 +1,8 @@
-// Reads on the main thread of what is damaged: how many files, which, and where the scrub stood when it was last written down.
+// Reads on the main thread of what is damaged: how many files, which, and where passes stood when that was last written down.
 import { DAMAGED_FILES_LISTED } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
+import type { PassName } from "./pass-types.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
 import type { DamagedFile, DamagedFiles } from "./storage.ts";
@@ -28,7 +29,7 @@ export class DamageReader {
     this.#place = tables.prepare("SELECT parent_id, name FROM inode WHERE id = ?");
     this.#trashed = tables.prepare("SELECT original_path FROM trash WHERE inode_id = ?");
     this.#owner = tables.prepare("SELECT owner FROM root WHERE number = ?");
-    this.#saved = tables.prepare("SELECT value FROM meta WHERE key = 'scrub'");
+    this.#saved = tables.prepare("SELECT value FROM meta WHERE key = ?");
     this.#lastChunk = tables.prepare("SELECT max(id) FROM chunk");
   }
 
@@ -42,9 +43,9 @@ export class DamageReader {
     });
   }
 
-  /** What the scrub wrote down; undefined when it never did. */
-  savedScrub(): string | undefined {
-    return this.#tables.read(() => (this.#saved.get() as unknown as [string] | undefined)?.[0]);
+  /** What a pass wrote down; undefined when it never did. */
+  savedPass(name: PassName): string | undefined {
+    return this.#tables.read(() => (this.#saved.get(name) as unknown as [string] | undefined)?.[0]);
   }
 
   /** Number of the newest chunk, 0 when there is none. */

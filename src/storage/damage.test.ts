@@ -116,7 +116,7 @@ function share(directory: string, copies: number): void {
   db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${copies})
     INSERT INTO inode SELECT id + 1000 + i, parent_id, 'copy-' || i, kind, size, crc32, version, mtime_ms, ctime_ms, flags,
-      content_id + 100000 + i, created_by, child_count, tree_inodes, tree_files FROM inode, n WHERE name = 'f';
+      content_id + 100000 + i, created_by, child_count, tree_inodes, tree_files, height FROM inode, n WHERE name = 'f';
     INSERT INTO file_chunk SELECT content_id, 0, 1 FROM inode WHERE name LIKE 'copy-%';
     UPDATE chunk SET refs = refs + ${copies};
   `);

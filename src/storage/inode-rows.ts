@@ -183,7 +183,7 @@ export function newDirectory(made: {
   readonly createdBy: string | null;
 }): DirectoryState {
   const { id, parentId, name, nowMs, createdBy } = made;
-  const none = { size: 0, childCount: 0, treeInodes: 0, treeFiles: 0, flags: 0, savedFor: 0 };
+  const none = { size: 0, childCount: 0, treeInodes: 0, treeFiles: 0, height: 0, flags: 0, savedFor: 0 };
   return { id, parentId, name, ...none, mtimeMs: nowMs, ctimeMs: nowMs, version: 1, createdBy };
 }
 

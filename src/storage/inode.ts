@@ -32,17 +32,21 @@ export interface Inode {
   readonly damaged: boolean;
 }
 
-/** Bytes and files that a root holds; part of the same transaction as every change of the namespace. */
+/** What a root holds; part of the same transaction as every change of the namespace. */
 export interface Usage {
   readonly liveBytes: number;
   readonly trashBytes: number;
   readonly stagingBytes: number;
   readonly fileCount: number;
+  /** Files and directories below the root's own directory. */
+  readonly liveInodes: number;
+  /** Files and directories in its trash. */
+  readonly trashInodes: number;
 }
 
 /**
  * Thrown by a change when the root's accessVersion is no longer the one that the caller's permission check saw, or when the path that was
- * followed leads elsewhere by now: check again and repeat.
+ * followed leads elsewhere by now, or when more would be made than was claimed: check again and repeat.
  */
 export class StaleAccessError extends Error {
   override readonly name = "StaleAccessError";
@@ -57,6 +61,8 @@ export interface ChangeContext {
   readonly by: string;
   /** The path that was followed to what is changed or made, absolute in its root; undefined when the change is of an inode, wherever it is. */
   readonly at?: string | undefined;
+  /** How many inodes it may make, as its caller has claimed them; a change that would make more is stale. Undefined for any number. */
+  readonly maxInodes?: number | undefined;
 }
 
 /** What a change did. */
@@ -66,7 +72,14 @@ export interface Change {
   readonly usage: Usage;
   /** How much this change alone added to live + trash + staging bytes; negative when it freed. */
   readonly usedDeltaBytes: number;
+  /** How much it alone added to the inodes that are live or in the trash. */
+  readonly inodeDelta: number;
 }
+
+/** The answer to a change, with how much it added to the inodes that the root holds, live or in the trash. */
+export type Counted<T> = T extends { readonly usedDeltaBytes: number }
+  ? T & { readonly inodeDelta: number }
+  : T;
 
 /** Where a finished upload goes. */
 export interface UploadTarget extends ChangeContext {

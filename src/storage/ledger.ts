@@ -9,7 +9,7 @@ import type { StorageFacts } from "./storage.ts";
 /** A root's number is the upper part of every id below it. */
 export const ROOT_STRIDE: number = 2 ** 32;
 
-/** Moves may take directories deeper than a path can name; more levels than this are a circle in a damaged database. */
+/** Moves could once take directories deeper than a path can name; more levels than this are a circle in a damaged database. */
 export const CHAIN_MAX = 1_000_000;
 
 /** A directory's row in memory. Change it only after `touch`. */
@@ -21,6 +21,8 @@ export interface DirectoryState {
   childCount: number;
   treeInodes: number;
   treeFiles: number;
+  /** Levels below it; changed by TreeHeights alone. */
+  height: number;
   mtimeMs: number;
   ctimeMs: number;
   version: number;
@@ -40,6 +42,8 @@ export interface RootState {
   trashBytes: number;
   stagingBytes: number;
   fileCount: number;
+  liveInodes: number;
+  trashInodes: number;
   nextId: number;
   grantCount: number;
   savedFor: number;
@@ -70,10 +74,10 @@ export interface Place {
 }
 
 const DIRECTORY_COLUMNS = `id, parent_id AS parentId, name, kind, size, child_count AS childCount, tree_inodes AS treeInodes,
-  tree_files AS treeFiles, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, version, flags, created_by AS createdBy`;
+  tree_files AS treeFiles, height, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, version, flags, created_by AS createdBy`;
 const ROOT_COLUMNS = `number, owner, root_id AS rootId, directory_id AS directoryId, access_version AS accessVersion,
   live_bytes AS liveBytes, trash_bytes AS trashBytes, staging_bytes AS stagingBytes, file_count AS fileCount,
-  next_id AS nextId, grant_count AS grantCount`;
+  live_inodes AS liveInodes, trash_inodes AS trashInodes, next_id AS nextId, grant_count AS grantCount`;
 
 /**
  * What the writer knows of directories, roots and counters. A command that fails takes its changes back (`rollback`), a transaction that
@@ -106,8 +110,8 @@ export class Ledger {
     this.#selectRoot = db.prepare(`SELECT ${ROOT_COLUMNS} FROM root WHERE owner = ?`);
     this.#selectRootByNumber = db.prepare("SELECT owner FROM root WHERE number = ?");
     this.#updateRoot = db.prepare(
-      `UPDATE root SET access_version = ?, live_bytes = ?, trash_bytes = ?, staging_bytes = ?, file_count = ?, next_id = ?, grant_count = ?
-       WHERE number = ?`,
+      `UPDATE root SET access_version = ?, live_bytes = ?, trash_bytes = ?, staging_bytes = ?, file_count = ?,
+         live_inodes = ?, trash_inodes = ?, next_id = ?, grant_count = ? WHERE number = ?`,
     );
     this.#updateCounter = db.prepare(
       "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -149,6 +153,8 @@ export class Ledger {
         root.trashBytes,
         root.stagingBytes,
         root.fileCount,
+        root.liveInodes,
+        root.trashInodes,
         root.nextId,
         root.grantCount,
         root.number,
@@ -324,18 +330,20 @@ export class Ledger {
     }
   }
 
-  /** Adds live bytes and files to a root. Throws BAD_ARGUMENT when the sum would leave the exact range of 2^53. */
-  addToUsage(root: RootState, delta: { readonly bytes: number; readonly files: number }): void {
+  /** Adds what is live to a root. Throws BAD_ARGUMENT when the sum of its bytes would leave the exact range of 2^53. */
+  addToUsage(root: RootState, delta: TreeDelta): void {
     requireExact(root, delta.bytes);
     this.touchRoot(root);
     root.liveBytes += delta.bytes;
     root.fileCount += delta.files;
+    root.liveInodes += delta.inodes;
   }
 
-  /** Adds to what a root holds in its trash. What goes there leaves the live bytes by `addToUsage`. */
-  addToTrash(root: RootState, bytes: number): void {
+  /** Adds to what a root holds in its trash. What goes there leaves what is live by `addToUsage`. */
+  addToTrash(root: RootState, { bytes, inodes }: Pick<TreeDelta, "bytes" | "inodes">): void {
     this.touchRoot(root);
     root.trashBytes += bytes;
+    root.trashInodes += inodes;
     this.count({ trashBytes: bytes });
   }
 
@@ -369,8 +377,8 @@ function requireExact({ liveBytes, trashBytes, stagingBytes }: RootState, bytes:
 
 /** A root's usage as callers see it. */
 export function usageOf(root: RootState): Usage {
-  const { liveBytes, trashBytes, stagingBytes, fileCount } = root;
-  return { liveBytes, trashBytes, stagingBytes, fileCount };
+  const { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes } = root;
+  return { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
 }
 
 /** The refusal of a change to what was removed or moved out of reach meanwhile. */

@@ -15,29 +15,33 @@ import { DamageReader } from "./damage-reader.ts";
 import { DamageReports } from "./damage-reports.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
-import type { Change, ChangeContext, InodeId, UploadSink, UploadTarget } from "./inode.ts";
+import type { Change, ChangeContext, Counted, InodeId, UploadSink, UploadTarget } from "./inode.ts";
+import { LocalPasses } from "./local-passes.ts";
 import { LocalUploads } from "./local-uploads.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RangeWriter } from "./range-writer.ts";
-import { readScrubRecord, Scrub } from "./scrub.ts";
+import type { RecountSettings, RecountState } from "./recount-types.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import { LocalShares } from "./share-store.ts";
 import { LockProbe } from "./shared-lock.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
+import { SortedListings } from "./sorted-listings.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type {
   DamagedFiles,
   DamageFound,
   FileContent,
   ListPage,
-  ListSort,
+  ListQuery,
   Removal,
   Resolution,
   RootRecord,
+  SortedOrder,
   Storage,
   StorageFacts,
 } from "./storage.ts";
+import { SureDrops } from "./sure-drops.ts";
 import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } from "./trash.ts";
 import { UploadBudget } from "./upload-budget.ts";
 import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "./upload-sink.ts";
@@ -74,9 +78,11 @@ export class LocalStorage implements Storage {
   readonly #content: ContentDeps;
   readonly #damage: DamageReports;
   readonly #damaged: DamageReader;
-  #scrub: Scrub | undefined;
+  readonly #passes: LocalPasses;
+  readonly #listings: SortedListings;
   readonly #lease: LockProbe;
   readonly #budget = new UploadBudget();
+  readonly #drops: SureDrops;
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -105,17 +111,20 @@ export class LocalStorage implements Storage {
     this.#lease = new LockProbe(join(data.path, BACKUP_LEASE_FILE));
     const common = { reader: this.#reader, files: this.#files, pins };
     this.#garbage = new GarbageCollector({ ...common, store, queue, logger, lease: this.#lease });
-    const nowMs = (): number => this.#nowMs();
+    const nowMs = () => this.#nowMs();
     this.shares = new LocalShares({ tables: this.#reader.tables, queue, nowMs });
     this.#damage = new DamageReports({ queue, nowMs });
     this.#damaged = new DamageReader(this.#reader.tables);
+    this.#listings = new SortedListings({ ...data, clock: deps.clock, broken: failed });
+    this.#passes = new LocalPasses({ ...deps, queue, failed, damage: this.#damage, reader: this.#damaged });
     this.#content = {
       ...common,
       damaged: ({ id, version }, problem, chunkId) =>
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
     this.#ranges = new RangeWriter({ content: this.#content, store, queue, failed, nowMs });
-    this.#copies = new CopyRunner({ queue, nowMs });
+    this.#drops = new SureDrops(deps);
+    this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
     this.uploads = new LocalUploads({
       queue,
       tables: this.#reader.tables,
@@ -161,25 +170,20 @@ export class LocalStorage implements Storage {
 
   startScrub(settings: ScrubSettings): void {
     this.#open();
-    const { path: directory, databasePath } = this.#data;
-    this.#scrub = new Scrub(
-      {
-        directory,
-        databasePath,
-        clock: this.#clock,
-        logger: this.#logger,
-        queue: this.#queue,
-        damage: this.#damage,
-        lastChunk: () => this.#damaged.lastChunk(),
-        saved: () => this.#damaged.savedScrub(),
-        failed: (reason) => this.#queue.fail(reason),
-      },
-      settings,
-    );
+    this.#passes.startScrub(settings);
   }
 
   scrubState(): ScrubState {
-    return this.#scrub?.state ?? { ...readScrubRecord(this.#damaged.savedScrub()), isRunning: false };
+    return this.#passes.scrubState;
+  }
+
+  startRecount(settings: RecountSettings): void {
+    this.#open();
+    this.#passes.startRecount(settings);
+  }
+
+  recountState(): RecountState {
+    return this.#passes.recountState;
   }
 
   root(owner: string): RootRecord | undefined {
@@ -194,8 +198,16 @@ export class LocalStorage implements Storage {
     return this.#open().resolve(owner, names);
   }
 
-  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
+  list(directoryId: InodeId, page: ListQuery): ListPage {
     return this.#open().list(directoryId, page);
+  }
+
+  listSorted(order: SortedOrder): Promise<ListPage> {
+    return this.#listings.list(order);
+  }
+
+  inodesBelow(id: InodeId): number {
+    return this.#open().inodesBelow(id);
   }
 
   openFile(fileId: InodeId): FileContent {
@@ -227,7 +239,7 @@ export class LocalStorage implements Storage {
       {
         ...this.#sinkDeps(),
         stage: (contentId, chunks) => queue.submit({ op: "stageChunks", owner, contentId, chunks }),
-        dropStaged: (contentId) => queue.submit({ op: "dropStaged", contentId }),
+        dropStaged: (contentId) => this.#drops.run(() => queue.submit({ op: "dropStaged", contentId })),
         commit: (target, uploaded) => this.#commitUpload(target, uploaded),
       },
       sizeBytes,
@@ -248,7 +260,7 @@ export class LocalStorage implements Storage {
           onStaged(await queue.submit({ op: "stageUpload", uploadId, chunks, nowMs }));
           return point.contentId;
         },
-        dropStaged: async () => onStaged(await this.uploads.drop(uploadId)),
+        dropStaged: () => this.#drops.run(async () => onStaged(await this.uploads.drop(uploadId))),
         commit: (target, { content, ...uploaded }) => {
           const resumed =
             "inline" in content ? { ...content, uploadId } : { uploadId, chunks: content.chunks };
@@ -261,12 +273,11 @@ export class LocalStorage implements Storage {
   }
 
   #sinkDeps(): Pick<UploadSinkDeps, "store" | "budget" | "failure" | "failed"> {
-    const queue = this.#queue;
     return {
       store: this.#store,
       budget: this.#budget,
-      failure: () => queue.failure,
-      failed: (reason) => queue.fail(reason),
+      failure: () => this.failure,
+      failed: (reason) => this.#queue.fail(reason),
     };
   }
 
@@ -280,14 +291,7 @@ export class LocalStorage implements Storage {
     return toChange(target, await this.#queue.submit(command));
   }
 
-  async writeRange(
-    change: ChangeContext & {
-      fileId: InodeId;
-      offset: number;
-      data: Uint8Array;
-      ifMatch: string | undefined;
-    },
-  ): Promise<Change> {
+  async writeRange(change: Parameters<Storage["writeRange"]>[0]): Promise<Change> {
     this.#open();
     if (this.failure !== undefined) throw storageFailed(this.failure);
     return toChange(change, await this.#ranges.write(change));
@@ -301,15 +305,7 @@ export class LocalStorage implements Storage {
     return toChange(change, await this.#ranges.setSize(change));
   }
 
-  async rename(
-    change: ChangeContext & {
-      inodeId: InodeId;
-      parentId: InodeId;
-      name: string;
-      targetAt?: string;
-      onConflict: "fail" | "rename" | "replace";
-    },
-  ): Promise<Change> {
+  async rename(change: Parameters<Storage["rename"]>[0]): Promise<Change> {
     const { inodeId, parentId, name, targetAt, onConflict } = change;
     const target = { parentId, name, targetAt, onConflict };
     const command = { op: "rename", ...this.#fields(change), inodeId, ...target } as const;
@@ -326,7 +322,7 @@ export class LocalStorage implements Storage {
     return this.#queue.submit({ op: "remove", ...this.#fields(change), inodeId, recursive });
   }
 
-  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Trashed> {
+  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Counted<Trashed>> {
     return this.#queue.submit({ op: "trash", ...this.#fields(change), inodeId: change.inodeId });
   }
 
@@ -338,7 +334,7 @@ export class LocalStorage implements Storage {
     return { ...toChange(change, reply), names: reply.names, formerShares: reply.formerShares };
   }
 
-  purgeTrash({ owner, trashIds }: { owner: string; trashIds: readonly string[] }): Promise<TrashPurge> {
+  purgeTrash({ owner, trashIds }: Parameters<Storage["purgeTrash"]>[0]): Promise<Counted<TrashPurge>> {
     if (trashIds.length > TRASH_PURGE_BATCH) {
       throw new GroveError("BAD_ARGUMENT", `at most ${TRASH_PURGE_BATCH} items are purged at once`);
     }
@@ -363,7 +359,7 @@ export class LocalStorage implements Storage {
   }
 
   async #close(): Promise<void> {
-    await this.#scrub?.stop();
+    await Promise.all([this.#passes.stop(), this.#listings.stop()]);
     await this.#garbage.stop();
     this.#lease.close();
     await this.#store.close();
@@ -383,8 +379,8 @@ export class LocalStorage implements Storage {
   }
 
   #fields(change: ChangeContext): ChangeContext & { nowMs: number } {
-    const { owner, accessVersion, by, at } = change;
-    return { owner, accessVersion, by, at, nowMs: this.#nowMs() };
+    const { owner, accessVersion, by, at, maxInodes } = change;
+    return { owner, accessVersion, by, at, maxInodes, nowMs: this.#nowMs() };
   }
 
   #nowMs(): number {

@@ -2,6 +2,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
 import { UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS } from "#base/limits.ts";
+import type { Counted } from "./inode.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
 import { noSuchUpload } from "./upload-commands.ts";
 import type { ResumePoint } from "./upload-sink.ts";
@@ -55,9 +56,10 @@ export class LocalUploads implements UploadStore {
       `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`,
     );
     this.#shutOut = tables.prepare(
-      `SELECT ${COLUMNS} WHERE username <> owner AND NOT EXISTS (SELECT 1 FROM share_grant AS held
+      `SELECT ${COLUMNS} WHERE username <> owner AND coalesce((SELECT held.excluded FROM share_grant AS held
        WHERE held.username = upload.username AND held.owner = root.owner
-         AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')) LIMIT ?`,
+         AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')
+       ORDER BY length(held.path) DESC LIMIT 1), 1) = 1 LIMIT ?`,
     );
     this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
     this.#steadyAtStartMs = deps.clock.steadyMs();
@@ -94,7 +96,7 @@ export class LocalUploads implements UploadStore {
     return this.#deps.openSink(found.upload, found.point, onStaged);
   }
 
-  drop(uploadId: string): Promise<StagingChange> {
+  drop(uploadId: string): Promise<Counted<StagingChange>> {
     return this.#deps.queue.submit({ op: "dropUpload", uploadId });
   }
 

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { DIRECTORY_DEPTH_MAX, INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
@@ -30,6 +30,7 @@ import {
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import { pathBelow, type ShareRows, sameGrantsAbove } from "./share-rows.ts";
 import type { TrashBin } from "./trash-bin.ts";
+import { requireDepth, type TreeHeights } from "./tree-heights.ts";
 import type {
   CreateDirectoryCommand,
   CreateFileCommand,
@@ -47,19 +48,28 @@ export class NamespaceCommands {
   readonly #content: ContentRows;
   readonly #bin: TrashBin;
   readonly #shares: ShareRows;
+  readonly #heights: TreeHeights;
   readonly #insertRoot: StatementSync;
   readonly #lastRoot: StatementSync;
   readonly #rootById: StatementSync;
 
   constructor(
     db: DatabaseSync,
-    rows: { ledger: Ledger; inodes: InodeRows; content: ContentRows; bin: TrashBin; shares: ShareRows },
+    rows: {
+      ledger: Ledger;
+      inodes: InodeRows;
+      content: ContentRows;
+      bin: TrashBin;
+      shares: ShareRows;
+      heights: TreeHeights;
+    },
   ) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
     this.#bin = rows.bin;
     this.#shares = rows.shares;
+    this.#heights = rows.heights;
     this.#insertRoot = db.prepare(
       `INSERT INTO root (number, owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count,
          next_id, grant_count)
@@ -122,8 +132,10 @@ export class NamespaceCommands {
     if (!this.#inodes.insert({ ...inode, contentId: null, createdBy })) throw pathExists();
     const state = newDirectory({ id, parentId, name, nowMs, createdBy });
     this.#ledger.addDirectory(state);
-    this.#ledger.addToChain(chain, { bytes: 0, inodes: 1, files: 0 });
-    this.enter(chain[0], 1, nowMs);
+    const delta = { bytes: 0, inodes: 1, files: 0 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.enter(chain, 0, nowMs);
     return directoryReply(state, root, 0);
   }
 
@@ -164,9 +176,10 @@ export class NamespaceCommands {
     const id = this.#ledger.takeId(root);
     const row = { ...columns, id, parentId: chain[0].id, kind: KIND_FILE, ctimeMs: nowMs };
     if (!this.#inodes.insert(row)) return undefined;
-    this.#ledger.addToUsage(root, { bytes: file.size, files: 1 });
-    this.#ledger.addToChain(chain, { bytes: file.size, inodes: 1, files: 1 });
-    this.enter(chain[0], 1, nowMs);
+    const delta = { bytes: file.size, inodes: 1, files: 1 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.enter(chain, 0, nowMs);
     return { ...row, version: 1, flags: 0 };
   }
 
@@ -176,7 +189,7 @@ export class NamespaceCommands {
     const chain = this.#ledger.chain(root, row.parentId);
     holdToPath(command.at, chain, row.name);
     const removed = this.#removeEntry({ root, chain }, row, command.recursive);
-    this.enter(chain[0], -1, command.nowMs);
+    this.leave(chain, removed.height, command.nowMs);
     return {
       freedBytes: removed.bytes,
       inodeCount: removed.inodes,
@@ -195,6 +208,7 @@ export class NamespaceCommands {
     if (to.some((state) => state.id === row.id)) {
       throw new GroveError("BAD_ARGUMENT", "a directory cannot be moved into itself");
     }
+    requireDepth(to, moved?.height ?? 0, from.length);
     const parentId = to[0].id;
     let { name } = command;
     let freedBytes = 0;
@@ -232,17 +246,24 @@ export class NamespaceCommands {
     const root = this.#ledger.root(change.owner, change.accessVersion);
     if (Math.floor(parentId / ROOT_STRIDE) !== root.number) throw noLongerThere();
     const chain = this.#ledger.chain(root, parentId);
-    if (chain.length > DIRECTORY_DEPTH_MAX) {
-      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`, {
-        metadata: { limit: String(DIRECTORY_DEPTH_MAX) },
-      });
-    }
+    requireDepth(chain, 0, 0);
     holdToPath(change.at, chain, change.name);
     return { root, chain };
   }
 
-  /** A name has come into a directory (1), gone out of it (-1) or been exchanged (0): its own times and version move. */
-  enter(directory: DirectoryState, entries: number, nowMs: number): void {
+  /** An entry of this height has come into a chain's first directory, whose own times and version move. */
+  enter(chain: Place["chain"], entryHeight: number, nowMs: number): void {
+    this.#renew(chain[0], 1, nowMs);
+    this.#heights.came(chain, entryHeight);
+  }
+
+  /** An entry of this height has gone out of a chain's first directory, and its row is gone from there. */
+  leave(chain: Place["chain"], entryHeight: number, nowMs: number): void {
+    this.#renew(chain[0], -1, nowMs);
+    this.#heights.went(chain, entryHeight);
+  }
+
+  #renew(directory: DirectoryState, entries: number, nowMs: number): void {
     this.#ledger.touch(directory);
     directory.childCount += entries;
     directory.mtimeMs = nowMs;
@@ -260,7 +281,11 @@ export class NamespaceCommands {
     return { ...row, parentId: row.parentId };
   }
 
-  #removeEntry({ root, chain }: Place, row: InodeRow, recursive: boolean): { bytes: number; inodes: number } {
+  #removeEntry(
+    { root, chain }: Place,
+    row: InodeRow,
+    recursive: boolean,
+  ): { bytes: number; inodes: number; height: number } {
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     if (state !== undefined && state.childCount > 0 && !recursive) {
       throw new GroveError("NOT_EMPTY", "the directory is not empty", {
@@ -279,14 +304,15 @@ export class NamespaceCommands {
       this.#inodes.delete(row, root);
     }
     this.#ledger.count({ inodes: -inodes });
-    this.#ledger.addToUsage(root, { bytes: -bytes, files: -files });
-    this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
-    return { bytes, inodes };
+    const delta = { bytes: -bytes, inodes: -inodes, files: -files };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    return { bytes, inodes, height: state?.height ?? 0 };
   }
 
   /**
    * Removes the target of a replacing move, for good when the owner does it, and into the trash when somebody else does (D13). Returns the
-   * bytes that this freed.
+   * bytes that this freed. Another entry takes its place in the same command, so that no height falls.
    */
   replace(place: Place, target: InodeRow, source: InodeRow, change: ChangeFields): number {
     if (isDirectory(target) && !isDirectory(source)) {
@@ -307,8 +333,8 @@ export class NamespaceCommands {
     root: RootState;
     row: InodeRow;
     moved: DirectoryState | undefined;
-    from: readonly [DirectoryState, ...DirectoryState[]];
-    to: readonly [DirectoryState, ...DirectoryState[]];
+    from: Place["chain"];
+    to: Place["chain"];
     name: string;
     nowMs: number;
   }): void {
@@ -322,7 +348,7 @@ export class NamespaceCommands {
       Object.assign(moved, { parentId, name, ctimeMs: nowMs, version });
     }
     if (from[0].id === parentId) {
-      this.enter(from[0], 0, nowMs);
+      this.#renew(from[0], 0, nowMs);
       return;
     }
     const bytes = moved?.size ?? row.size;
@@ -330,8 +356,9 @@ export class NamespaceCommands {
     const files = moved === undefined ? 1 : moved.treeFiles;
     this.#ledger.addToChain(from, { bytes: -bytes, inodes: -inodes, files: -files });
     this.#ledger.addToChain(to, { bytes, inodes, files });
-    this.enter(from[0], -1, nowMs);
-    this.enter(to[0], 1, nowMs);
+    const height = moved?.height ?? 0;
+    this.enter(to, height, nowMs);
+    this.leave(from, height, nowMs);
     // Where the same shares hold as before, everybody who is let in stays so, and nobody else.
     if (root.grantCount > 0 && !sameGrantsAbove(from, to)) {
       this.#ledger.touchRoot(root);

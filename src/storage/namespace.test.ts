@@ -13,6 +13,7 @@ import {
   refusal,
   temporaryDirectory,
   upload,
+  usageOf,
 } from "./store.fixture.ts";
 
 test("the same root again is the same root; another id or owner is refused (D19)", async (context) => {
@@ -43,7 +44,7 @@ test("a change is read right after its acknowledgement, and sizes add up to the 
   const data = Buffer.from("hello");
   const change = await storage.createFile({ ...BY_OWNER, parentId: folder.id, name: "b", data, mtimeMs: 42 });
   assert.equal(change.usedDeltaBytes, 5);
-  assert.deepEqual(change.usage, { liveBytes: 5, trashBytes: 0, stagingBytes: 0, fileCount: 1 });
+  assert.deepEqual(change.usage, usageOf({ liveBytes: 5, fileCount: 1, liveInodes: 2 }));
   assert.deepEqual(storage.root(OWNER)?.usage, change.usage);
   const { chain, missing } = storage.resolve(OWNER, ["a", "b"]);
   assert.deepEqual(missing, []);
@@ -147,8 +148,9 @@ test("a directory is removed empty, or whole when asked for, and its bytes are f
   assert.deepEqual(removal, {
     freedBytes: 100_010,
     inodeCount: 4,
-    usage: { liveBytes: 0, trashBytes: 0, stagingBytes: 0, fileCount: 0 },
+    usage: usageOf({}),
     usedDeltaBytes: -100_010,
+    inodeDelta: -4,
   });
   assert.equal(storage.facts().inodeCount, 1);
   assert.throws(() => storage.openFile(inodeIdOf(b.id, 1)), refusal("NO_SUCH_PATH"));
@@ -204,7 +206,7 @@ test("a move onto a name fails, finds a free one, or replaces what fits (D13)", 
   await assert.rejects(rename("replace", "two.txt", folder.id), refusal("NOT_DIRECTORY"));
   const replaced = await rename("replace", "two.txt");
   assert.equal(replaced.usedDeltaBytes, -2);
-  assert.deepEqual(replaced.usage, { liveBytes: 1, trashBytes: 0, stagingBytes: 0, fileCount: 1 });
+  assert.deepEqual(replaced.usage, usageOf({ liveBytes: 1, fileCount: 1, liveInodes: 2 }));
   assert.equal(inodeAt(storage, "two.txt").id, one.id);
   assert.equal(inodeAt(storage).childCount, 2);
 });

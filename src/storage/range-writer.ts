@@ -6,26 +6,27 @@ import {
   CHUNK_BYTES,
   FILE_MAX_BYTES,
   INLINE_FILE_MAX_BYTES,
+  RANGE_WRITES_AT_ONCE,
+  RANGE_WRITES_AT_ONCE_PER_USER,
   RANGE_WRITES_WAITING,
+  RANGE_WRITES_WAITING_PER_USER,
   STALE_ACCESS_RETRIES,
 } from "#base/limits.ts";
 import type { ChangeReply, NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
+import { FairSlots } from "./fair-slots.ts";
 import { orOvertaken } from "./followed-path.ts";
-import { type ChangeContext, etagOf, type Inode, type InodeId } from "./inode.ts";
+import { type ChangeContext, type Counted, etagOf, type Inode, type InodeId } from "./inode.ts";
 import { crcWithZeros } from "./list-checksum.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
-import { SlotPool } from "./slot-pool.ts";
+import { RangeLines } from "./range-lines.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
 import { cutContent } from "./truncation.ts";
 import type { WriteInlineCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
-
-/** Each holds up to three chunks in memory. */
-const RANGE_WRITES_AT_ONCE = 4;
 
 /** One ranged write. */
 export interface RangeWrite extends ChangeContext {
@@ -54,46 +55,51 @@ interface NewContentOfRange {
 /** Ranged writes of one file run one after the other, those of several files side by side. */
 export class RangeWriter {
   readonly #deps: RangeWriterDeps;
-  readonly #slots = new SlotPool(RANGE_WRITES_AT_ONCE);
-  readonly #lines = new Map<InodeId, Promise<unknown>>();
-  #waiting = 0;
+  readonly #lines = new RangeLines();
+  readonly #slots = new FairSlots({
+    what: "writes",
+    slots: RANGE_WRITES_AT_ONCE,
+    slotsPerUser: RANGE_WRITES_AT_ONCE_PER_USER,
+    waiting: RANGE_WRITES_WAITING,
+    waitingPerUser: RANGE_WRITES_WAITING_PER_USER,
+  });
 
   constructor(deps: RangeWriterDeps) {
     this.#deps = deps;
   }
 
   /** Throws what Storage.writeRange throws. */
-  async write(write: RangeWrite): Promise<ChangeReply> {
-    const { offset, data, fileId } = write;
+  async write(write: RangeWrite): Promise<Counted<ChangeReply>> {
+    const { by, offset, data, fileId } = write;
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + data.length > FILE_MAX_BYTES) {
       throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`, {
         metadata: { limit_bytes: String(FILE_MAX_BYTES) },
       });
     }
-    return this.#inTurn(fileId, () => this.#writeInTurn(write));
+    return this.#lines.run(by, fileId, () => this.#writeInTurn(write));
   }
 
   /** Throws what Storage.setSize throws. */
   async setSize(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
-  ): Promise<ChangeReply> {
-    const { sizeBytes, fileId } = change;
+  ): Promise<Counted<ChangeReply>> {
+    const { by, sizeBytes, fileId } = change;
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > FILE_MAX_BYTES) {
       throw new GroveError("BAD_ARGUMENT", `a file has at most ${FILE_MAX_BYTES} bytes`);
     }
-    return this.#inTurn(fileId, () => this.#setSizeInTurn(change));
+    return this.#lines.run(by, fileId, () => this.#setSizeInTurn(change));
   }
 
   async #setSizeInTurn(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
-  ): Promise<ChangeReply> {
+  ): Promise<Counted<ChangeReply>> {
     const { sizeBytes, ifMatch, fileId } = change;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const record = this.#record(change);
       requireEtag(record, ifMatch);
       const etag = etagOf(record.inode);
       if (sizeBytes < record.inode.sizeBytes) {
-        const reply = await this.#slots.run(() => this.#cut(change));
+        const reply = await this.#slots.run(change.by, () => this.#cut(change));
         if (reply !== undefined) return reply;
         continue;
       }
@@ -113,8 +119,8 @@ export class RangeWriter {
   /** Undefined when the file is no longer one to be cut, or was replaced meanwhile. */
   async #cut(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
-  ): Promise<ChangeReply | undefined> {
-    const { owner, accessVersion, by, at, fileId, sizeBytes, ifMatch } = change;
+  ): Promise<Counted<ChangeReply> | undefined> {
+    const { owner, accessVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
     const { store, queue, content: deps } = this.#deps;
     // What was seen before the wait for a slot may be gone: the content is that of the row that is read with it.
     const record = this.#record(change);
@@ -127,7 +133,16 @@ export class RangeWriter {
       const left = await cutContent(content, sizeBytes, { store, writers }).catch((error: unknown) => {
         throw error instanceof GroveError ? error : this.#fileError(error);
       });
-      const fields = { owner, accessVersion, by, at, fileId, sizeBytes, nowMs: this.#deps.nowMs() };
+      const fields = {
+        owner,
+        accessVersion,
+        by,
+        at,
+        maxInodes,
+        fileId,
+        sizeBytes,
+        nowMs: this.#deps.nowMs(),
+      };
       const expectedVersion = record.inode.version;
       const reply = await queue.submit({ op: "truncate", ...fields, expectedVersion, ...left });
       isCommitted = reply !== undefined;
@@ -146,25 +161,7 @@ export class RangeWriter {
     }
   }
 
-  /** Changes of one file's bytes run one after the other. */
-  async #inTurn(fileId: InodeId, action: () => Promise<ChangeReply>): Promise<ChangeReply> {
-    if (this.#waiting >= RANGE_WRITES_WAITING) {
-      throw new GroveError("OVERLOADED", "too many writes wait; try again");
-    }
-    this.#waiting++;
-    const before = this.#lines.get(fileId) ?? Promise.resolve();
-    const turn = before.then(action);
-    const settled = turn.catch(() => undefined);
-    this.#lines.set(fileId, settled);
-    try {
-      return await turn;
-    } finally {
-      this.#waiting--;
-      if (this.#lines.get(fileId) === settled) this.#lines.delete(fileId);
-    }
-  }
-
-  async #writeInTurn(write: RangeWrite): Promise<ChangeReply> {
+  async #writeInTurn(write: RangeWrite): Promise<Counted<ChangeReply>> {
     const { fileId, offset, data, ifMatch, owner, accessVersion, by, at } = write;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
@@ -172,14 +169,14 @@ export class RangeWriter {
       const record = this.#record(write);
       const reply = endsSmall(record, write)
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
-        : await this.#slots.run(() => this.#writeChunks(write, nowMs));
+        : await this.#slots.run(by, () => this.#writeChunks(write, nowMs));
       if (reply !== undefined) return reply;
       // Somebody replaced the file meanwhile: the same write applies to what is there now.
     }
     throw new GroveError("OVERLOADED", "the file is being replaced all the time; try again");
   }
 
-  async #writeInline(command: WriteInlineCommand, inode: Inode): Promise<ChangeReply | undefined> {
+  async #writeInline(command: WriteInlineCommand, inode: Inode): Promise<Counted<ChangeReply> | undefined> {
     const { queue, content } = this.#deps;
     try {
       return await queue.submit<"writeInline">(command);
@@ -191,7 +188,7 @@ export class RangeWriter {
   }
 
   /** Undefined when the file has become small, or was replaced meanwhile. */
-  async #writeChunks(write: RangeWrite, nowMs: number): Promise<ChangeReply | undefined> {
+  async #writeChunks(write: RangeWrite, nowMs: number): Promise<Counted<ChangeReply> | undefined> {
     const { owner, accessVersion, by, at, fileId, ifMatch } = write;
     const { store, queue, content: deps } = this.#deps;
     const record = this.#record(write);

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import {
+  BLOCK_BYTES,
+  CHUNK_BYTES,
+  FILE_MAX_BYTES,
+  INLINE_FILE_MAX_BYTES,
+  RANGE_WRITES_WAITING_PER_FILE,
+  RANGE_WRITES_WAITING_PER_USER,
+} from "#base/limits.ts";
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
@@ -157,4 +164,59 @@ test("a cut or write that waited for its turn is of what the file holds then, no
     const isLast = bytes.equals(index % 2 === 0 ? cutLast : writtenLast);
     assert.ok(isLast || bytes.equals(after), `f${index} holds ${bytes.length} bytes of neither`);
   }
+});
+
+test("a user's writes beyond the share are refused as that user's own, and another's go on at once (D15, D17)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(10) });
+  const { inode: other } = await upload(storage, { parentId, name: "g", bytes: Buffer.alloc(10) });
+  const write = (by: string, fileId: number) =>
+    storage.writeRange({ ...BY_OWNER, by, fileId, offset: 0, data: Buffer.alloc(1), ifMatch: undefined });
+  const order: string[] = [];
+  const many = Array.from({ length: 1_300 }, () => write(OWNER, inode.id).then(() => order.push(OWNER)));
+  const results = Promise.allSettled(many);
+  const eve = "eve@example.com";
+  const beside = [other.id, inode.id].map((fileId) => write(eve, fileId).then(() => order.push(eve)));
+  await assert.rejects(write(OWNER, other.id), refusal("RATE_LIMITED"));
+  await Promise.all(beside);
+  assert.ok(order.length < RANGE_WRITES_WAITING_PER_USER / 2, `${order.length} writes ended before`);
+  const refused = (await results).filter(({ status }) => status === "rejected");
+  assert.equal(refused.length, 1_300 - RANGE_WRITES_WAITING_PER_USER);
+  await write(OWNER, inode.id);
+});
+
+test("one more write than may wait for a file is refused, however many users they are of (D15, D17)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const { inode } = await upload(storage, { parentId, name: "f", bytes: Buffer.alloc(10) });
+  const { inode: other } = await upload(storage, { parentId, name: "g", bytes: Buffer.alloc(10) });
+  const write = (index: number, fileId = inode.id) => {
+    const by = `user${index % 16}@example.com`;
+    return storage.writeRange({
+      ...BY_OWNER,
+      by,
+      fileId,
+      offset: 0,
+      data: Buffer.alloc(1),
+      ifMatch: undefined,
+    });
+  };
+  // One of them runs already.
+  const all = Array.from({ length: 1 + RANGE_WRITES_WAITING_PER_FILE }, (_, index) => write(index));
+  await assert.rejects(write(1), refusal("OVERLOADED"));
+  await write(1, other.id);
+  await Promise.all(all);
+});
+
+test("large writes of many files leave another user a slot, and take turns for the rest (D15, D17)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const fileIds: number[] = [];
+  for (let index = 0; index < 41; index++)
+    fileIds.push((await upload(storage, { parentId, name: `f${index}`, bytes: patterned(70_000) })).inode.id);
+  const write = (by: string, fileId: number) =>
+    storage.writeRange({ ...BY_OWNER, by, fileId, offset: 9, data: patterned(9), ifMatch: undefined });
+  let ended = 0;
+  const many = fileIds.slice(1).map((fileId) => write(OWNER, fileId).then(() => ended++));
+  await write("eve@example.com", fileIds[0] ?? 0);
+  assert.ok(ended < many.length / 2, `${ended} writes ended before`);
+  await Promise.all(many);
 });

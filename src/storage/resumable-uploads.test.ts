@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
-import { CHUNK_BYTES, UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS, UPLOADS_KEPT_PER_USER } from "#base/limits.ts";
+import {
+  CHUNK_BYTES,
+  STORAGE_QUEUE_COMMANDS,
+  UPLOAD_IDLE_MS,
+  UPLOAD_RESTART_GRACE_MS,
+  UPLOADS_KEPT_PER_USER,
+} from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
 import { StaleAccessError } from "./inode.ts";
 import type { Storage } from "./storage.ts";
@@ -208,4 +214,24 @@ test("a check finds an upload that says other than its chunks do, and a repair d
   const found = checkStorage(directory, { repair: true, deep: true }).differences.map(String).join("\n");
   assert.match(found, /unfinished upload u1 says 5 staged bytes; there are 4000000/);
   assertSound(directory);
+});
+
+test("what an upload has staged is dropped in the end when its drop is refused for the load of the moment (D15, D16)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  await begun(storage);
+  const changes: StagingChange[] = [];
+  const sink = storage.uploads.open("u1", (change) => changes.push(change));
+  await send(sink, BYTES.subarray(0, CHUNK_BYTES));
+  await until(() => changes.length === 1);
+  const others = Array.from({ length: STORAGE_QUEUE_COMMANDS }, (_, index) =>
+    storage.createDirectory({ ...BY_OWNER, parentId, name: `d${index}` }),
+  );
+  const aborted = sink.abort();
+  await assert.rejects(storage.uploads.drop("u1"), refusal("OVERLOADED"));
+  assert.equal(storage.root(OWNER)?.usage.stagingBytes, CHUNK_BYTES);
+  await aborted;
+  assert.equal(storage.uploads.find("u1"), undefined);
+  assert.equal(storage.root(OWNER)?.usage.stagingBytes, 0);
+  assert.equal(changes.at(-1)?.usedDeltaBytes, -CHUNK_BYTES);
+  await Promise.all(others);
 });

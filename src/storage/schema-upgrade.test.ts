@@ -20,6 +20,9 @@ import {
 
 /** What makes each schema that of the version before, the newest first. */
 const DOWNGRADES: readonly string[] = [
+  "ALTER TABLE root DROP COLUMN live_inodes; ALTER TABLE root DROP COLUMN trash_inodes",
+  "ALTER TABLE share_grant DROP COLUMN excluded; ALTER TABLE trash_grant DROP COLUMN excluded",
+  "DROP INDEX inode_by_height; ALTER TABLE inode DROP COLUMN height",
   "ALTER TABLE trash_grant DROP COLUMN path",
   "DROP TABLE copying",
   "DROP TABLE upload",
@@ -40,6 +43,17 @@ for (let version = 1; version < SCHEMA_VERSION; version++) {
     const { directoryId: parentId } = await before.createRoot({ owner: OWNER, rootId: "01ROOT" });
     await upload(before, { parentId, name: "large", bytes: patterned(200_000) });
     await before.createFile({ ...BY_OWNER, parentId, name: "small", data: patterned(100), mtimeMs: 5 });
+    const { inode: outer } = await before.createDirectory({ ...BY_OWNER, parentId, name: "outer" });
+    const nested = { ...BY_OWNER, parentId: outer.id };
+    const { inode: inner } = await before.createDirectory({ ...nested, name: "inner" });
+    await before.createDirectory({ ...nested, name: "empty" });
+    await before.createFile({
+      ...BY_OWNER,
+      parentId: inner.id,
+      name: "deep",
+      data: patterned(9),
+      mtimeMs: 0,
+    });
     const { dataId } = before;
     await before.close();
     const db = new DatabaseSync(join(directory, "inodes.db"));
@@ -66,6 +80,9 @@ for (let version = 1; version < SCHEMA_VERSION; version++) {
     const grant = { owner: OWNER, by: OWNER, accessVersion: undefined, username: "bob@example.com" };
     await storage.shares.grant({ ...grant, inodeId: inodeAt(storage, "large").id });
     assert.deepEqual(storage.shares.ofRoot(OWNER), [{ path: "/large", username: "bob@example.com" }]);
+    await storage.shares.grant({ ...grant, inodeId: parentId });
+    await storage.shares.revoke({ ...grant, inodeId: inodeAt(storage, "large").id });
+    assert.deepEqual(storage.resolve(OWNER, ["large"]).shared, []);
     await storage.close();
     assertSound(directory);
   });

@@ -1,6 +1,7 @@
 // The tables of a data directory, how they came to be version by version, and how connections to them are opened.
 import { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { fillHeights } from "./height-upgrade.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 /** File of the database inside the data directory. */
@@ -20,11 +21,11 @@ export const KIND_FILE = 0;
 export const KIND_DIRECTORY = 1;
 /** Bit of `flags`: stored bytes did not match their checksum. */
 export const FLAG_DAMAGED = 1;
-/** Bit of `flags`: rows of share_grant name this inode. */
+/** Bit of `flags`: rows of share_grant name this inode, grants or exclusions. */
 export const FLAG_HAS_GRANTS = 2;
 
 /** Each makes the schema of the version before into the next, in one transaction. Never edit one that was released. */
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly (string | ((db: DatabaseSync) => void))[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -181,6 +182,26 @@ const MIGRATIONS: readonly string[] = [
   -- Where a former share hung, so that a page of the trash reads no tree.
   ALTER TABLE trash_grant ADD COLUMN path TEXT NOT NULL DEFAULT '';
   `,
+  (db) => {
+    // Levels below a directory, 0 for an empty one, so that a move knows how deep its tree would come to lie.
+    db.exec("ALTER TABLE inode ADD COLUMN height INTEGER NOT NULL DEFAULT 0");
+    fillHeights(db);
+    db.exec("CREATE INDEX inode_by_height ON inode (parent_id, height) WHERE height > 0");
+  },
+  `
+  -- 1 for an exclusion: what a share above would give ends here, for one user. In the trash it waits for the restore.
+  ALTER TABLE share_grant ADD COLUMN excluded INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE trash_grant ADD COLUMN excluded INTEGER NOT NULL DEFAULT 0;
+  `,
+  `
+  -- Files and directories below a root's own directory, and in its trash.
+  ALTER TABLE root ADD COLUMN live_inodes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE root ADD COLUMN trash_inodes INTEGER NOT NULL DEFAULT 0;
+  UPDATE root SET
+    live_inodes = coalesce((SELECT tree_inodes FROM inode WHERE id = directory_id), 0),
+    trash_inodes = (SELECT coalesce(sum(1 + tree_inodes), 0) FROM trash JOIN inode ON inode.id = trash.inode_id
+      WHERE root_number = root.number);
+  `,
 ];
 
 /** Schema that this program writes; older ones are migrated, newer ones refused (A-20). */
@@ -283,7 +304,10 @@ export function migrate(db: DatabaseSync, dataId: string): void {
   if (from === SCHEMA_VERSION) return;
   db.exec("BEGIN IMMEDIATE");
   try {
-    for (const migration of MIGRATIONS.slice(from)) db.exec(migration);
+    for (const migration of MIGRATIONS.slice(from)) {
+      if (typeof migration === "string") db.exec(migration);
+      else migration(db);
+    }
     if (from === 0) db.prepare("INSERT INTO meta (key, value) VALUES ('data_id', ?)").run(dataId);
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);

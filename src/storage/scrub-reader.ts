@@ -6,7 +6,7 @@ import { blockProblems, checksumProblem, lengthProblem } from "./chunk-check.ts"
 import { chunkPath } from "./chunk-names.ts";
 import { ListChecksum, type ListedChunk } from "./list-checksum.ts";
 import { KIND_FILE } from "./schema.ts";
-import type { ScrubMessage, ScrubPass } from "./scrub-types.ts";
+import type { ScrubFinding, ScrubPass } from "./scrub-types.ts";
 
 interface ChunkRow {
   readonly id: number;
@@ -30,7 +30,7 @@ interface FileRow {
 export interface ScrubStep {
   readonly pass: ScrubPass;
   readonly readBytes: number;
-  readonly found: Exclude<ScrubMessage, { kind: "progress" | "stopped" | "ended" }> | undefined;
+  readonly found: ScrubFinding | undefined;
 }
 
 /** What a row costs the disk, so that a node with many inodes and few bytes is gone through gently too. */

@@ -1,4 +1,6 @@
-// What the scrub's thread and the main thread tell each other, and what is kept of a pass over a restart.
+// What the scrub's thread is told and finds, and what is kept of a pass over a restart.
+
+import type { PassRecord } from "./pass-types.ts";
 
 /** How far a pass has come. Chunks are read first, then small files, then the database is checked as a whole. */
 export interface ScrubPass {
@@ -14,9 +16,7 @@ export interface ScrubPass {
 }
 
 /** What is kept in the database: the pass under way, and the last that was ended. */
-export interface ScrubRecord {
-  readonly pass: ScrubPass | undefined;
-  readonly lastEndedAtMs: number | undefined;
+export interface ScrubRecord extends PassRecord<ScrubPass> {
   readonly lastReadBytes: number;
   readonly lastFound: number;
 }
@@ -43,11 +43,10 @@ export interface ScrubWorkerData {
   readonly pass: ScrubPass;
 }
 
-/** From the scrub's thread. */
-export type ScrubMessage =
-  | { readonly kind: "progress"; readonly pass: ScrubPass }
+/** Stored bytes whose damage is to be marked. */
+export type DamagedBytes =
   | { readonly kind: "chunk"; readonly chunkId: number; readonly problem: string }
-  | { readonly kind: "file"; readonly fileId: number; readonly version: number; readonly problem: string }
-  | { readonly kind: "database"; readonly problem: string }
-  | { readonly kind: "stopped"; readonly pass: ScrubPass }
-  | { readonly kind: "ended"; readonly pass: ScrubPass };
+  | { readonly kind: "file"; readonly fileId: number; readonly version: number; readonly problem: string };
+
+/** What the scrub has found wrong. */
+export type ScrubFinding = DamagedBytes | { readonly kind: "database"; readonly problem: string };

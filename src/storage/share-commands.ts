@@ -1,6 +1,5 @@
-// Share and Unshare as the writer runs them: one grant at one inode, whatever lies below it (spec 4.5, T24).
+// Share and Unshare as the writer runs them: one grant or exclusion at one inode, whatever lies below it (spec 4.5, T24).
 import { GroveError } from "#base/errors.ts";
-import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
 import { holdToPath } from "./followed-path.ts";
 import type { InodeId } from "./inode.ts";
 import type { InodeRows } from "./inode-rows.ts";
@@ -12,7 +11,7 @@ import {
   type RootState,
   usageOf,
 } from "./ledger.ts";
-import { pathBelow, type ShareRows } from "./share-rows.ts";
+import { type PlacedGrant, pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import type { ShareCommand, SharingReply, UnshareCommand } from "./write-commands.ts";
 
 /** What is shared: where it hangs, and how many inodes it stands for. */
@@ -35,43 +34,72 @@ export class ShareCommands {
     this.#shares = shares;
   }
 
-  /** Grants read and write on an inode and everything below it. Throws SHARE_LIMIT, and BAD_ARGUMENT for the owner's own name. */
+  /**
+   * Lets a user read and write an inode and everything below it: exclusions of that user there are taken away, and where no share above lets
+   * the user in then, or there was no exclusion, a grant is made. Throws SHARE_LIMIT, and BAD_ARGUMENT for the owner's own name.
+   */
   share(command: ShareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
-    const { path, inodeCount } = this.#target(root, command);
-    const { inodeId, username, by, nowMs } = command;
+    const { path, above, inodeCount } = this.#target(root, command);
+    const { inodeId, username } = command;
     if (username === root.owner) {
       throw new GroveError("BAD_ARGUMENT", "this belongs to that user already");
     }
-    if (this.#shares.has(inodeId, username)) return replyOf(root, 0);
-    const passed = this.#shares.limitPassed(root, inodeId);
-    if (passed !== undefined) throw shareLimit(passed);
-    this.#shares.add(root, { inodeId, username, grantedBy: by, grantedAtMs: nowMs, path });
+    const shares = this.#shares;
+    const own = shares.at(inodeId, username);
+    const excluded = shares
+      .below(root, path)
+      .filter((row) => row.username === username && row.excluded === 1);
+    const isInherited = own === "exclusion" && shares.letsIn(above, username);
+    if (own === "grant" || isInherited) {
+      shares.take(root, excluded);
+      return replyOf(root, excluded.length === 0 ? 0 : inodeCount);
+    }
+    if (own === undefined) this.#requireRoom(root, inodeId, excluded.length);
+    shares.take(root, excluded);
+    shares.add(root, placed(command, path, 0));
     return replyOf(root, inodeCount);
   }
 
   /**
-   * Ends what a user may reach at an inode and below it, grants of their own further down included. Throws SHARED_ABOVE while a grant on a
-   * directory above it would go on letting the user in.
+   * Ends what a user may reach at an inode and below it, grants of their own further down included. Where a grant above would go on letting
+   * the user in, an exclusion is made; one that is there stays. Throws SHARE_LIMIT when there is no room for it, and BAD_ARGUMENT.
    */
   unshare(command: UnshareCommand): SharingReply {
     const root = this.#ledger.root(command.owner, command.accessVersion);
     const { path, above, inodeCount } = this.#target(root, command);
     const { inodeId, username } = command;
     if (username === root.owner) throw new GroveError("BAD_ARGUMENT", "the owner cannot be shut out");
-    const holding = above.findIndex((state) => this.#shares.has(state.id, username));
-    if (holding >= 0) throw sharedAbove(above.slice(holding), username);
-    const taken = this.#shares.takeBelow(root, path, username);
-    if (taken.some((grant) => grant.inodeId === inodeId)) return replyOf(root, inodeCount);
-    let affected = 0;
-    const counted: string[] = [];
-    // In the order of their paths, so that what lies below another comes after it.
-    for (const grant of taken) {
-      if (counted.some((outer) => grant.path.startsWith(`${outer}/`))) continue;
-      counted.push(grant.path);
-      affected += this.#inodesAt(grant.inodeId);
+    const shares = this.#shares;
+    const own = shares.at(inodeId, username);
+    const ofUser = shares.below(root, path).filter((row) => row.username === username);
+    if (own === "exclusion") {
+      const below = ofUser.filter((row) => row.inodeId !== inodeId);
+      shares.take(root, below);
+      return replyOf(root, this.#letIn(below));
     }
-    return replyOf(root, affected);
+    const isInherited = shares.letsIn(above, username);
+    if (isInherited && own === undefined) this.#requireRoom(root, inodeId, ofUser.length);
+    shares.take(root, ofUser);
+    if (isInherited) shares.add(root, placed(command, path, 1));
+    return replyOf(root, isInherited || own === "grant" ? inodeCount : this.#letIn(ofUser));
+  }
+
+  /** Inodes that the outermost grants of rows, which are in the order of their paths, stand for. */
+  #letIn(rows: readonly PlacedGrant[]): number {
+    let inodes = 0;
+    const counted: string[] = [];
+    for (const { path, inodeId, excluded } of rows) {
+      if (excluded === 1 || counted.some((outer) => path.startsWith(`${outer}/`))) continue;
+      counted.push(path);
+      inodes += this.#inodesAt(inodeId);
+    }
+    return inodes;
+  }
+
+  #requireRoom(root: RootState, inodeId: InodeId, gone: number): void {
+    const passed = this.#shares.limitPassed(root, inodeId, gone);
+    if (passed !== undefined) throw shareLimit(passed);
   }
 
   #target(root: RootState, { inodeId, at }: ShareCommand | UnshareCommand): Target {
@@ -95,18 +123,7 @@ function replyOf(root: RootState, affectedInodes: number): SharingReply {
   return { affectedInodes, usage: usageOf(root), usedDeltaBytes: 0 };
 }
 
-function shareLimit(passed: "root" | "inode"): GroveError {
-  const limit = passed === "root" ? GRANTS_PER_ROOT : GRANTS_PER_INODE;
-  const text =
-    passed === "root"
-      ? `a user has at most ${limit} shares in all`
-      : `one file or folder is shared with at most ${limit} users`;
-  return new GroveError("SHARE_LIMIT", text, { metadata: { limit: String(limit) } });
-}
-
-function sharedAbove(chain: readonly DirectoryState[], username: string): GroveError {
-  const path = chain.length === 1 ? "/" : pathBelow(chain.slice(1), chain[0]?.name ?? "");
-  return new GroveError("SHARED_ABOVE", `${username} reaches this through a share of ${path}`, {
-    metadata: { shared_path: path, user: username },
-  });
+function placed(command: ShareCommand | UnshareCommand, path: string, excluded: 0 | 1): PlacedGrant {
+  const { inodeId, username, by, nowMs } = command;
+  return { inodeId, username, grantedBy: by, grantedAtMs: nowMs, path, excluded };
 }

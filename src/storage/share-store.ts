@@ -1,10 +1,21 @@
-// Grants on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
-import { GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
+// Grants and exclusions on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
+import { GRANTS_PER_ROOT, SHARE_PAGE_BYTES, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
+import { atOrBelow } from "./share-rows.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
-import type { GrantChange, SharedPath, ShareStorage, Sharing } from "./storage.ts";
+import type {
+  GrantChange,
+  ListedShare,
+  OwnShare,
+  SharedPath,
+  ShareListPage,
+  ShareListPlace,
+  ShareStorage,
+  Sharing,
+  UserPaths,
+} from "./storage.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** See ShareStorage. */
@@ -16,12 +27,13 @@ export class LocalShares implements ShareStorage {
   readonly #pathsOfUser: ReturnType<SnapshotTables["prepare"]>;
   readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
   readonly #all: ReturnType<SnapshotTables["prepare"]>;
+  readonly #listed: ReturnType<SnapshotTables["prepare"]>;
 
   /**
    * By owner, then user, until a grant of that owner changes. Whatever happens between a commit and the word of it, who is let in is decided
    * on the inodes themselves.
    */
-  readonly #known = new Map<string, Map<string, readonly string[]>>();
+  readonly #known = new Map<string, Map<string, UserPaths>>();
   #knownCount = 0;
   readonly #place: ReturnType<SnapshotTables["prepare"]>;
   readonly #atInode: ReturnType<SnapshotTables["prepare"]>;
@@ -32,27 +44,35 @@ export class LocalShares implements ShareStorage {
     this.#nowMs = deps.nowMs;
     this.#tables = tables;
     this.#place = tables.prepare("SELECT parent_id, name, flags FROM inode WHERE id = ?");
-    this.#atInode = tables.prepare("SELECT username FROM share_grant WHERE inode_id = ?");
+    this.#atInode = tables.prepare(
+      "SELECT username, excluded FROM share_grant WHERE inode_id = ? ORDER BY username",
+    );
     this.#pathsOfUser = tables.prepare(
-      "SELECT path FROM share_grant WHERE username = ? AND owner = ? ORDER BY path LIMIT ?",
+      "SELECT path, excluded FROM share_grant WHERE username = ? AND owner = ? ORDER BY path LIMIT ?",
     );
     this.#ofRoot = tables.prepare(
-      "SELECT path, username FROM share_grant WHERE owner = ? ORDER BY path, username",
+      "SELECT path, username FROM share_grant WHERE owner = ? AND excluded = 0 ORDER BY path, username",
     );
     this.#all = tables.prepare(
-      "SELECT owner, path, username FROM share_grant ORDER BY owner, path, username",
+      "SELECT owner, path, username FROM share_grant WHERE excluded = 0 ORDER BY owner, path, username",
+    );
+    const columns = "path, username, excluded, granted_by, granted_at_ms";
+    this.#listed = tables.prepare(
+      `SELECT ${columns} FROM share_grant WHERE owner = ? AND (path = ? OR (path >= ? AND path < ?))
+         AND (path, username) > (?, ?) ORDER BY path, username LIMIT ?`,
     );
   }
 
   /** Remembered, so that many shares with one user do not make each of that user's calls slow. */
-  pathsOf(owner: string, username: string): readonly string[] {
+  pathsOf(owner: string, username: string): UserPaths {
     const known = this.#known.get(owner)?.get(username);
     if (known !== undefined) return known;
-    const paths = this.#tables.read(() =>
-      (this.#pathsOfUser.all(username, owner, GRANTS_PER_ROOT) as unknown as [string][]).map(
-        ([path]) => path,
-      ),
+    const rows = this.#tables.read(
+      () => this.#pathsOfUser.all(username, owner, GRANTS_PER_ROOT) as unknown as [string, number][],
     );
+    const pathsWith = (flag: number): string[] =>
+      rows.flatMap(([path, excluded]) => (excluded === flag ? [path] : []));
+    const paths = { granted: pathsWith(0), excluded: pathsWith(1) };
     if (++this.#knownCount > SHARED_PATHS_CACHED) this.#forgetAll();
     const ofOwner = this.#known.get(owner);
     if (ofOwner === undefined) this.#known.set(owner, new Map([[username, paths]]));
@@ -91,13 +111,18 @@ export class LocalShares implements ShareStorage {
   usersOf(id: InodeId): string[] | undefined {
     return this.#tables.read(() => {
       const users = new Set<string>();
+      // The nearest row of a user decides.
+      const decided = new Set<string>();
       let at = id;
       for (let level = 0; level < CHAIN_MAX; level++) {
         const row = this.#place.get(at) as [InodeId | null, string, number] | undefined;
         if (row === undefined) return undefined;
         const [parentId, name, flags] = row;
         if ((flags & FLAG_HAS_GRANTS) !== 0) {
-          for (const [user] of this.#atInode.all(at) as unknown as [string][]) users.add(user);
+          for (const [user, excluded] of this.#atInode.all(at) as unknown as [string, number][]) {
+            if (excluded === 0 && !decided.has(user)) users.add(user);
+            decided.add(user);
+          }
         }
         // Of all inodes without a parent only a root's own directory has no name.
         if (parentId === null) return name === "" ? [...users].toSorted() : undefined;
@@ -113,6 +138,36 @@ export class LocalShares implements ShareStorage {
         path,
         username,
       })),
+    );
+  }
+
+  listed(owner: string, { path, after, limit }: ShareListPlace): ShareListPage {
+    return this.#tables.read(() => {
+      const shares: ListedShare[] = [];
+      let bytes = 0;
+      const rows = this.#listed.iterate(...atOrBelow(owner, path), after.path, after.username, limit + 1);
+      // One by one, since moves may have made paths longer than any that can be named.
+      for (const row of rows as Iterable<unknown> as Iterable<[string, string, number, string, number]>) {
+        if (shares.length === limit || (bytes > SHARE_PAGE_BYTES && shares.length > 0)) {
+          return { shares, isLast: false };
+        }
+        const [at, username, excluded, by, atMs] = row;
+        bytes += Buffer.byteLength(at);
+        shares.push({ path: at, username, isExcluded: excluded === 1, by, atMs });
+      }
+      return { shares, isLast: true };
+    });
+  }
+
+  at(inodeIds: readonly InodeId[]): OwnShare[] {
+    return this.#tables.read(() =>
+      inodeIds.flatMap((inodeId) =>
+        (this.#atInode.all(inodeId) as unknown as [string, number][]).map(([username, excluded]) => ({
+          inodeId,
+          username,
+          isExcluded: excluded === 1,
+        })),
+      ),
     );
   }
 

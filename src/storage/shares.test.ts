@@ -3,12 +3,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import fc from "fast-check";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
 import { checkStorage } from "./check-storage.ts";
-import type { ChangeContext, InodeId } from "./inode.ts";
 import { DATABASE_FILE } from "./schema.ts";
-import type { Sharing, Storage } from "./storage.ts";
+import { BOB, BY, CAROL, directory, file, share, sharedAt, unshare, version } from "./shares.fixture.ts";
 import {
   assertSound,
   freshStorage,
@@ -18,29 +16,6 @@ import {
   refusal,
   temporaryDirectory,
 } from "./store.fixture.ts";
-
-const BOB = "bob@example.com";
-const CAROL = "carol@example.com";
-const BY: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: undefined };
-
-async function directory(storage: Storage, ...names: string[]): Promise<InodeId> {
-  const parentId = inodeAt(storage, ...names.slice(0, -1)).id;
-  return (await storage.createDirectory({ ...BY, parentId, name: names.at(-1) ?? "" })).inode.id;
-}
-
-async function file(storage: Storage, ...names: string[]): Promise<InodeId> {
-  const parentId = inodeAt(storage, ...names.slice(0, -1)).id;
-  const change = { ...BY, parentId, name: names.at(-1) ?? "", data: Buffer.from("x"), mtimeMs: 0 };
-  return (await storage.createFile(change)).inode.id;
-}
-
-const share = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
-  storage.shares.grant({ ...BY, inodeId, username });
-const unshare = (storage: Storage, inodeId: InodeId, username = BOB): Promise<Sharing> =>
-  storage.shares.revoke({ ...BY, inodeId, username });
-const sharedAt = (storage: Storage, ...names: string[]): readonly string[] =>
-  storage.resolve(OWNER, names).shared;
-const version = (storage: Storage): number => storage.root(OWNER)?.accessVersion ?? 0;
 
 test("a share covers the directory and all below it, new entries too, and counts them (spec 4.5, T24)", async (t) => {
   const { storage } = await freshStorage(t);
@@ -58,10 +33,10 @@ test("a share covers the directory and all below it, new entries too, and counts
   }
   assert.deepEqual(sharedAt(storage, "other"), []);
   assert.deepEqual(sharedAt(storage), []);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/docs"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, ["/docs"]);
   assert.equal((await unshare(storage, docs)).affectedInodes, 4);
   assert.deepEqual(sharedAt(storage, "docs", "deep", "a"), []);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, []);
 });
 
 test("a file and the root itself can be shared; the owner cannot be, nor shut out", async (t) => {
@@ -107,24 +82,6 @@ test("the end of a share ends grants of that user below it too, and of nobody el
   ]);
 });
 
-test("below a share that holds, ending it is refused and says where it hangs", async (t) => {
-  const { storage } = await freshStorage(t);
-  const outer = await directory(storage, "outer");
-  const inner = await directory(storage, "outer", "inner");
-  const own = await file(storage, "outer", "inner", "own");
-  await share(storage, outer);
-  await share(storage, own);
-  for (const id of [inner, own]) {
-    await assert.rejects(unshare(storage, id), (error: { code?: string; metadata?: object }) => {
-      assert.deepEqual([error.code, error.metadata], ["SHARED_ABOVE", { shared_path: "/outer", user: BOB }]);
-      return true;
-    });
-  }
-  assert.deepEqual(sharedAt(storage, "outer", "inner", "own"), [BOB]);
-  await unshare(storage, outer);
-  assert.deepEqual(sharedAt(storage, "outer", "inner", "own"), []);
-});
-
 test("what moves loses what it inherited and keeps its own grants, wherever they lie in it (spec 4.5)", async (t) => {
   const { storage, rootDirectoryId } = await freshStorage(t);
   const shared = await directory(storage, "shared");
@@ -137,12 +94,12 @@ test("what moves loses what it inherited and keeps its own grants, wherever they
   assert.ok(version(storage) > before);
   assert.deepEqual(sharedAt(storage, "x"), []);
   assert.deepEqual(sharedAt(storage, "x", "own"), [CAROL]);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL), ["/x/own"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL).granted, ["/x/own"]);
   // A rename in place moves the paths of grants as well, which the MetaServer must hear of.
   const between = version(storage);
   await storage.rename({ ...BY, inodeId: moved, parentId: rootDirectoryId, name: "y", onConflict: "fail" });
   assert.ok(version(storage) > between);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL), ["/y/own"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, CAROL).granted, ["/y/own"]);
 });
 
 test("a move within one share overtakes nobody; one out of it makes checks made before stale", async (t) => {
@@ -183,9 +140,9 @@ test("a listing tells which entries are shared by a grant of their own", async (
   await file(storage, "b");
   await share(storage, a, CAROL);
   await share(storage, a);
-  const { entries, shared } = storage.list(rootDirectoryId, { limit: 10, pageToken: "", sort: "name" });
+  const { entries, own } = storage.list(rootDirectoryId, { limit: 10, pageToken: "", sort: "name" });
   assert.deepEqual(
-    entries.map(({ id, name }) => [name, shared.get(id)]),
+    entries.map(({ id, name }) => [name, own.get(id)?.shared]),
     [
       ["a", [BOB, CAROL]],
       ["b", undefined],
@@ -219,20 +176,20 @@ test(`one root has at most ${GRANTS_PER_ROOT} shares, wherever they hang`, async
   await assert.rejects(share(storage, one), refusal("SHARE_LIMIT"));
   await unshare(storage, inodeAt(storage, "d0").id, "u0@example.com");
   await share(storage, one);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/one more"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, ["/one more"]);
 });
 
 test("however many have asked in vain, a new share is seen at once", async (t) => {
   const { storage } = await freshStorage(t);
   const docs = await directory(storage, "docs");
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, []);
   for (let at = 0; at <= SHARED_PATHS_CACHED; at++) {
-    assert.deepEqual(storage.shares.pathsOf(`nobody${at}@example.com`, BOB), []);
+    assert.deepEqual(storage.shares.pathsOf(`nobody${at}@example.com`, BOB).granted, []);
   }
   await share(storage, docs);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), ["/docs"]);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, ["/docs"]);
   await unshare(storage, docs);
-  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB), []);
+  assert.deepEqual(storage.shares.pathsOf(OWNER, BOB).granted, []);
 });
 
 test("shares outlive a restart", async (t) => {
@@ -265,87 +222,3 @@ test("a check finds grants with a wrong path, without a mark, or of what is in n
   assert.equal(checkStorage(path, { repair: true, deep: false }).repairedCount, 3);
   assertSound(path);
 });
-
-test("any sequence of shares, moves and removals leaves exactly what a plain model says", async (t) => {
-  const users = [BOB, CAROL] as const;
-  const step = fc.tuple(fc.nat(4), fc.nat(9), fc.nat(9), fc.nat(1));
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const path = temporaryDirectory(t);
-      const storage = await openTestStorage(path);
-      await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
-      const model = new Map<string, Set<string>>([["/", new Set()]]);
-      for (const [index, [kind, one, other, who]] of steps.entries()) {
-        await modelStep(storage, model, { kind, one, other, user: users[who] ?? BOB, name: `n${index}` });
-        for (const place of model.keys()) {
-          const names = place === "/" ? [] : place.slice(1).split("/");
-          assert.deepEqual(sharedAt(storage, ...names), effective(model, place), place);
-        }
-      }
-      await storage.close();
-      assertSound(path);
-    }),
-    { numRuns: 25 },
-  );
-});
-
-interface ModelStep {
-  readonly kind: number;
-  readonly one: number;
-  readonly other: number;
-  readonly user: string;
-  readonly name: string;
-}
-
-const isAtOrBelow = (place: string, above: string): boolean =>
-  above === "/" || place === above || place.startsWith(`${above}/`);
-
-function effective(model: Map<string, Set<string>>, place: string): string[] {
-  const users = [...model]
-    .filter(([above]) => isAtOrBelow(place, above))
-    .flatMap(([, granted]) => [...granted]);
-  return [...new Set(users)].toSorted();
-}
-
-async function modelStep(storage: Storage, model: Map<string, Set<string>>, step: ModelStep): Promise<void> {
-  const places = [...model.keys()];
-  const place = places[step.one % places.length] ?? "/";
-  const target = places[step.other % places.length] ?? "/";
-  const inodeOf = (path: string): InodeId =>
-    inodeAt(storage, ...(path === "/" ? [] : path.slice(1).split("/"))).id;
-  const id = inodeOf(place);
-  const child = target === "/" ? `/${step.name}` : `${target}/${step.name}`;
-  switch (step.kind) {
-    case 0:
-      await storage.createDirectory({ ...BY, parentId: inodeOf(target), name: step.name });
-      model.set(child, new Set());
-      return;
-    case 1:
-      await share(storage, id, step.user);
-      model.get(place)?.add(step.user);
-      return;
-    case 2: {
-      const holds = [...model].some(
-        ([above, granted]) => above !== place && isAtOrBelow(place, above) && granted.has(step.user),
-      );
-      if (holds) return assert.rejects(unshare(storage, id, step.user), refusal("SHARED_ABOVE"));
-      await unshare(storage, id, step.user);
-      for (const [below, granted] of model) if (isAtOrBelow(below, place)) granted.delete(step.user);
-      return;
-    }
-    case 3: {
-      if (place === "/" || isAtOrBelow(target, place)) return;
-      const parentId = inodeOf(target);
-      await storage.rename({ ...BY, inodeId: id, parentId, name: step.name, onConflict: "fail" });
-      for (const below of places.filter((path) => isAtOrBelow(path, place))) {
-        model.set(`${child}${below.slice(place.length)}`, model.get(below) ?? new Set());
-        model.delete(below);
-      }
-      return;
-    }
-    default:
-      if (place === "/") return;
-      await storage.remove({ ...BY, inodeId: id, recursive: true });
-      for (const below of places.filter((path) => isAtOrBelow(path, place))) model.delete(below);
-  }
-}

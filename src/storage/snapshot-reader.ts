@@ -1,11 +1,10 @@
 // Reads of the namespace on the main thread: synchronous, from one snapshot per turn of the event loop.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX, READ_CACHE_ENTRIES } from "#base/limits.ts";
+import { READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
 import type { Inode, InodeId } from "./inode.ts";
 import {
-  COLUMNS,
   ENTRY_COLUMNS,
   type EntryRow,
   entryHasGrants,
@@ -15,11 +14,24 @@ import {
   type Row,
   toInode,
 } from "./inode-columns.ts";
-import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
-import { pageToken, readPageToken, sortOf } from "./page-token.ts";
+import { ROOT_STRIDE } from "./ledger.ts";
+import {
+  INODE_BY_ID,
+  limitOf,
+  listable,
+  listPage,
+  noSuchInode,
+  ownShares,
+  type ReadInode,
+  reachable,
+  SHARES_OF_INODE,
+  type ShareRow,
+} from "./list-page.ts";
+import { type ListingOrder, listingSql } from "./listing-sql.ts";
+import { readPageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY, openReader } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
-import type { ListPage, ListSort, Resolution, RootRecord } from "./storage.ts";
+import type { ListPage, ListQuery, Resolution, RootRecord } from "./storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "./trash.ts";
 import { TrashReader } from "./trash-reader.ts";
 
@@ -46,7 +58,7 @@ export interface SnapshotTables {
   read<T>(read: () => T): T;
 }
 
-type RootRow = [string, string, number, number, number, number, number, number, number];
+type RootRow = [string, string, number, number, number, number, number, number, number, number, number];
 
 interface CachedDirectory {
   readonly inode: Inode;
@@ -57,8 +69,6 @@ interface CachedRoot {
   readonly root: RootRecord;
   readonly directory: CachedDirectory;
 }
-
-const SORT_COLUMNS = { size: "size", mtime: "mtime_ms" } as const;
 
 /** Owner of the connection that reads. A broken database is told to `broken` once it is met, and read on as far as it goes. */
 export class SnapshotReader {
@@ -75,6 +85,7 @@ export class SnapshotReader {
   readonly #positions: StatementSync;
   readonly #chunk: StatementSync;
   readonly #garbage: StatementSync;
+  readonly #below: StatementSync;
   readonly #dataVersion: StatementSync;
   readonly #trash: TrashReader;
   readonly #listings = new Map<string, StatementSync>();
@@ -96,17 +107,18 @@ export class SnapshotReader {
     this.#end = this.#db.prepare("COMMIT");
     this.#dataVersion = this.#prepare("PRAGMA data_version");
     this.#child = this.#prepare(`SELECT ${ENTRY_COLUMNS} FROM inode WHERE parent_id = ? AND name = ?`);
-    this.#inode = this.#prepare(`SELECT ${COLUMNS} FROM inode WHERE id = ?`);
-    const root = `SELECT owner, root_id, directory_id, access_version, live_bytes, trash_bytes, staging_bytes, file_count, number
-      FROM root`;
+    this.#inode = this.#prepare(INODE_BY_ID);
+    const root = `SELECT owner, root_id, directory_id, access_version, number, live_bytes, trash_bytes, staging_bytes,
+      file_count, live_inodes, trash_inodes FROM root`;
     this.#root = this.#prepare(`${root} WHERE owner = ?`);
     this.#roots = this.#prepare(`${root} ORDER BY number`);
-    this.#grants = this.#prepare("SELECT username FROM share_grant WHERE inode_id = ?");
+    this.#grants = this.#prepare(SHARES_OF_INODE);
     this.#inline = this.#prepare("SELECT data FROM inline_content WHERE inode_id = ?");
     this.#positions = this.#prepare(
       "SELECT position, chunk_id FROM file_chunk WHERE content_id = ? ORDER BY position",
     );
     this.#chunk = this.#prepare("SELECT id, name, length, crc32, block_crcs FROM chunk WHERE id = ?");
+    this.#below = this.#prepare("SELECT tree_inodes FROM inode WHERE id = ?");
     this.#garbage = this.#prepare(
       `SELECT garbage.sequence, chunk.id, chunk.name FROM garbage JOIN chunk ON chunk.id = garbage.chunk_id
        WHERE garbage.sequence > ? ORDER BY garbage.sequence LIMIT ?`,
@@ -207,45 +219,32 @@ export class SnapshotReader {
     this.#cachedDirectories.clear();
   }
 
-  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage {
+  list(directoryId: InodeId, query: ListQuery): ListPage {
     return this.#read(() => {
-      const { sort } = page;
-      const owner = this.#reachable(directoryId);
-      const directory = this.#inode.get(directoryId) as unknown as Row;
-      if (directory[3] !== KIND_DIRECTORY) throw new GroveError("NOT_DIRECTORY", "not a directory");
-      const [by, isDescending] = sortOf(sort);
-      if (by !== "name" && directory[5] > LIST_SORTED_ENTRIES_MAX) {
-        throw new GroveError(
-          "BAD_ARGUMENT",
-          `a directory with more than ${LIST_SORTED_ENTRIES_MAX} entries is listed by name only`,
-          { metadata: { limit: String(LIST_SORTED_ENTRIES_MAX) } },
-        );
-      }
-      const limit = Math.min(Math.max(1, Math.trunc(page.limit)), LIST_PAGE_MAX);
-      const after = readPageToken(page.pageToken, directoryId, sort);
-      const statement = this.#listing(by, isDescending, after !== undefined);
+      const { hiddenFrom } = query;
+      const owner = this.#ownerOf(directoryId);
+      if (owner === undefined) throw noSuchInode();
+      listable(this.#row, directoryId, query);
+      const [by, isDescending] = sortOf(query.sort);
+      const after = readPageToken(query.pageToken, directoryId, query.sort);
+      const [isContinued, isFiltered] = [after !== undefined, hiddenFrom !== undefined];
+      const statement = this.#listing({ by, isDescending, isContinued, isFiltered });
       const from =
         after === undefined ? [] : by === "name" ? [after.name] : [after.value, after.value, after.name];
-      const rows = statement.all(directoryId, ...from, limit + 1) as unknown as EntryRow[];
-      const entries = rows.slice(0, limit).map((row) => entryInode(row, directoryId, owner));
-      const shared = new Map<InodeId, readonly string[]>();
-      for (const row of rows) if (entryHasGrants(row)) shared.set(row[0], this.#usernames([row[0]]));
-      const last = rows.length > limit ? entries.at(-1) : undefined;
-      if (last === undefined) return { entries, shared, nextPageToken: undefined };
-      const value = by === "name" ? 0 : by === "size" ? last.sizeBytes : last.mtimeMs;
-      return {
-        entries,
-        shared,
-        nextPageToken: pageToken(directoryId, sort, { name: last.name, value }),
-      };
+      const hidden = hiddenFrom === undefined ? [] : [hiddenFrom];
+      const values = [directoryId, ...from, ...hidden, limitOf(query) + 1];
+      const rows = statement.all(...values) as unknown as EntryRow[];
+      const own = ownShares(rows, this.#grants);
+      return listPage({ rows, own }, directoryId, query, owner);
     });
   }
 
   /** A file that can be reached from its root. Throws NO_SUCH_PATH and IS_DIRECTORY. */
   file(fileId: InodeId): ContentRecord {
     return this.#read(() => {
-      const owner = this.#reachable(fileId);
-      const row = this.#inode.get(fileId) as unknown as Row;
+      const owner = this.#ownerOf(fileId);
+      if (owner === undefined) throw noSuchInode();
+      const row = reachable(this.#row, fileId);
       if (row[3] === KIND_DIRECTORY) throw new GroveError("IS_DIRECTORY", "a directory has no content");
       return { inode: toInode(row, owner), contentId: row[12] ?? undefined };
     });
@@ -272,6 +271,11 @@ export class SnapshotReader {
       const row = this.#inline.get(fileId) as [Uint8Array] | undefined;
       return row?.[0] ?? new Uint8Array(0);
     });
+  }
+
+  /** Inodes below a directory, 0 for anything else. */
+  inodesBelow(id: InodeId): number {
+    return this.#read(() => (this.#below.get(id) as [number] | undefined)?.[0] ?? 0);
   }
 
   /** The chunks of a content list. */
@@ -323,19 +327,7 @@ export class SnapshotReader {
     }
   }
 
-  /** Owner of an inode that can be reached from its root. Throws NO_SUCH_PATH for what is gone or detached. */
-  #reachable(id: InodeId): string {
-    const owner = this.#ownerOf(id);
-    let row = this.#inode.get(id) as Row | undefined;
-    for (let level = 0; row !== undefined && row[1] !== null && level < CHAIN_MAX; level++) {
-      row = this.#inode.get(row[1]) as Row | undefined;
-    }
-    // Of all inodes without a parent only a root's own directory has no name.
-    if (owner === undefined || row === undefined || row[2] !== "") {
-      throw new GroveError("NO_SUCH_PATH", "no such file or directory");
-    }
-    return owner;
-  }
+  readonly #row: ReadInode = (id) => this.#inode.get(id) as Row | undefined;
 
   #ownerOf(id: InodeId): string | undefined {
     const number = Math.floor(id / ROOT_STRIDE);
@@ -344,51 +336,35 @@ export class SnapshotReader {
   }
 
   #toRoot(row: RootRow): RootRecord {
-    const [
-      owner,
-      rootId,
-      directoryId,
-      accessVersion,
-      liveBytes,
-      trashBytes,
-      stagingBytes,
-      fileCount,
-      number,
-    ] = row;
+    const [owner, rootId, directoryId, accessVersion, number, ...counts] = row;
+    const [liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes] = counts;
     this.#owners.set(number, owner);
     return {
       owner,
       rootId,
       directoryId,
       accessVersion,
-      usage: { liveBytes, trashBytes, stagingBytes, fileCount },
+      usage: { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes },
     };
   }
 
+  /** Users whom a chain of inodes with rows of shares lets in; what hangs deeper decides. */
   #usernames(inodeIds: readonly InodeId[]): readonly string[] {
     if (inodeIds.length === 0) return [];
-    const names = inodeIds.flatMap((id) =>
-      (this.#grants.all(id) as unknown as [string][]).map(([username]) => username),
-    );
-    return [...new Set(names)].toSorted();
+    const users = new Set<string>();
+    for (const id of inodeIds) {
+      for (const [username, excluded] of this.#grants.all(id) as unknown as ShareRow[]) {
+        if (excluded === 0) users.add(username);
+        else users.delete(username);
+      }
+    }
+    return [...users].toSorted();
   }
 
-  #listing(by: "name" | "size" | "mtime", isDescending: boolean, isContinued: boolean): StatementSync {
-    const key = `${by} ${isDescending} ${isContinued}`;
-    const known = this.#listings.get(key);
-    if (known !== undefined) return known;
-    const order = isDescending ? "DESC" : "ASC";
-    const compare = isDescending ? "<" : ">";
-    const column = by === "name" ? undefined : SORT_COLUMNS[by];
-    const after =
-      column === undefined
-        ? `AND name ${compare} ?`
-        : `AND (${column} ${compare} ? OR (${column} = ? AND name > ?))`;
-    const statement = this.#prepare(
-      `SELECT ${ENTRY_COLUMNS} FROM inode WHERE parent_id = ? ${isContinued ? after : ""}
-       ORDER BY ${column === undefined ? `name ${order}` : `${column} ${order}, name`} LIMIT ?`,
-    );
-    this.#listings.set(key, statement);
+  #listing(order: ListingOrder): StatementSync {
+    const sql = listingSql(order);
+    const statement = this.#listings.get(sql) ?? this.#prepare(sql);
+    this.#listings.set(sql, statement);
     return statement;
   }
 

@@ -92,9 +92,11 @@ test("a tree whose removal was cut off is removed to its end (A-03)", async (con
   db.exec(
     `UPDATE inode SET parent_id = NULL WHERE id = ${top.id}; INSERT INTO purging (inode_id) VALUES (${top.id})`,
   );
-  db.exec("UPDATE inode SET size = 0, child_count = 0, tree_inodes = 0, tree_files = 0 WHERE name = ''");
   db.exec(
-    "UPDATE root SET live_bytes = 0, file_count = 0; UPDATE counter SET value = 1 WHERE name = 'inodes'",
+    "UPDATE inode SET size = 0, child_count = 0, tree_inodes = 0, tree_files = 0, height = 0 WHERE name = ''",
+  );
+  db.exec(
+    "UPDATE root SET live_bytes = 0, file_count = 0, live_inodes = 0; UPDATE counter SET value = 1 WHERE name = 'inodes'",
   );
   db.close();
   assertSound(directory);

@@ -1,7 +1,5 @@
 // Tests of the bounds of storage that are not about single files, from both sides.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import {
@@ -19,18 +17,12 @@ import {
   inodeAt,
   OWNER,
   openTestStorage,
+  query,
   refusal,
   temporaryDirectory,
   until,
   upload,
 } from "./store.fixture.ts";
-
-function query(directory: string, sql: string): Record<string, unknown>[] {
-  const db = new DatabaseSync(join(directory, "inodes.db"), { timeout: 5_000 });
-  const rows = db.prepare(sql).all();
-  db.close();
-  return rows;
-}
 
 test("more changes than may wait are refused at once, and those that wait are all made (limits)", async (context) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(context);

@@ -206,6 +206,9 @@ async function compareAll(storage: Storage, model: TreeModel): Promise<void> {
     trashBytes: [...model.trash].reduce((sum, node) => sum + sizeOf(node), 0),
     stagingBytes: 0,
     fileCount: files.length,
+    // The root's own directory is not counted.
+    liveInodes: model.nodes().length - 1,
+    trashInodes: [...model.trash].reduce((sum, node) => sum + nodesFrom(node).length, 0),
   });
   assert.equal(storage.facts().inodeCount, model.nodes().length);
   assert.equal(storage.facts().trashBytes, storage.root(OWNER)?.usage.trashBytes);

@@ -2,7 +2,7 @@
 
 import type { CopyOrder } from "./copy-order.ts";
 import type { Change, ChangeContext, Inode, InodeId, UploadSink, Usage } from "./inode.ts";
-
+import type { RecountSettings, RecountState } from "./recount-types.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import type { TrashStorage } from "./trash.ts";
 import type { UploadStore } from "./upload-store.ts";
@@ -26,7 +26,7 @@ export interface Resolution {
   readonly chain: readonly [Inode, ...Inode[]];
   /** Names below the last of the chain that do not exist; empty when the path exists. */
   readonly missing: readonly string[];
-  /** Users with whom the last of the chain is shared, by a grant on it or on a directory above it. */
+  /** Users with whom the last of the chain is shared: whose nearest row, on it or on a directory above it, is a grant and no exclusion. */
   readonly shared: readonly string[];
 }
 
@@ -36,6 +36,7 @@ export interface Removal {
   readonly inodeCount: number;
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
+  readonly inodeDelta: number;
 }
 
 /** What a share or its end did. */
@@ -44,12 +45,49 @@ export interface Sharing {
   readonly affectedInodes: number;
   readonly usage: Usage;
   readonly usedDeltaBytes: number;
+  readonly inodeDelta: number;
 }
 
 /** One user and the path at which a grant lets that user in. */
 export interface SharedPath {
   readonly path: string;
   readonly username: string;
+}
+
+/** Where a user is let into a root, and where not any more below that. Of the paths on the way to a place the longest decides. */
+export interface UserPaths {
+  readonly granted: readonly string[];
+  readonly excluded: readonly string[];
+}
+
+/** A share, or what somebody was taken out of, as its owner sees it. */
+export interface ListedShare extends SharedPath {
+  /** True where the user is taken out of what a share above gives. */
+  readonly isExcluded: boolean;
+  /** Username of who made it. */
+  readonly by: string;
+  readonly atMs: number;
+}
+
+/** Which shares are listed: at a path and below it, behind one of them, in the order of path and user. */
+export interface ShareListPlace {
+  readonly path: string;
+  readonly after: SharedPath;
+  /** From 1. */
+  readonly limit: number;
+}
+
+/** One page of them, which has SHARE_PAGE_BYTES of paths at most, or a single share. */
+export interface ShareListPage {
+  readonly shares: readonly ListedShare[];
+  readonly isLast: boolean;
+}
+
+/** What one user has at an inode itself. */
+export interface OwnShare {
+  readonly inodeId: InodeId;
+  readonly username: string;
+  readonly isExcluded: boolean;
 }
 
 /** One version of a file, pinned: later changes and removals do not touch what is read through it. */
@@ -70,11 +108,38 @@ export interface FileContent {
 /** The order of a listing; ties are broken by name. */
 export type ListSort = "name" | "name-desc" | "size" | "size-desc" | "mtime" | "mtime-desc";
 
+/** Users of the grants and of the exclusions on one inode, in order. */
+export interface OwnShares {
+  readonly shared: readonly string[];
+  readonly excluded: readonly string[];
+}
+
+/** Which page of a directory, in which order. */
+export interface ListQuery {
+  readonly limit: number;
+  readonly pageToken: string;
+  readonly sort: ListSort;
+  /** A user who is not told of entries that an exclusion keeps from that user. */
+  readonly hiddenFrom?: string | undefined;
+}
+
+/** A listing that is sorted elsewhere, on whose account, and until when it is wanted. */
+export interface SortedOrder {
+  readonly user: string;
+  readonly signal: AbortSignal;
+  /** Decides what is listed; asked when its turn has come. Rejected as stale when the root's access version is another by then. */
+  readonly query: () => ListQuery & {
+    readonly owner: string;
+    readonly accessVersion: number;
+    readonly directoryId: InodeId;
+  };
+}
+
 /** One page of a directory. */
 export interface ListPage {
   readonly entries: readonly Inode[];
-  /** Users with whom an entry is shared by a grant on itself; nothing for entries without one. */
-  readonly shared: ReadonlyMap<InodeId, readonly string[]>;
+  /** Users with whom an entry is shared by a grant on itself, and those that an exclusion on it takes out; nothing for entries without either. */
+  readonly own: ReadonlyMap<InodeId, OwnShares>;
   /** Where to go on; undefined at the end. */
   readonly nextPageToken: string | undefined;
 }
@@ -119,12 +184,16 @@ export interface StorageFacts {
 /** Who is let in where besides the owners (spec 4.5, T24). Reads are answered like those of Storage. */
 export interface ShareStorage {
   /**
-   * Paths in a root at which grants let a user in, at most GRANTS_PER_ROOT. What this costs tells nothing of the root: it depends on the
-   * user's own grants alone, whether or not there is such a root (D1).
+   * Paths in a root at which grants let a user in and exclusions end that, at most GRANTS_PER_ROOT. What this costs tells nothing of the
+   * root: it depends on the user's own rows alone, whether or not there is such a root (D1).
    */
-  pathsOf(owner: string, username: string): readonly string[];
-  /** Users who reach an inode by a grant on it or above it; undefined for what cannot be reached (any more). */
+  pathsOf(owner: string, username: string): UserPaths;
+  /** Users who reach an inode by a grant on it or above it, with no exclusion between; undefined for what cannot be reached (any more). */
   usersOf(inodeId: InodeId): readonly string[] | undefined;
+  /** Grants and exclusions at a path of a root and below it. */
+  listed(owner: string, place: ShareListPlace): ShareListPage;
+  /** Grants and exclusions at inodes, in their order. */
+  at(inodeIds: readonly InodeId[]): OwnShare[];
   /** All grants of a root by path and user. */
   ofRoot(owner: string): readonly SharedPath[];
   /** All grants by owner, for the registration of this node. */
@@ -132,11 +201,14 @@ export interface ShareStorage {
   /** Calls back when grants of a root, or the paths at which they hang, may have changed; reads then see the new state. */
   onChange(callback: (owners: readonly string[]) => void): void;
   /**
-   * Lets a user reach an inode and everything below it, now and later; takes the same time at any size (T24). Throws SHARE_LIMIT, and
-   * BAD_ARGUMENT for the owner.
+   * Lets a user reach an inode and everything below it, now and later; takes the same time at any size (T24). Exclusions there end. Throws
+   * SHARE_LIMIT, and BAD_ARGUMENT for the owner.
    */
   grant(change: GrantChange): Promise<Sharing>;
-  /** Ends that for the inode and everything below it. Throws SHARED_ABOVE while a grant above it holds. Works on a full disk. */
+  /**
+   * Ends that for the inode and everything below it, by an exclusion where a grant above would go on; takes the same time at any size.
+   * Throws SHARE_LIMIT when there is no room for the exclusion, and BAD_ARGUMENT for the owner. Works on a full disk.
+   */
   revoke(change: GrantChange): Promise<Sharing>;
 }
 
@@ -169,14 +241,25 @@ export interface Storage extends TrashStorage {
   startScrub(settings: ScrubSettings): void;
   /** How far it has come. */
   scrubState(): ScrubState;
+  /** Has all counters compared with what they count, again and again, from where the last run of the process left off. Call it once. */
+  startRecount(settings: RecountSettings): void;
+  /** How far that has come, and what it has found. */
+  recountState(): RecountState;
 
   /** Reads are answered from one snapshot that holds every change acknowledged before; they are synchronous and take microseconds. */
   root(owner: string): RootRecord | undefined;
   roots(): RootRecord[];
   /** Resolves canonical names below a root. Throws NO_SUCH_PATH only when the root does not exist. */
   resolve(owner: string, names: readonly string[]): Resolution;
-  /** One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token. */
-  list(directoryId: InodeId, page: { limit: number; pageToken: string; sort: ListSort }): ListPage;
+  /**
+   * One page of a directory, keyset-paged: entries present throughout are listed exactly once. Throws BAD_ARGUMENT for a foreign token.
+   * With another order than by name the work grows with the directory: above LIST_SORT_AT_ONCE entries it is for `listSorted`.
+   */
+  list(directoryId: InodeId, page: ListQuery): ListPage;
+  /** The same, sorted in a thread of its own, users in turn. Throws OVERLOADED when too many wait, and StaleAccessError. */
+  listSorted(order: SortedOrder): Promise<ListPage>;
+  /** Inodes below a directory, 0 for a file and for what is gone; kept as a sum, never counted. */
+  inodesBelow(id: InodeId): number;
   /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
   openFile(fileId: InodeId): FileContent;
 
@@ -221,7 +304,8 @@ export interface Storage extends TrashStorage {
   ): Promise<Change>;
   /**
    * Copies inside one root by sharing chunks; files keep their times of change. A directory appears as a whole or not at all, while other
-   * changes go on. Throws OVERLOADED when the source changes too much meanwhile.
+   * changes go on. Throws OVERLOADED when the source changes too much meanwhile or too many copies wait, RATE_LIMITED when too many of the
+   * same user do, and the signal's reason when that ends it.
    */
   copy(order: CopyOrder): Promise<Change>;
   /** Removes for good. NOT_EMPTY unless recursive; the root directory itself is BAD_ARGUMENT. */

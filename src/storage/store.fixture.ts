@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { checkStorage } from "./check-storage.ts";
-import type { Change, ChangeContext, Inode, InodeId } from "./inode.ts";
+import type { Change, ChangeContext, Inode, InodeId, Usage } from "./inode.ts";
 import { openStorage } from "./open-storage.ts";
 import type { Storage } from "./storage.ts";
 
@@ -17,6 +18,19 @@ export const OWNER = "ada@example.com";
 
 /** Changes by the owner of a root that nobody shares. */
 export const BY_OWNER: ChangeContext = { owner: OWNER, by: OWNER, accessVersion: 1 };
+
+/** What a root holds: nothing but what is named. */
+export function usageOf(named: Partial<Usage>): Usage {
+  return {
+    liveBytes: 0,
+    trashBytes: 0,
+    stagingBytes: 0,
+    fileCount: 0,
+    liveInodes: 0,
+    trashInodes: 0,
+    ...named,
+  };
+}
 
 const MEMORY = "/dev/shm";
 const MEMORY_NEEDED_BYTES = 2 ** 30;
@@ -131,6 +145,14 @@ export function refusal(code: GroveError["code"]): (error: unknown) => boolean {
     assert.equal(error.code, code, error.message);
     return true;
   };
+}
+
+/** Rows that a statement gives or changes, on a connection of its own beside storage's. */
+export function query(directory: string, sql: string): Record<string, unknown>[] {
+  const db = new DatabaseSync(join(directory, "inodes.db"), { timeout: 5_000 });
+  const rows = db.prepare(sql).all();
+  db.close();
+  return rows;
 }
 
 /** Waits until something is true, half a minute at most. */

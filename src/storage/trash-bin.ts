@@ -7,7 +7,7 @@ import { type InodeId, inodeIdText } from "./inode.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type DirectoryState, type Ledger, type Place, type RootState } from "./ledger.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
-import { pathBelow, type ShareRows } from "./share-rows.ts";
+import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
 
 /** A row of the trash. */
@@ -16,6 +16,13 @@ export interface TrashRow {
   readonly inodeId: InodeId;
   readonly originalPath: string;
   readonly trashedAtMs: number;
+}
+
+/** A row of trash_grant that is an exclusion. */
+interface Exclusion {
+  readonly inodeId: InodeId;
+  readonly username: string;
+  readonly path: string;
 }
 
 /** What hangs below an inode, itself included. */
@@ -35,6 +42,7 @@ export class TrashBin {
   readonly #select: StatementSync;
   readonly #delete: StatementSync;
   readonly #keepGrant: StatementSync;
+  readonly #exclusions: StatementSync;
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
 
@@ -55,7 +63,11 @@ export class TrashBin {
     );
     this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
     this.#keepGrant = db.prepare(
-      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path) VALUES (?, ?, ?, ?, ?)",
+      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path, excluded) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    this.#exclusions = db.prepare(
+      `SELECT inode_id AS inodeId, username, path FROM trash_grant
+       WHERE root_number = ? AND trash_id = ? AND excluded = 1 ORDER BY path`,
     );
     this.#formerShares = db.prepare(FORMER_SHARES);
     this.#deleteFormerShares = db.prepare("DELETE FROM trash_grant WHERE root_number = ? AND trash_id = ?");
@@ -71,9 +83,10 @@ export class TrashBin {
       state.parentId = null;
     }
     this.#ledger.count({ inodes: -inodes });
-    this.#ledger.addToUsage(root, { bytes: -bytes, files: -files });
-    this.#ledger.addToChain(chain, { bytes: -bytes, inodes: -inodes, files: -files });
-    this.#ledger.addToTrash(root, bytes);
+    const delta = { bytes: -bytes, inodes: -inodes, files: -files };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.#ledger.addToTrash(root, { bytes, inodes });
     const item = this.#add({ root, chain }, row, { bytes, inodes }, change);
     return { ...item, formerShares: this.#takeGrants({ root, chain }, row, item) };
   }
@@ -92,7 +105,7 @@ export class TrashBin {
     if (contentId === null) this.#content.moveInline(old.id, id);
     // Only what is live is counted.
     this.#ledger.count({ inodes: -1 });
-    this.#ledger.addToTrash(root, size);
+    this.#ledger.addToTrash(root, { bytes: size, inodes: 1 });
     this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
     return size;
   }
@@ -105,6 +118,31 @@ export class TrashBin {
   /** Shares that an item had. */
   formerShares(root: RootState, item: Pick<TrashRow, "id" | "originalPath">): FormerShare[] {
     return formerSharesOf(this.#formerShares, root.number, item);
+  }
+
+  /**
+   * Puts the exclusions of an item back, which hangs at a path now: what was kept from somebody stays so until it is shared again. Throws
+   * SHARE_LIMIT.
+   */
+  putBackExclusions(
+    root: RootState,
+    item: TrashRow,
+    to: { readonly path: string; readonly by: string; readonly nowMs: number },
+  ): void {
+    const kept = this.#exclusions.all(root.number, item.id) as unknown as Exclusion[];
+    for (const { inodeId, username, path } of kept) {
+      const passed = this.#shares.limitPassed(root, inodeId);
+      if (passed !== undefined) throw shareLimit(passed);
+      const place = `${to.path}${path.slice(item.originalPath.length)}`;
+      this.#shares.add(root, {
+        inodeId,
+        username,
+        grantedBy: to.by,
+        grantedAtMs: to.nowMs,
+        path: place,
+        excluded: 1,
+      });
+    }
   }
 
   /** Forgets an item; its inode is the caller's from then on. */
@@ -135,7 +173,7 @@ export class TrashBin {
     };
   }
 
-  /** Takes back every share at or below an item and remembers it. The work grows with the shares below it and not with its files. */
+  /** Takes back every share and exclusion at or below an item and remembers it. The work grows with the shares below it and not with its files. */
   #takeGrants(
     { root, chain }: Place,
     row: InodeRow,
@@ -146,8 +184,8 @@ export class TrashBin {
     this.#ledger.touchRoot(root);
     root.accessVersion++;
     const taken = this.#shares.takeBelow(root, pathBelow(chain, row.name));
-    for (const { inodeId, username, path } of taken) {
-      this.#keepGrant.run(root.number, item.id, inodeId, username, path);
+    for (const { inodeId, username, path, excluded } of taken) {
+      this.#keepGrant.run(root.number, item.id, inodeId, username, path, excluded);
     }
     return taken.length === 0 ? [] : this.formerShares(root, item);
   }
@@ -155,7 +193,7 @@ export class TrashBin {
 
 /** Reads the former shares of an item: the number of its root, its id, and how many at most. */
 export const FORMER_SHARES =
-  "SELECT path, username FROM trash_grant WHERE root_number = ? AND trash_id = ? ORDER BY path, username LIMIT ?";
+  "SELECT path, username FROM trash_grant WHERE root_number = ? AND trash_id = ? AND excluded = 0 ORDER BY path, username LIMIT ?";
 
 /** Shares that an item had, each with its names below the item, by a statement of FORMER_SHARES. */
 export function formerSharesOf(

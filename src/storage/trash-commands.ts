@@ -18,8 +18,10 @@ import {
 import { type Ledger, type Place, type RootState, usageOf } from "./ledger.ts";
 import { type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
+import { pathBelow } from "./share-rows.ts";
 import type { PurgedItem, Trashed, TrashPurge } from "./trash.ts";
 import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
+import { requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
 import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
 /** Commands on the trash; run one at a time within a transaction. */
@@ -29,6 +31,7 @@ export class TrashCommands {
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
   readonly #bin: TrashBin;
+  readonly #heights: TreeHeights;
 
   constructor(rows: {
     ledger: Ledger;
@@ -36,12 +39,14 @@ export class TrashCommands {
     content: ContentRows;
     namespace: NamespaceCommands;
     bin: TrashBin;
+    heights: TreeHeights;
   }) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
     this.#content = rows.content;
     this.#namespace = rows.namespace;
     this.#bin = rows.bin;
+    this.#heights = rows.heights;
   }
 
   trash(command: TrashCommand): Trashed {
@@ -49,8 +54,9 @@ export class TrashCommands {
     const row = this.#namespace.entry(root, command.inodeId);
     const chain = this.#ledger.chain(root, row.parentId);
     holdToPath(command.at, chain, row.name);
+    const height = isDirectory(row) ? (this.#ledger.directory(row.id)?.height ?? 0) : 0;
     const item = this.#bin.put({ root, chain }, row, command);
-    this.#namespace.enter(chain[0], -1, command.nowMs);
+    this.#namespace.leave(chain, height, command.nowMs);
     return { item, usage: usageOf(root), usedDeltaBytes: 0 };
   }
 
@@ -65,9 +71,11 @@ export class TrashCommands {
     if (wanted === undefined)
       throw new GroveError("PATH_EXISTS", "the root directory itself is always there");
     const place = this.#namespace.place({ ...command, name: wanted }, parentId);
+    const height = isDirectory(row) ? (this.#ledger.directory(row.id)?.height ?? 0) : 0;
+    requireDepth(place.chain, height, item.originalPath.split("/").length - 1);
     const { name, freedBytes } = this.#makeRoom(place, row, wanted, command);
     const formerShares = this.#bin.formerShares(root, item);
-    const change = this.#hang(place, row, item, { name, nowMs: command.nowMs });
+    const change = this.#hang(place, row, item, { name, by: command.by, nowMs: command.nowMs });
     const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
     return {
       ...change,
@@ -111,9 +119,8 @@ export class TrashCommands {
    */
   #makeDirectories(place: Place, names: readonly string[], { by, owner, nowMs }: RestoreCommand): InodeId {
     const { root, chain } = place;
-    if (chain.length + names.length > DIRECTORY_DEPTH_MAX) {
-      throw new GroveError("BAD_ARGUMENT", `directories lie at most ${DIRECTORY_DEPTH_MAX} deep`);
-    }
+    const depth = chain.length + names.length;
+    if (depth > DIRECTORY_DEPTH_MAX) throw tooDeep(depth);
     let parentId = chain[0].id;
     for (const [at, name] of names.entries()) {
       const problem = nameProblem(name);
@@ -128,10 +135,13 @@ export class TrashCommands {
       this.#ledger.touch(state);
       state.treeInodes = names.length - 1 - at;
       state.childCount = state.treeInodes === 0 ? 0 : 1;
+      this.#heights.set(state, state.treeInodes);
       parentId = id;
     }
-    this.#ledger.addToChain(chain, { bytes: 0, inodes: names.length, files: 0 });
-    this.#namespace.enter(chain[0], 1, nowMs);
+    const delta = { bytes: 0, inodes: names.length, files: 0 };
+    this.#ledger.addToUsage(root, delta);
+    this.#ledger.addToChain(chain, delta);
+    this.#namespace.enter(chain, names.length - 1, nowMs);
     return parentId;
   }
 
@@ -157,13 +167,14 @@ export class TrashCommands {
     { root, chain }: Place,
     row: InodeRow,
     item: TrashRow,
-    to: { name: string; nowMs: number },
+    to: { name: string; by: string; nowMs: number },
   ): ChangeReply {
-    const { name, nowMs } = to;
+    const { name, by, nowMs } = to;
     const parentId = chain[0].id;
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes, files } = weightOf(row, state);
     const version = (state?.version ?? row.version) + 1;
+    this.#bin.putBackExclusions(root, item, { path: pathBelow(chain, name), by, nowMs });
     this.#bin.forget(root, item.id);
     this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
     if (state !== undefined) {
@@ -171,10 +182,10 @@ export class TrashCommands {
       Object.assign(state, { parentId, name, ctimeMs: nowMs, version });
     }
     this.#ledger.count({ inodes });
-    this.#ledger.addToTrash(root, -bytes);
-    this.#ledger.addToUsage(root, { bytes, files });
+    this.#ledger.addToTrash(root, { bytes: -bytes, inodes: -inodes });
+    this.#ledger.addToUsage(root, { bytes, inodes, files });
     this.#ledger.addToChain(chain, { bytes, inodes, files });
-    this.#namespace.enter(chain[0], 1, nowMs);
+    this.#namespace.enter(chain, state?.height ?? 0, nowMs);
     // It may have come below a directory that is shared.
     if (root.grantCount > 0) {
       this.#ledger.touchRoot(root);
@@ -192,7 +203,7 @@ export class TrashCommands {
     if (row === undefined) return undefined;
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes } = weightOf(row, state);
-    this.#ledger.addToTrash(root, -bytes);
+    this.#ledger.addToTrash(root, { bytes: -bytes, inodes: -inodes });
     // Whatever takes more than a few rows goes in slices afterwards, so that a batch of items makes nobody wait.
     const isSmall = state === undefined ? row.contentId === null : state.childCount === 0;
     if (!isSmall) this.#content.purgeLater({ inodeId: row.id });

@@ -1,5 +1,5 @@
 // The trash of a root as callers see it: items that were put away whole, and what becomes of them (D14).
-import type { Change, ChangeContext, InodeId, InodeKind, Usage } from "./inode.ts";
+import type { Change, ChangeContext, Counted, InodeId, InodeKind, Usage } from "./inode.ts";
 
 /** A share that an item of the trash had; it counts no more, and can be given again after a restore. */
 export interface FormerShare {
@@ -91,7 +91,7 @@ export interface TrashStorage {
    * Takes an inode with all that is below it out of the tree, in a time that does not depend on how much that is. Nothing in it can be
    * reached by any path from then on; its shares are taken back. BAD_ARGUMENT for the root directory itself.
    */
-  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Trashed>;
+  trash(change: ChangeContext & { inodeId: InodeId }): Promise<Counted<Trashed>>;
   /**
    * Puts an item back: to the given names below the root, or to where it was. Missing folders on the way are made. Throws NO_SUCH_PATH for
    * an item that is not there, NOT_DIRECTORY when a file lies on the way, PATH_EXISTS, and what a replacing rename is refused with.
@@ -104,7 +104,7 @@ export interface TrashStorage {
     },
   ): Promise<Restored>;
   /** Removes at most TRASH_PURGE_BATCH items for good; those that are not there are passed over. */
-  purgeTrash(purge: { owner: string; trashIds: readonly string[] }): Promise<TrashPurge>;
+  purgeTrash(purge: { owner: string; trashIds: readonly string[] }): Promise<Counted<TrashPurge>>;
   /** One page of a root's trash. Throws NO_SUCH_PATH for no root, BAD_ARGUMENT for a foreign token. */
   listTrash(owner: string, query: TrashQuery): TrashPage;
   /** Items of all roots that were trashed before a time, the oldest first. */

@@ -31,6 +31,7 @@ export interface UploadSinkDeps {
   /** Ends all writing. */
   readonly failed: (reason: string) => void;
   readonly stage: (contentId: number | undefined, chunks: readonly NewChunk[]) => Promise<number>;
+  /** Resolves when it is done, or start-up is to do it after a failure of the store. */
   readonly dropStaged: (contentId: number) => Promise<void>;
   readonly commit: (
     target: UploadTarget,
@@ -157,8 +158,7 @@ export class StagedUpload implements ResumableSink {
     if (!(await this.#stopReceiving())) return;
     await this.#staging.catch(() => undefined);
     await this.#discardChunks();
-    // Refused after a failure: start-up finds what was staged.
-    if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId).catch(() => undefined);
+    if (this.#contentId !== undefined) await this.#deps.dropStaged(this.#contentId);
   }
 
   /** False when it has ended already: committed, or given up before. */

@@ -1,5 +1,5 @@
 // Resumable uploads as storage keeps them: staged content that outlives streams and restarts (decision D15).
-import type { Change, ChangeContext, UploadSink, UploadTarget, Usage } from "./inode.ts";
+import type { Change, ChangeContext, Counted, UploadSink, UploadTarget, Usage } from "./inode.ts";
 
 /** What a resumable upload is going to be; fixed when it begins. */
 export interface NewUpload extends ChangeContext {
@@ -52,7 +52,7 @@ export interface UploadStore {
   /** Opens its one stream at stagedBytes. `onStaged` hears of every change of what is staged. Throws NO_SUCH_UPLOAD. */
   open(uploadId: string, onStaged: (change: StagingChange) => void): ResumableSink;
   /** Drops one with all that it staged; its stream must have ended. Throws NO_SUCH_UPLOAD. */
-  drop(uploadId: string): Promise<StagingChange>;
+  drop(uploadId: string): Promise<Counted<StagingChange>>;
   /** Uploads that were not touched since a time, the longest untouched first. */
   untouchedSince(timeMs: number, limit: number): StoredUpload[];
   /** Uploads into roots of others whose users may not write any more where they were to go. */

@@ -8,7 +8,8 @@ import type {
   DropCopyCommand,
   FinishCopyCommand,
 } from "./copy-messages.ts";
-import { type InodeId, StaleAccessError, type Usage } from "./inode.ts";
+import { type Counted, type InodeId, StaleAccessError, type Usage } from "./inode.ts";
+import type { PassName } from "./pass-types.ts";
 import type { StorageFacts } from "./storage.ts";
 import type { FormerShare, Trashed, TrashPurge } from "./trash.ts";
 import type {
@@ -192,10 +193,11 @@ export interface PurgeTrashCommand {
   readonly trashIds: readonly string[];
 }
 
-/** Writes down how far the scrub has come. */
-export interface SaveScrubCommand {
-  readonly op: "saveScrub";
-  /** A ScrubRecord as JSON. */
+/** Writes down how far a pass has come. */
+export interface SavePassCommand {
+  readonly op: "savePass";
+  readonly name: PassName;
+  /** Its record as JSON. */
   readonly record: string;
 }
 
@@ -222,7 +224,7 @@ export type Command =
   | RenameCommand
   | RestoreCommand
   | ShareCommand
-  | SaveScrubCommand
+  | SavePassCommand
   | StageChunksCommand
   | TrashCommand
   | UnshareCommand
@@ -268,24 +270,22 @@ export interface RefusedReply {
     | "stale";
 }
 
+/** What a command is answered with, as the part of the writer that does it tells. */
+export type CommandReply =
+  | ChangeReply
+  | CopyReply
+  | TrashPurge
+  | RemovalReply
+  | RestoreReply
+  | RootReply
+  | SharingReply
+  | StagingChange
+  | Trashed
+  | number
+  | undefined;
+
 /** Answer to one command, by the number it came with. */
-export type Reply = readonly [
-  number,
-  (
-    | ChangeReply
-    | CopyReply
-    | TrashPurge
-    | RefusedReply
-    | RemovalReply
-    | RestoreReply
-    | RootReply
-    | SharingReply
-    | StagingChange
-    | Trashed
-    | number
-    | undefined
-  ),
-];
+export type Reply = readonly [number, Counted<CommandReply> | RefusedReply];
 
 /** From the main thread: commands with their numbers, or the wish to end. */
 export type WriterRequest =

@@ -6,6 +6,7 @@ import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { CopyJob, CopyReply } from "./copy-messages.ts";
+import type { Counted } from "./inode.ts";
 import { storageFailed } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
 import type { Trashed, TrashPurge } from "./trash.ts";
@@ -130,7 +131,7 @@ export class WriteQueue {
    * Runs a command. Its bytes are copied before this returns. Rejects with the command's refusal, OVERLOADED when too much waits, and
    * STORAGE_FAILED after a failure and after close.
    */
-  submit<Op extends Command["op"]>(command: Extract<Command, { op: Op }>): Promise<ReplyOf<Op>> {
+  submit<Op extends Command["op"]>(command: Extract<Command, { op: Op }>): Promise<Counted<ReplyOf<Op>>> {
     if (this.#failure !== undefined) return Promise.reject(storageFailed(this.#failure));
     if (this.#isClosing) return Promise.reject(storageFailed("it is being closed"));
     const bytes = bytesOf(command)?.length ?? 0;

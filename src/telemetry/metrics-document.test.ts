@@ -5,6 +5,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ManualClock } from "#base/clock.ts";
 import { parse64 } from "#base/json64.ts";
+import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import { type MetricsInputs, metricsJson, type NodeMetrics, percent } from "./metrics-document.ts";
 import { NodeTelemetry } from "./node-telemetry.ts";
 import { type PerUserDetail, USER_MAPS, UserMaps, type UserReadings } from "./user-maps.ts";
@@ -15,6 +16,9 @@ const ALICE: UserReadings = {
   trashBytes: 20,
   stagingBytes: 3n,
   fileCount: 7,
+  inodeCount: 9,
+  inodeLimit: 10_000_000,
+  inodeLimitExplicit: false,
   quotaBytes: 2n ** 64n - 1n,
   quotaExplicit: true,
   lastActiveWallMs: 1_790_000_000_999,
@@ -51,7 +55,6 @@ const INPUTS: MetricsInputs = {
   activeConnections: 2,
   chunkCount: 3,
   reserveBytes: 21_474_836_480n,
-  quotaDriftBytes: -5,
   version: "1.2.3",
   gitCommit: null,
   certDaysLeft: null,
@@ -67,6 +70,21 @@ const INPUTS: MetricsInputs = {
       lastEndedAtMs: undefined,
       lastReadBytes: 0,
       lastFound: 0,
+    },
+    recount: {
+      isRunning: true,
+      pass: { startedAtMs: 1_790_000_001_999, roots: 7, rows: 8 },
+      lastEndedAtMs: 1_790_000_000_999,
+      lastRoots: 9,
+      lastRows: 10,
+      drift: {
+        bytes: 6,
+        counters: 5,
+        directoryBytes: 1,
+        liveBytes: 2,
+        trashBytes: 3,
+        stagingBytes: 4,
+      },
     },
   },
 };
@@ -104,7 +122,8 @@ test("counters add up at once, failures count as errors, refusals do not, and la
   node.operation("write", 30, "failed");
   node.operation("write", 20, "refused");
   node.operation("read", 2, "failed");
-  node.error();
+  node.call("failed");
+  node.call("done");
   clock.jumpWall(-86_400_000);
   clock.advance(61_999);
   const document = node.document(INPUTS);
@@ -113,11 +132,12 @@ test("counters add up at once, failures count as errors, refusals do not, and la
       document.write_ops_total,
       document.read_ops_total,
       document.errors_total,
+      document.attempts_total,
       document.failed_writes_total,
       document.failed_reads_total,
       document.refused_total,
     ],
-    [3, 1, 3, 1, 1, 1],
+    [3, 1, 3, 6, 1, 1, 1],
   );
   assert.deepEqual(
     [
@@ -137,18 +157,36 @@ test("byte counts above 2^53 - 1 are decimal strings, and an unknown temperature
   assert.equal(back.per_user_quota["alice@example.com"], "18446744073709551615");
   assert.equal(back.per_user_storage["__proto__@example.com"], "9007199254740992");
   assert.equal(back.per_user_storage["alice@example.com"], 123);
-  assert.equal(back.quota_drift_bytes, -5);
+  assert.equal(back.quota_drift_bytes, 6);
   assert.equal(back.cpu_temp_celsius, null);
   assert.deepEqual(back.per_user_detail["alice@example.com"], {
     live_bytes: 100,
     trash_bytes: 20,
     staging_bytes: 3,
     file_count: 7,
+    inode_count: 9,
+    inode_limit: 10_000_000,
+    inode_limit_explicit: false,
     last_active_unix: 1_790_000_000,
     quota_explicit: true,
   });
   assert.equal(back.per_user_detail["__proto__@example.com"]?.last_active_unix, null);
   assert.deepEqual([back.trash_bytes, back.staging_bytes, back.users_assigned_count], [21, 3, 2]);
+});
+
+test("an empty file that comes or goes shows in the series, though no byte has moved", () => {
+  let alice = ALICE;
+  const users = new UserMaps(() => alice);
+  const samples = (name: "svc_user_inodes" | "svc_user_inode_limit"): string => {
+    users.update([ALICE.username]);
+    return Buffer.concat(users.samples(name)).toString();
+  };
+  assert.equal(samples("svc_user_inodes"), 'svc_user_inodes{user="alice@example.com"} 9\n');
+  alice = { ...alice, inodeCount: 10 };
+  assert.equal(samples("svc_user_inodes"), 'svc_user_inodes{user="alice@example.com"} 10\n');
+  assert.match(samples("svc_user_inode_limit"), / 10000000\n$/);
+  alice = { ...alice, inodeLimit: 20 };
+  assert.match(samples("svc_user_inode_limit"), / 20\n$/);
 });
 
 test("the guarded form names no user (T8)", () => {
@@ -173,6 +211,45 @@ test("percent is what df shows: used of what users can have, two decimals, 0 to 
   assert.deepEqual([percent(0, 0), percent(5, 4), percent(-1, 4), percent(Number.NaN, 4)], [0, 100, 0, 0]);
 });
 
+test("what was counted is told with when, and what differs by whose counters; before that nothing is known (D16)", () => {
+  const { care } = INPUTS;
+  const document = telemetry().node.document(INPUTS);
+  assert.deepEqual(
+    [
+      document.drifted_counters,
+      document.drift_directory_bytes,
+      document.drift_live_bytes,
+      document.drift_trash_bytes,
+      document.drift_staging_bytes,
+    ],
+    [5, 1, 2, 3, 4],
+  );
+  assert.deepEqual(
+    [
+      document.recount_running,
+      document.recount_pass_started_unix,
+      document.recount_pass_roots,
+      document.recount_pass_rows,
+    ],
+    [true, 1_790_000_001, 7, 8],
+  );
+  assert.deepEqual(
+    [document.recount_last_pass_unix, document.recount_last_pass_roots, document.recount_last_pass_rows],
+    [1_790_000_000, 9, 10],
+  );
+  const recount = { ...care.recount, pass: undefined, lastEndedAtMs: undefined, drift: undefined };
+  const before = telemetry().node.document({ ...INPUTS, care: { ...care, recount } });
+  assert.deepEqual(
+    [
+      before.quota_drift_bytes,
+      before.drifted_counters,
+      before.drift_live_bytes,
+      before.recount_last_pass_unix,
+    ],
+    [null, null, null, null],
+  );
+});
+
 test("what could not be read is null, and nothing is made up for it (D12)", () => {
   const host = {
     ...INPUTS.host,
@@ -181,7 +258,9 @@ test("what could not be read is null, and nothing is made up for it (D12)", () =
     diskFreeBytes: null,
     loadAvg1m: null,
   };
-  const document = parsed(telemetry().node.document({ ...INPUTS, host, quotaDriftBytes: null }));
+  const recount = { ...INPUTS.care.recount, lastEndedAtMs: undefined, drift: undefined };
+  const care = { ...INPUTS.care, recount };
+  const document = parsed(telemetry().node.document({ ...INPUTS, host, care }));
   const { disk_total_bytes, disk_usage_percent, load_avg_1m, quota_drift_bytes, git_commit, cert_days_left } =
     document;
   assert.deepEqual(
@@ -216,6 +295,42 @@ test("a user who changes is written anew, the others stay, and sums follow; 600 
   assert.equal(back.per_user_storage["u300@x"], 6_003);
   assert.equal(back.per_user_storage["u199@x"], 199 + 23);
   assert.equal(users.trashBytes, 600n * 20n + 980n);
+});
+
+test("who is at 95 % of the quota or above is listed apart, also when there are more users than the maps list (spec 2.7)", () => {
+  const people = new Map<string, UserReadings>();
+  const put = (at: number, liveBytes: number, quotaBytes = 1_000n): string => {
+    const username = `u${at}@x`;
+    const none = { trashBytes: 0, stagingBytes: 0 };
+    people.set(username, { ...ALICE, ...none, username, liveBytes, quotaBytes });
+    return username;
+  };
+  for (let at = 0; at <= METRICS_USERS_LISTED_MAX; at++) put(at, 949);
+  const users = new UserMaps((username) => people.get(username));
+  users.update(people.keys());
+  const node = telemetry().node.document(INPUTS);
+  const near = (): unknown => {
+    const { near_quota_storage: storage, near_quota_limit: limit } = parsed(node, users) as unknown as Record<
+      string,
+      unknown
+    >;
+    return [storage, limit];
+  };
+  assert.deepEqual(near(), [{}, {}]);
+  const last = put(METRICS_USERS_LISTED_MAX, 950);
+  users.update([last, put(7, 2_000, 2_105n)]);
+  assert.deepEqual(near(), [
+    { [last]: 950, "u7@x": 2_000 },
+    { [last]: 1_000, "u7@x": 2_105 },
+  ]);
+  assert.ok(
+    !Object.hasOwn(parsed(node, users).per_user_storage, last),
+    "nobody beyond the limit is in the lists of all",
+  );
+  users.update([put(METRICS_USERS_LISTED_MAX, 1_001), put(7, 2_000, 2_106n)]);
+  assert.deepEqual(near(), [{ [last]: 1_001 }, { [last]: 1_000 }]);
+  users.update([put(METRICS_USERS_LISTED_MAX, 0)]);
+  assert.deepEqual(near(), [{}, {}]);
 });
 
 test("whatever changes in whatever order, the maps say what a fresh reading says, and what was handed out before stays as it was", () => {

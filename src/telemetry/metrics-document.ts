@@ -1,6 +1,6 @@
 // The document of GET /metrics: its types, how it is put together and how it becomes JSON (spec 2.7, decisions D12, T8, T17).
 import { type Json64, toJson64 } from "#base/json64.ts";
-import { USER_MAPS, type UserMaps } from "./user-maps.ts";
+import { NEAR_MAPS, USER_MAPS, type UserMaps } from "./user-maps.ts";
 
 /** Latencies of one kind of operation in milliseconds, over the last 1024 of them. */
 export interface LatencySummary {
@@ -19,6 +19,8 @@ export interface OperationCounts {
   readonly writeOps: number;
   readonly readOps: number;
   readonly errors: number;
+  /** All that may end as one of them, each once. */
+  readonly attempts: number;
   readonly failedWrites: number;
   readonly failedReads: number;
   readonly refused: number;
@@ -41,7 +43,7 @@ export interface HostReadings {
   readonly bootId: string | null;
 }
 
-/** What the store knows of damage, and how far the scrub has come. */
+/** What the store knows of damage and drift, and how far the scrub and the recount have come. */
 export interface CareReadings {
   /** Files that are damaged now. */
   readonly damagedFiles: number;
@@ -61,6 +63,27 @@ export interface CareReadings {
     readonly lastReadBytes: number;
     readonly lastFound: number;
   };
+  readonly recount: {
+    readonly isRunning: boolean;
+    readonly pass:
+      | { readonly startedAtMs: number; readonly roots: number; readonly rows: number }
+      | undefined;
+    readonly lastEndedAtMs: number | undefined;
+    readonly lastRoots: number;
+    readonly lastRows: number;
+    /** What was found by counting; undefined before anything was counted. */
+    readonly drift: DriftReading | undefined;
+  };
+}
+
+/** By how much counters differ from what they count. */
+interface DriftReading {
+  readonly bytes: number;
+  readonly counters: number;
+  readonly directoryBytes: number;
+  readonly liveBytes: number;
+  readonly trashBytes: number;
+  readonly stagingBytes: number;
 }
 
 /** One damaged file, in what only those may read who may know of users (decision T8). */
@@ -89,8 +112,6 @@ export interface MetricsInputs {
   /** Stored chunk files; small files live inside the database and have none. */
   readonly chunkCount: number;
   readonly reserveBytes: bigint;
-  /** Null before counters and trees have been compared once. */
-  readonly quotaDriftBytes: number | null;
   readonly version: string;
   /** Commit that the program was made from; null when that is not known. */
   readonly gitCommit: string | null;
@@ -129,6 +150,8 @@ export interface NodeMetrics {
   readonly write_ops_total: number;
   readonly read_ops_total: number;
   readonly errors_total: number;
+  /** Reads, writes, and calls that are neither and were not refused: whatever may end as an error, each once (T4). */
+  readonly attempts_total: number;
   readonly failed_writes_total: number;
   readonly failed_reads_total: number;
   /** Operations that were refused for a reason of the caller's: no errors (T4). */
@@ -151,7 +174,6 @@ export interface NodeMetrics {
   readonly reserve_bytes: Json64;
   readonly trash_bytes: Json64;
   readonly staging_bytes: Json64;
-  readonly quota_drift_bytes: Json64 | null;
   readonly cert_days_left: number | null;
   readonly clock_skew_ms: number | null;
   /** True when the node accepts mock tokens: the alert `auth_mock:<fsID>` (D11). */
@@ -170,6 +192,22 @@ export interface NodeMetrics {
   readonly scrub_last_pass_unix: number | null;
   readonly scrub_last_pass_bytes: Json64;
   readonly scrub_last_pass_found: number;
+  /** Bytes that were found to be counted wrongly; null before all was counted once and nothing was found: the alert `quota_drift:<fsID>` (D16). */
+  readonly quota_drift_bytes: number | null;
+  /** Counters of bytes, files and entries that were found wrong; null like the bytes. */
+  readonly drifted_counters: number | null;
+  readonly drift_directory_bytes: number | null;
+  readonly drift_live_bytes: number | null;
+  readonly drift_trash_bytes: number | null;
+  readonly drift_staging_bytes: number | null;
+  readonly recount_running: boolean;
+  readonly recount_pass_started_unix: number | null;
+  readonly recount_pass_roots: number;
+  readonly recount_pass_rows: number;
+  /** Null before a first pass has ended. */
+  readonly recount_last_pass_unix: number | null;
+  readonly recount_last_pass_roots: number;
+  readonly recount_last_pass_rows: number;
   /** True when the node has more users than the per-user maps list; sums have them all. */
   readonly users_truncated: boolean;
 }
@@ -207,7 +245,6 @@ export function buildMetrics(
     reserve_bytes: toJson64(inputs.reserveBytes),
     trash_bytes: toJson64(users.trashBytes),
     staging_bytes: toJson64(users.stagingBytes),
-    quota_drift_bytes: inputs.quotaDriftBytes,
     cert_days_left: inputs.certDaysLeft,
     clock_skew_ms: inputs.clockSkewMs,
     auth_mock: inputs.authMock,
@@ -217,21 +254,57 @@ export function buildMetrics(
   };
 }
 
-type CareField = Extract<keyof NodeMetrics, `scrub_${string}` | "damaged_file_count" | "damage_found_total">;
+type CareField = Extract<
+  keyof NodeMetrics,
+  `scrub_${string}` | "damaged_file_count" | "damage_found_total" | RecountField
+>;
+type RecountField = Extract<
+  keyof NodeMetrics,
+  `${"drift" | "drifted" | "recount"}_${string}` | "quota_drift_bytes"
+>;
 
-function careFields({ damagedFiles, damageFoundTotal, scrub }: CareReadings): Pick<NodeMetrics, CareField> {
+function careFields({
+  damagedFiles,
+  damageFoundTotal,
+  scrub,
+  recount,
+}: CareReadings): Pick<NodeMetrics, CareField> {
   return {
     damaged_file_count: damagedFiles,
     damage_found_total: damageFoundTotal,
     scrub_running: scrub.isRunning,
     scrub_part: scrub.pass?.part ?? null,
-    scrub_pass_started_unix: scrub.pass === undefined ? null : Math.floor(scrub.pass.startedAtMs / 1000),
+    scrub_pass_started_unix: unixOf(scrub.pass?.startedAtMs),
     scrub_pass_read_bytes: scrub.pass?.readBytes ?? 0,
     scrub_pass_found: scrub.pass?.found ?? 0,
-    scrub_last_pass_unix: scrub.lastEndedAtMs === undefined ? null : Math.floor(scrub.lastEndedAtMs / 1000),
+    scrub_last_pass_unix: unixOf(scrub.lastEndedAtMs),
     scrub_last_pass_bytes: scrub.lastReadBytes,
     scrub_last_pass_found: scrub.lastFound,
+    ...recountFields(recount),
   };
+}
+
+function recountFields(recount: CareReadings["recount"]): Pick<NodeMetrics, RecountField> {
+  const { drift, pass } = recount;
+  return {
+    quota_drift_bytes: drift?.bytes ?? null,
+    drifted_counters: drift?.counters ?? null,
+    drift_directory_bytes: drift?.directoryBytes ?? null,
+    drift_live_bytes: drift?.liveBytes ?? null,
+    drift_trash_bytes: drift?.trashBytes ?? null,
+    drift_staging_bytes: drift?.stagingBytes ?? null,
+    recount_running: recount.isRunning,
+    recount_pass_started_unix: unixOf(pass?.startedAtMs),
+    recount_pass_roots: pass?.roots ?? 0,
+    recount_pass_rows: pass?.rows ?? 0,
+    recount_last_pass_unix: unixOf(recount.lastEndedAtMs),
+    recount_last_pass_roots: recount.lastRoots,
+    recount_last_pass_rows: recount.lastRows,
+  };
+}
+
+function unixOf(wallMs: number | undefined): number | null {
+  return wallMs === undefined ? null : Math.floor(wallMs / 1000);
 }
 
 /**
@@ -240,13 +313,16 @@ function careFields({ damagedFiles, damageFoundTotal, scrub }: CareReadings): Pi
  */
 export function metricsJson(
   metrics: NodeMetrics,
-  maps?: Pick<UserMaps, "json">,
+  maps?: Pick<UserMaps, "json" | "nearJson">,
   { damaged, securityEventsTotal }: GuardedReadings = { damaged: [], securityEventsTotal: 0 },
 ): readonly Buffer[] {
   const node = JSON.stringify(metrics);
   if (maps === undefined) return [Buffer.from(node)];
   const guarded = `"security_events_total":${securityEventsTotal},"damaged_files":${JSON.stringify(damaged)}`;
   const pieces: Buffer[] = [Buffer.from(`${node.slice(0, -1)},${guarded}`)];
+  for (const name of Object.keys(NEAR_MAPS) as (keyof typeof NEAR_MAPS)[]) {
+    pieces.push(Buffer.from(`,"${name}":{`), maps.nearJson(name), CLOSING_BRACE);
+  }
   for (const name of USER_MAPS) pieces.push(Buffer.from(`,"${name}":{`), ...maps.json(name), CLOSING_BRACE);
   pieces.push(CLOSING_BRACE);
   return pieces;
@@ -269,6 +345,7 @@ type OperationField = Extract<
   | `${"bytes" | "write_ops" | "read_ops" | "errors" | "failed" | "refused"}_${string}`
   | `op_latency_${string}`
   | "errors_total"
+  | "attempts_total"
 >;
 
 function operationFields(counts: OperationCounts): Pick<NodeMetrics, OperationField> {
@@ -278,6 +355,7 @@ function operationFields(counts: OperationCounts): Pick<NodeMetrics, OperationFi
     write_ops_total: counts.writeOps,
     read_ops_total: counts.readOps,
     errors_total: counts.errors,
+    attempts_total: counts.attempts,
     failed_writes_total: counts.failedWrites,
     failed_reads_total: counts.failedReads,
     refused_total: counts.refused,

@@ -23,6 +23,7 @@ export class NodeTelemetry {
   #bytesWritten = 0;
   #bytesRead = 0;
   #errors = 0;
+  #calls = 0;
   #refused = 0;
   readonly #operations = { write: 0, read: 0 };
   readonly #failures = { write: 0, read: 0 };
@@ -54,9 +55,10 @@ export class NodeTelemetry {
     this.#errors++;
   }
 
-  /** Counts a handler's failure that is no read or write. */
-  error(): void {
-    this.#errors++;
+  /** Counts a call that is no read or write, unless it was refused: whoever may ask for nothing else could water the error rate down with those. */
+  call(outcome: "done" | "failed"): void {
+    this.#calls++;
+    if (outcome === "failed") this.#errors++;
   }
 
   /** The counters now. */
@@ -67,6 +69,7 @@ export class NodeTelemetry {
       writeOps: this.#operations.write,
       readOps: this.#operations.read,
       errors: this.#errors,
+      attempts: this.#operations.write + this.#operations.read + this.#calls,
       failedWrites: this.#failures.write,
       failedReads: this.#failures.read,
       refused: this.#refused,

@@ -34,6 +34,8 @@ const USER_FAMILIES = [
     help: "Bytes that a user occupies, trash and staging included.",
   },
   { name: "svc_user_quota_bytes", type: "gauge", help: "Quota in force for a user." },
+  { name: "svc_user_inodes", type: "gauge", help: "Files and folders of a user, trash included." },
+  { name: "svc_user_inode_limit", type: "gauge", help: "Files and folders that a user may have." },
 ] as const;
 
 function hostFamilies(m: NodeMetrics): MetricFamily[] {
@@ -92,6 +94,11 @@ function workFamilies(m: NodeMetrics): MetricFamily[] {
     },
     counter("svc_errors", "Failures of this node, in operations and beside them.", m.errors_total),
     counter(
+      "svc_attempts",
+      "What may end as one of these failures: operations, and calls that are none, such as sign-ins, unless they were refused.",
+      m.attempts_total,
+    ),
+    counter(
       "svc_refused_operations",
       "Operations that were refused for a reason of the caller's, such as a full quota: no errors.",
       m.refused_total,
@@ -142,6 +149,40 @@ function damageFamilies(m: NodeMetrics): MetricFamily[] {
   ];
 }
 
+function driftFamilies(m: NodeMetrics): MetricFamily[] {
+  const off: readonly [string, Sample["value"] | null][] = [
+    ["directory", m.drift_directory_bytes],
+    ["live", m.drift_live_bytes],
+    ["trash", m.drift_trash_bytes],
+    ["staging", m.drift_staging_bytes],
+  ];
+  return [
+    gauge(
+      "svc_drifted_counters",
+      "Counters that were found wrong when all was counted anew.",
+      m.drifted_counters,
+    ),
+    {
+      name: "svc_drift_bytes",
+      type: "gauge",
+      help: "Bytes by which counters of one kind were found to differ from what they count.",
+      samples: off.flatMap(([counter, value]) => (value === null ? [] : [{ labels: { counter }, value }])),
+    },
+    gauge(
+      "svc_recount_running",
+      "1 while everything that has a counter is counted anew.",
+      m.recount_running ? 1 : 0,
+    ),
+    gauge("svc_recount_pass_roots", "Roots counted in the pass under way.", m.recount_pass_roots),
+    gauge(
+      "svc_recount_last_pass_timestamp_seconds",
+      "When everything that has a counter was last counted to the end.",
+      m.recount_last_pass_unix,
+    ),
+    gauge("svc_recount_last_pass_roots", "Roots counted by that pass.", m.recount_last_pass_roots),
+  ];
+}
+
 function careFamilies(m: NodeMetrics): MetricFamily[] {
   return [
     gauge("svc_chunks", "Stored chunk files; small files have none.", m.chunk_count),
@@ -149,9 +190,10 @@ function careFamilies(m: NodeMetrics): MetricFamily[] {
     gauge("svc_staging_bytes", "Bytes of uploads that are not finished.", m.staging_bytes),
     gauge(
       "svc_quota_drift_bytes",
-      "Bytes by which quota counters and directory trees differ: always a bug.",
+      "Bytes that counters were found to have wrong when all was counted anew: always a bug.",
       m.quota_drift_bytes,
     ),
+    ...driftFamilies(m),
     gauge("svc_auth_mock", "1 when mock tokens are accepted: anybody can be anybody.", m.auth_mock ? 1 : 0),
     gauge(
       "svc_storage_failed",

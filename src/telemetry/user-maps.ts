@@ -1,6 +1,6 @@
 // What /metrics tells of single users, kept as text that is ready to be sent: a scrape writes anew only what has changed (spec 2.7, D12).
 import { type Json64, toJson64 } from "#base/json64.ts";
-import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
+import { METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
 import { escapeLabel } from "./prometheus-form.ts";
 
 /** One user's root on this node. */
@@ -10,6 +10,10 @@ export interface UserReadings {
   readonly trashBytes: number | bigint;
   readonly stagingBytes: number | bigint;
   readonly fileCount: number;
+  /** Files and directories, those in the trash included. */
+  readonly inodeCount: number;
+  readonly inodeLimit: number;
+  readonly inodeLimitExplicit: boolean;
   readonly quotaBytes: bigint;
   readonly quotaExplicit: boolean;
   readonly lastActiveWallMs: number | undefined;
@@ -21,6 +25,9 @@ export interface PerUserDetail {
   readonly trash_bytes: Json64;
   readonly staging_bytes: Json64;
   readonly file_count: number;
+  readonly inode_count: number;
+  readonly inode_limit: number;
+  readonly inode_limit_explicit: boolean;
   readonly last_active_unix: number | null;
   readonly quota_explicit: boolean;
 }
@@ -29,13 +36,29 @@ export interface PerUserDetail {
 export const USER_MAPS = ["per_user_storage", "per_user_quota", "per_user_detail"] as const;
 
 /** Series of the Prometheus form that are about single users; guarded alike. */
-export const USER_SERIES = ["svc_user_used_bytes", "svc_user_quota_bytes"] as const;
+export const USER_SERIES = [
+  "svc_user_used_bytes",
+  "svc_user_quota_bytes",
+  "svc_user_inodes",
+  "svc_user_inode_limit",
+] as const;
+
+/**
+ * Maps of users who are at 95 % of their quota or above, wherever they stand in the others, each with the map that its entries are also in:
+ * what they list does not depend on how many users there are.
+ */
+export const NEAR_MAPS = {
+  near_quota_storage: "per_user_storage",
+  near_quota_limit: "per_user_quota",
+} as const;
 
 type UserMap = (typeof USER_MAPS)[number];
+type NearMap = keyof typeof NEAR_MAPS;
 type UserSeries = (typeof USER_SERIES)[number];
 
 /** Users whose text is joined: few pieces to send, and one that changes costs a copy of tens of kilobytes. */
 const USERS_PER_BLOCK = 256;
+const NEAR_PERCENT = BigInt(QUOTA_ALERT_WARNING_PERCENT);
 const NOTHING: readonly Buffer[] = [];
 
 /** One user: the readings, and an entry of each map as text, encoded once. */
@@ -67,6 +90,10 @@ export class UserMaps {
   readonly #read: (username: string) => UserReadings | undefined;
   readonly #places = new Map<string, number>();
   readonly #blocks: Block[] = [];
+  /** Rows of those at 95 % of their quota or above. */
+  readonly #near = new Map<string, Row>();
+  /** Their text, until one of them changes. */
+  readonly #nearText = new Map<NearMap, Buffer>();
   #trashBytes = 0n;
   #stagingBytes = 0n;
 
@@ -117,6 +144,17 @@ export class UserMaps {
     });
   }
 
+  /** The same of those near their quota; at most METRICS_USERS_LISTED_MAX of them. */
+  nearJson(map: NearMap): Buffer {
+    let text = this.#nearText.get(map);
+    if (text === undefined) {
+      const rows = [...this.#near.values()].slice(0, METRICS_USERS_LISTED_MAX);
+      text = Buffer.concat(rows.map(({ json }) => json[NEAR_MAPS[map]])).subarray(1);
+      this.#nearText.set(map, text);
+    }
+    return text;
+  }
+
   /** The samples of one series as lines, in pieces that are never written to again. */
   samples(series: UserSeries): readonly Buffer[] {
     return this.#listed((block) => {
@@ -139,9 +177,21 @@ export class UserMaps {
     this.#count(before?.readings, readings);
     const row = rowOf(readings, before);
     block.rows[place] = row;
+    this.#noteNear(row, before);
     for (const map of USER_MAPS) patch(block, map, place, before?.json[map]);
-    if (row.json.per_user_storage !== before?.json.per_user_storage) block.series = undefined;
-    if (row.json.per_user_quota !== before?.json.per_user_quota) block.series = undefined;
+    if (hasMoved(row, before)) block.series = undefined;
+  }
+
+  #noteNear(row: Row, before: Row | undefined): void {
+    const { username } = row.readings;
+    const wasNear = this.#near.has(username);
+    const isNear = isNearQuota(row.readings);
+    if (isNear) this.#near.set(username, row);
+    else if (wasNear) this.#near.delete(username);
+    const isSame =
+      row.json.per_user_storage === before?.json.per_user_storage &&
+      row.json.per_user_quota === before.json.per_user_quota;
+    if (isNear !== wasNear || (isNear && !isSame)) this.#nearText.clear();
   }
 
   #count(before: UserReadings | undefined, now: UserReadings): void {
@@ -159,6 +209,16 @@ export class UserMaps {
       .slice(0, METRICS_USERS_LISTED_MAX / USERS_PER_BLOCK)
       .map((block, index) => text(block, index === 0));
   }
+}
+
+/** True when a series tells something else of a user than before. */
+function hasMoved(row: Row, before: Row | undefined): boolean {
+  return (
+    row.json.per_user_storage !== before?.json.per_user_storage ||
+    row.json.per_user_quota !== before.json.per_user_quota ||
+    row.readings.inodeCount !== before.readings.inodeCount ||
+    row.readings.inodeLimit !== before.readings.inodeLimit
+  );
 }
 
 /** Brings a block's joined text up to one row's; mostly its length stays, since times and sizes seldom gain a digit. */
@@ -225,6 +285,7 @@ function detailOf(user: UserReadings): string {
   return (
     `{"live_bytes":${json64(user.liveBytes)},"trash_bytes":${json64(user.trashBytes)},` +
     `"staging_bytes":${json64(user.stagingBytes)},"file_count":${user.fileCount},` +
+    `"inode_count":${user.inodeCount},"inode_limit":${user.inodeLimit},"inode_limit_explicit":${user.inodeLimitExplicit},` +
     `"last_active_unix":${lastActive},"quota_explicit":${user.quotaExplicit}}`
   );
 }
@@ -232,12 +293,26 @@ function detailOf(user: UserReadings): string {
 function joinedSeries(rows: readonly Row[]): NonNullable<Block["series"]> {
   let used = "";
   let quota = "";
+  let inodes = "";
+  let limit = "";
   for (const { readings } of rows) {
     const label = `{user="${escapeLabel(readings.username)}"}`;
     used += `svc_user_used_bytes${label} ${usedBytes(readings)}\n`;
     quota += `svc_user_quota_bytes${label} ${readings.quotaBytes}\n`;
+    inodes += `svc_user_inodes${label} ${readings.inodeCount}\n`;
+    limit += `svc_user_inode_limit${label} ${readings.inodeLimit}\n`;
   }
-  return { svc_user_used_bytes: Buffer.from(used), svc_user_quota_bytes: Buffer.from(quota) };
+  return {
+    svc_user_used_bytes: Buffer.from(used),
+    svc_user_quota_bytes: Buffer.from(quota),
+    svc_user_inodes: Buffer.from(inodes),
+    svc_user_inode_limit: Buffer.from(limit),
+  };
+}
+
+/** True from the share on from which the console has something to decide. */
+function isNearQuota(user: UserReadings): boolean {
+  return BigInt(usedBytes(user)) * 100n >= user.quotaBytes * NEAR_PERCENT;
 }
 
 /** What a user occupies; plain numbers stay plain where that is exact. */

@@ -6,6 +6,8 @@ export interface FakeCluster {
   nodes: Record<string, unknown>[];
   users: Record<string, unknown>[];
   alerts: Record<string, unknown>[];
+  /** Open alerts that visitors only count. */
+  forOperators?: number;
 }
 
 /** The sums over all nodes. */
@@ -13,6 +15,7 @@ export function totalsOf({ nodes }: FakeCluster): object {
   return {
     nodes_total: nodes.length,
     nodes_online: nodes.filter((node) => node["status"] !== "offline").length,
+    nodes_unknown: nodes.filter((node) => node["unknown"] === true).length,
     disk_total_bytes: nodes.length * 1e12,
     disk_used_bytes: nodes.length * 4e11,
   };
@@ -43,7 +46,7 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
     case "/api/alerts":
       return alertsOf(alerts, search);
     case "/api/alerts/summary":
-      return summaryOf(alerts);
+      return { ...summaryOf(alerts), ...(isOperator ? {} : { for_operators: cluster.forOperators ?? 0 }) };
     case "/api/silences":
       return { silences: [] };
     case "/api/performance":
@@ -63,6 +66,19 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
       return { sessions: [] };
     case "/api/actions/history":
       return { records: [], total: 0 };
+    case "/api/actions/nodes":
+      return {
+        nodes: nodes.map((node) => ({
+          node_id: node["id"],
+          node_name: node["name"],
+          enrolled: node["unknown"] !== true,
+          ...(node["unknown"] === true
+            ? {
+                enrol_command: `grove node add ${String(node["id"])} USER@10.0.0.5 -meta sqlite:/srv/grove/metadata.db`,
+              }
+            : {}),
+        })),
+      };
     case "/api/rollouts":
       return { rollouts: [], total: 0 };
     case "/api/actions/presets":
@@ -188,6 +204,9 @@ export function fakeUser(index: number, fields: Record<string, unknown> = {}): R
     trash_bytes: 0,
     staging_bytes: 0,
     file_count: 3,
+    inode_count: 5,
+    inode_limit: 10_000_000,
+    inode_limit_source: "default",
     usage_percent: 10,
     level: "ok",
     home_node_id: "n1",

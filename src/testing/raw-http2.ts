@@ -1,6 +1,7 @@
 // A hostile HTTP/2 client: frames written by hand on a bare socket, so that tests can break every rule.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { connect as connectTls, createSecureContext } from "node:tls";
 
 /** Types of HTTP/2 frames. */
 export const FrameType = {
@@ -27,6 +28,8 @@ export interface RawFrame {
 }
 
 const FRAME_HEAD_BYTES = 9;
+/** Made once: reading the public authorities anew would cost more than the handshake. */
+const secureContext = createSecureContext();
 
 /** One frame as bytes. */
 export const rawFrame = (type: number, flags: number, streamId: number, payload: Uint8Array): Buffer => {
@@ -72,6 +75,7 @@ export class RawHttp2 {
   readonly #socket: Socket;
   #pending: Buffer = Buffer.alloc(0);
   #isClosed = false;
+  #answersPings = false;
   readonly #closed: Promise<unknown>;
 
   private constructor(socket: Socket) {
@@ -87,12 +91,26 @@ export class RawHttp2 {
   }
 
   /**
-   * Connects to a port of this machine, from an address of it. With `greet` it sends the preface and empty settings, as every client
-   * does.
+   * Connects to a port of this machine, from an address of it, over TLS where asked to. With `greet` it sends the preface and empty
+   * settings, as every client does.
    */
-  static async connect(port: number, greet = true, localAddress = "127.0.0.1"): Promise<RawHttp2> {
-    const socket = connect({ port, host: "127.0.0.1", localAddress, noDelay: true });
-    await once(socket, "connect");
+  static async connect(
+    port: number,
+    greet = true,
+    localAddress = "127.0.0.1",
+    isTls = false,
+  ): Promise<RawHttp2> {
+    const place = { port, host: "127.0.0.1", localAddress, noDelay: true };
+    // Whoever attacks does not ask whom.
+    const socket = isTls
+      ? connectTls({ ...place, secureContext, ALPNProtocols: ["h2"], rejectUnauthorized: false })
+      : connect(place);
+    try {
+      await once(socket, isTls ? "secureConnect" : "connect");
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
     const raw = new RawHttp2(socket);
     if (greet) {
       await raw.write(Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
@@ -114,6 +132,11 @@ export class RawHttp2 {
   /** Stops reading from the socket: the server's writes fill the kernel and stay there. */
   stopReading(): void {
     this.#socket.pause();
+  }
+
+  /** Answers pings from now on, as an idle client that lives does. */
+  answerPings(): void {
+    this.#answersPings = true;
   }
 
   /** Writes bytes as they are; resolves when the kernel has them, or the connection is gone. */
@@ -150,12 +173,15 @@ export class RawHttp2 {
       if (this.#pending.length < FRAME_HEAD_BYTES) return;
       const end = FRAME_HEAD_BYTES + this.#pending.readUIntBE(0, 3);
       if (this.#pending.length < end) return;
-      this.frames.push({
+      const frame = {
         type: this.#pending[3] as number,
         flags: this.#pending[4] as number,
         streamId: this.#pending.readUInt32BE(5) % 2 ** 31,
         payload: this.#pending.subarray(FRAME_HEAD_BYTES, end),
-      });
+      };
+      if (this.#answersPings && frame.type === FrameType.PING && (frame.flags & FrameFlag.ACK) === 0)
+        void this.send(FrameType.PING, FrameFlag.ACK, 0, frame.payload);
+      else this.frames.push(frame);
       this.#pending = this.#pending.subarray(end);
     }
   }

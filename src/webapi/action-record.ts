@@ -78,8 +78,27 @@ export const actionRecord = z.object({
 /** An action as it is sent and kept. */
 export type ActionRecord = z.infer<typeof actionRecord>;
 
-/** GET /api/actions/history: the newest first. */
+/** The query of GET /api/actions/history, which is chronological (spec 4.1) unless the newest are wanted first. */
+export const actionHistoryQuery = z.strictObject({ order: z.enum(["chronological", "newest"]).optional() });
+
+/** GET /api/actions/history. */
 export const actionHistoryReply = z.object({ records: z.array(actionRecord), total: z.int() });
+
+/** GET /api/actions/nodes: where actions can run, and for the other nodes of the cluster the command that makes it so. */
+export const actionNodesReply = z.object({
+  nodes: z.array(
+    z.object({
+      node_id: z.string(),
+      node_name: z.string(),
+      enrolled: z.boolean(),
+      /** What to type where the metadata store can be reached; USER is the login on that machine. Absent for enrolled ones. */
+      enrol_command: z.string().optional(),
+    }),
+  ),
+});
+
+/** The same as a value. */
+export type ActionNodesReply = z.infer<typeof actionNodesReply>;
 
 /** POST /api/actions/run. */
 export const actionQueued = z.object({ id: z.string(), state: z.literal("queued") });

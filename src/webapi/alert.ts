@@ -101,6 +101,8 @@ export const alertSummary = z.object({
   warning: z.int(),
   info: z.int(),
   total: z.int(),
+  /** For visitors: how many more are open that only operators may see; those about users and attempts are in no number. */
+  for_operators: z.int().optional(),
 });
 
 /** POST /api/alerts/resolve, and /api/alerts/ack: one of the three at least. */

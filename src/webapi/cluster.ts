@@ -16,6 +16,11 @@ export const publicNode = z.object({
   id: z.string(),
   name: z.string(),
   status: z.enum(NODE_STATUSES),
+  /**
+   * True until the node has answered this console for the first time, for 30 s at most. `status` is "offline" then, so that whoever knows
+   * its five values alone does not count on the node.
+   */
+  unknown: z.boolean().optional(),
   /** True while the last poll got no valid answer; the figures are then those of last_seen. */
   stale: z.boolean(),
   /** Unix seconds of the last good poll; 0 before the first. */
@@ -95,7 +100,10 @@ export const clusterUser = z.object({
 /** Sums over all nodes. */
 export const clusterTotals = z.object({
   nodes_total: z.int(),
+  /** Those that are not offline, without those that are unknown. */
   nodes_online: z.int(),
+  /** Those that have not answered yet, and may be anything. */
+  nodes_unknown: z.int(),
   disk_total_bytes: count64,
   disk_used_bytes: count64,
 });

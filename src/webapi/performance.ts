@@ -46,6 +46,8 @@ export const nodePerformance = z.object({
   node_id: z.string(),
   node_name: z.string(),
   status: z.enum(NODE_STATUSES),
+  /** True for a node that has not answered yet, as in cluster.ts. */
+  unknown: z.boolean().optional(),
   write_mbps: rate,
   read_mbps: rate,
   write_iops: rate,

@@ -13,6 +13,10 @@ export const userRow = z.object({
   trash_bytes: count64,
   staging_bytes: count64,
   file_count: z.int(),
+  /** Files and folders, those in the trash included; null while the home node has not said, as are both below. */
+  inode_count: z.int().nullable(),
+  inode_limit: z.int().nullable(),
+  inode_limit_source: z.enum(["explicit", "default"]).nullable(),
   usage_percent: z.number(),
   level: z.enum(["ok", "yellow", "red"]),
   home_node_id: z.string(),
@@ -37,6 +41,8 @@ export const quotaChanged = z.object({
   quota_limit: count64,
   quota_source: z.enum(["explicit", "default"]),
   previous_limit: count64,
+  /** The inode limit in force now, as the node says; null from a node that knows none. */
+  inode_limit: z.int().nullable(),
   home_node_id: z.string(),
   over_quota: z.boolean(),
   applied_at: z.int(),

@@ -175,7 +175,8 @@ export class ActionConsole {
 
   /** All records, the newest first. */
   async history(): Promise<ActionRecord[]> {
-    return ((await this.ask("/api/actions/history")).json as { records: ActionRecord[] }).records;
+    return ((await this.ask("/api/actions/history?order=newest")).json as { records: ActionRecord[] })
+      .records;
   }
 
   /** The whole output of a node's stream, or of all. */

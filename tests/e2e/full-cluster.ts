@@ -11,6 +11,24 @@ export const COMMITS = [
   "9b1d44e02c7a5f6e8d9c0b1a2f3e4d5c6b7a8990",
 ] as const;
 
+/** Of a node that has not answered nothing is known. */
+const NOT_TOLD = [
+  "write_mbps",
+  "read_mbps",
+  "error_rate_pct",
+  "disk_total_bytes",
+  "disk_used_bytes",
+  "disk_free_bytes",
+  "disk_usage_percent",
+  "reserve_bytes",
+  "cpu_temp_celsius",
+  "load_avg_1m",
+  "load_avg_5m",
+  "uptime_seconds",
+  "last_restart_unix",
+  "users_assigned_count",
+] as const;
+
 /** A cluster in which something is wrong. Times are unix seconds. */
 export function fullCluster(now: number, isOperator: boolean): FakeCluster {
   const node = (index: number, name: string, fields: Record<string, unknown>): Record<string, unknown> =>
@@ -27,6 +45,7 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
       write_mbps: 80.4,
       read_mbps: 11,
       cpu_temp_celsius: 52,
+      reserve_bytes: GIB,
       git_commit: COMMITS[0],
     }),
     node(2, "fs-x86-2", {
@@ -57,8 +76,19 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
       read_mbps: 0,
     }),
   ];
+  const unheard = fakeNode(5, {
+    name: "fs-new",
+    status: "offline",
+    unknown: true,
+    stale: true,
+    last_seen: 0,
+    ...Object.fromEntries(NOT_TOLD.map((name) => [name, null])),
+    poll_error: "10.9.8.7 is in no block that -allow_nodes names; naming 10.9.8.7 there allows it",
+  });
+  nodes.push(unheard);
   return {
     isOperator,
+    forOperators: 2,
     nodes: isOperator ? nodes : nodes.map(publicOf),
     users: isOperator ? users(now) : [],
     alerts: alerts(now, isOperator),
@@ -69,6 +99,7 @@ function publicOf({
   users_assigned_count: _users,
   locked_by: _lock,
   address: _address,
+  poll_error: _why,
   ...rest
 }: Record<string, unknown>): Record<string, unknown> {
   return rest;
@@ -89,6 +120,9 @@ function users(now: number): Record<string, unknown>[] {
       full_in_days: 2.2,
       last_active: now - 40,
       file_count: 12_345,
+      inode_count: 18_500,
+      inode_limit: 20_000,
+      inode_limit_source: "explicit",
       ...home,
     }),
     fakeUser(2, {
@@ -109,6 +143,9 @@ function users(now: number): Record<string, unknown>[] {
       usage_percent: 0,
       quota_source: "pending",
       file_count: 0,
+      inode_count: null,
+      inode_limit: null,
+      inode_limit_source: null,
     }),
   ];
   return [

@@ -17,11 +17,14 @@ export interface Scene {
 
 const PUBLIC_SCENES: readonly Scene[] = [
   { name: "overview", path: "/", shows: /fs-pi4/ },
-  { name: "nodes", path: "/nodes", shows: /4 nodes/ },
+  { name: "nodes", path: "/nodes", shows: /5 nodes/ },
   { name: "nodes-none-fits", path: "/nodes?q=zzz", shows: /No node has this name/ },
   { name: "node", path: "/nodes/n1", shows: /p95 write/ },
   { name: "node-details", path: "/nodes/n2?tab=details", shows: /Chunk files/ },
   { name: "node-offline", path: "/nodes/n3", shows: /last answered/i },
+  { name: "node-unknown", path: "/nodes/n5", shows: /has not answered this console yet/i },
+  { name: "node-reserve", path: "/nodes/n1", shows: /keeps free 1 GiB, not the usual 20 GiB/ },
+  { name: "nodes-unknown", path: "/nodes?state=unknown", shows: /fs-new/ },
   { name: "node-missing", path: "/nodes/gone", shows: /There is no such node/ },
   { name: "alerts", path: "/alerts", shows: /What has been/ },
   { name: "alerts-none-fits", path: "/alerts?type=corruption", shows: /Clear it to see all/ },
@@ -34,6 +37,22 @@ const PUBLIC_SCENES: readonly Scene[] = [
 export const VISITOR_SCENES: readonly Scene[] = [
   ...PUBLIC_SCENES,
   { name: "refused", path: "/users", shows: /This page is for operators/ },
+  { name: "overview-counted", path: "/", shows: /2 further alerts are for operators/ },
+  { name: "alerts-counted", path: "/alerts", shows: /2 further alerts are for operators/ },
+  {
+    name: "overview-calm",
+    path: "/nowhere",
+    shows: /./,
+    act: async (page, fake) => {
+      const { alerts } = fake.cluster;
+      fake.cluster.alerts = [];
+      fake.say("alert.resolved", alerts[0]);
+      await page.getByRole("link", { name: "Overview" }).first().click();
+      await page.getByText(/no alert about machines or the service is open; 2 further alerts/).waitFor();
+      fake.cluster.alerts = alerts;
+    },
+    end: async (_page, fake) => fake.say("alert.raised", fake.cluster.alerts[0]),
+  },
 ];
 
 const closeByKey = (page: Page): Promise<void> => page.keyboard.press("Escape");
@@ -57,6 +76,10 @@ export const OPERATOR_SCENES: readonly Scene[] = [
     act: async (page) => page.getByRole("textbox", { name: "New quota" }).fill("10 GiB"),
   },
   { name: "actions", path: "/actions", shows: /What will run/ },
+  { name: "actions-not-enrolled", path: "/actions", shows: /grove node add n5 USER@/ },
+  { name: "node-not-enrolled", path: "/nodes/n5", shows: /grove node add n5 USER@/ },
+  { name: "node-not-allowed", path: "/nodes/n5", shows: /-allow_nodes names; naming 10\.9\.8\.7/ },
+  { name: "settings-reserve", path: "/settings", shows: /fs-x86-1 keeps free 1 GiB, not the usual 20 GiB/ },
   {
     name: "actions-danger",
     path: "/actions?do=reboot&node=n1",

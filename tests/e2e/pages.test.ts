@@ -104,6 +104,13 @@ async function operatorEditsQuota(page: Page): Promise<void> {
 
 async function operatorSeesEveryPage(page: Page, site: Site): Promise<void> {
   for (const path of [...PATHS, ...OPERATOR_PATHS]) await show(page, site, path);
+  // What `grove up` started logs into files of this machine, which its console was told of (spec 4.1).
+  for (const service of ["fileserver", "metaserver", "admin"]) {
+    await show(page, site, `/logs?node=node-1&service=${service}`);
+    await page.getByText(new RegExp(`[1-9]\\d* lines? of svc-${service} from the file`)).waitFor();
+  }
+  await show(page, site, "/actions");
+  await page.getByText(/^grove node add node-1 USER@127\.0\.0\.1 -meta sqlite:/).waitFor();
   await show(page, site, "/audit?act=quota.*");
   await page.getByRole("cell", { name: ALICE }).first().waitFor();
 }

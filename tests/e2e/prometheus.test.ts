@@ -41,6 +41,22 @@ const HARD_NAMES = [
   "ünï@example.com",
 ];
 
+/** A node that has counted nothing yet. */
+const NOT_COUNTED: MetricsInputs["care"] = {
+  damagedFiles: 0,
+  damageFoundTotal: 0,
+  scrub: { isRunning: false, pass: undefined, lastEndedAtMs: undefined, lastReadBytes: 0, lastFound: 0 },
+  recount: {
+    isRunning: false,
+    pass: undefined,
+    lastEndedAtMs: undefined,
+    lastRoots: 0,
+    lastRows: 0,
+    drift: undefined,
+  },
+};
+const DRIFT = { bytes: 7, counters: 3, directoryBytes: 7, liveBytes: 0, trashBytes: 0, stagingBytes: 0 };
+
 function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, operations = true): string {
   const node = new NodeTelemetry({ clock: new ManualClock(1_790_000_000_500) });
   if (operations) {
@@ -54,6 +70,9 @@ function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, oper
     trashBytes: 20,
     stagingBytes: 3,
     fileCount: 1,
+    inodeCount: 2,
+    inodeLimit: 10_000_000,
+    inodeLimitExplicit: false,
     quotaBytes: 2n ** 64n - 1n,
     quotaExplicit: true,
     lastActiveWallMs: undefined,
@@ -78,24 +97,13 @@ function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, oper
     activeConnections: 2,
     chunkCount: 3,
     reserveBytes: 21_474_836_480n,
-    quotaDriftBytes: 0,
     version: "1.2.3",
     gitCommit: null,
     certDaysLeft: 30,
     clockSkewMs: -1_500,
     authMock: false,
     storageFailed: false,
-    care: {
-      damagedFiles: 0,
-      damageFoundTotal: 0,
-      scrub: {
-        isRunning: false,
-        pass: undefined,
-        lastEndedAtMs: undefined,
-        lastReadBytes: 0,
-        lastFound: 0,
-      },
-    },
+    care: { ...NOT_COUNTED, recount: { ...NOT_COUNTED.recount, drift: DRIFT } },
     ...changes,
   });
   return Buffer.concat(prometheusText(metrics, form, users)).toString();
@@ -118,6 +126,9 @@ for (const form of ["text", "openmetrics"] as const) {
     assert.equal(value("svc_disk_usage_ratio"), 0.2778);
     assert.equal(value("svc_cpu_temperature_celsius"), 48.5);
     assert.equal(value("svc_clock_skew_seconds"), -1.5);
+    assert.equal(value("svc_quota_drift_bytes"), 7);
+    assert.equal(value("svc_drift_bytes", { counter: "directory" }), 7);
+    assert.equal(value("svc_drift_bytes", { counter: "trash" }), 0);
     assert.equal(value("svc_certificate_left_seconds"), 30 * 86_400);
     assert.equal(value("svc_op_latency_seconds", { op: "write", quantile: "0.99" }), 0.0125);
     assert.equal(value("svc_op_latency_seconds_sum", { op: "write" }), 0.02);
@@ -127,6 +138,8 @@ for (const form of ["text", "openmetrics"] as const) {
     for (const user of HARD_NAMES) {
       assert.equal(value("svc_user_used_bytes", { user }), 123, user);
       assert.equal(value("svc_user_quota_bytes", { user }), 2 ** 64, user);
+      assert.equal(value("svc_user_inodes", { user }), 2, user);
+      assert.equal(value("svc_user_inode_limit", { user }), 10_000_000, user);
     }
     for (const { name, help, type } of families.values()) {
       assert.notEqual(help, "", name);
@@ -139,8 +152,13 @@ test("what is not known is left out, and what is guarded is not there without it
   skip,
 }, () => {
   const names = (text: string): string[] => read(text, "text").map(({ name }) => name);
-  const bare = names(textOf("text", { certDaysLeft: null, clockSkewMs: null, quotaDriftBytes: null }, false));
-  for (const name of ["svc_certificate_left_seconds", "svc_clock_skew_seconds", "svc_quota_drift_bytes"]) {
+  const bare = names(textOf("text", { certDaysLeft: null, clockSkewMs: null, care: NOT_COUNTED }, false));
+  for (const name of [
+    "svc_certificate_left_seconds",
+    "svc_clock_skew_seconds",
+    "svc_quota_drift_bytes",
+    "svc_drift_bytes",
+  ]) {
     assert.ok(!bare.includes(name), name);
   }
   const node = new NodeTelemetry({ clock: new ManualClock() });
@@ -169,23 +187,12 @@ test("what is not known is left out, and what is guarded is not there without it
     version: "1",
   };
   const unknown = {
-    quotaDriftBytes: null,
     gitCommit: null,
     certDaysLeft: null,
     clockSkewMs: null,
     authMock: true,
     storageFailed: true,
-    care: {
-      damagedFiles: 0,
-      damageFoundTotal: 0,
-      scrub: {
-        isRunning: false,
-        pass: undefined,
-        lastEndedAtMs: undefined,
-        lastReadBytes: 0,
-        lastFound: 0,
-      },
-    },
+    care: NOT_COUNTED,
   };
   const document = node.document({ host: { ...host, ...more }, ...inputs, ...unknown });
   const without = names(Buffer.concat(prometheusText(document, "text")).toString());

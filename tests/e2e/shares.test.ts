@@ -100,9 +100,37 @@ test("two users share a folder across nodes, until one of them ends it in the mi
     assert.deepEqual(asSeen, { ...quota, root: alice.email });
   });
 
-  await t.test("below a share that holds, its end is refused with the command that would do it", async () => {
-    const said = await alice.refused(1, "unshare", "/docs/deep", bob.email);
-    assert.match(said, /'grove unshare \/docs bob@example\.com'/);
+  await t.test("a part is taken out of a share that goes on, and given back (spec 4.5)", async () => {
+    assert.match(
+      await alice.ok("unshare", "/docs/deep", bob.email),
+      /\/docs\/deep is no longer shared with bob/,
+    );
+    assert.match(await bob.refused(4, "ls", `${docs}/deep`), /nothing here that you may see/);
+    assert.equal(await bob.ok("ls", docs), "big\nof bob/\n");
+    assert.equal((JSON.parse(await bob.ok("roots", "--json")) as object[]).length, 2);
+    assert.match(await alice.ok("stat", "/docs/deep"), /^shared with +carol@example\.com$/m);
+    assert.equal(
+      await alice.ok("share", "--list"),
+      "/docs       bob@example.com\n/docs       carol@example.com\n" +
+        "/docs/deep  not bob@example.com, taken out of the share above\n",
+    );
+    const listed = JSON.parse(await alice.ok("share", "--list", "/docs/deep", "--json")) as {
+      shares: { path: string; user: string; excluded: boolean; made_by: string }[];
+      shared_above: string[];
+    };
+    assert.deepEqual(listed.shared_above, [carol.email]);
+    assert.deepEqual(
+      listed.shares.map(({ path, user, excluded, made_by }) => [path, user, excluded, made_by]),
+      [["/docs/deep", bob.email, true, alice.email]],
+    );
+    const why = await alice.ok("why", "/docs/deep");
+    assert.match(why, /carol@example\.com may read and write it, since \/docs is shared with them/);
+    assert.match(why, /bob@example\.com is kept out, taken out of shares at \/docs\/deep/);
+    assert.match(await bob.refused(4, "share", "--list", docs), /only the owner may do that/);
+    assert.match(await alice.refused(1, "share", "/docs"), /Share it with whom\?/);
+    await alice.ok("share", "/docs/deep", bob.email);
+    assert.equal(await alice.ok("share", "--list", "/", bob.email), "/docs  bob@example.com\n");
+    assert.equal(await bob.ok("ls", `${docs}/deep`), "");
   });
 
   await t.test("unshare ends a running download at its next chunk, and all the rest at once", async () => {

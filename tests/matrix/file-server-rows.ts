@@ -151,6 +151,11 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
       client.unshare({ root, path: directory, user: "friend@example.com" }, options),
     ...OWNER_ONLY,
   },
+  listShares: {
+    needs: "share",
+    call: (client, { root, folder }, options) => client.listShares({ root, path: folder }, options),
+    ...OWNER_ONLY,
+  },
 
   getQuota: {
     call: (client, { root }, options) => client.getQuota({ root }, options),

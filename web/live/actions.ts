@@ -46,14 +46,15 @@ export function usePresets(): {
   return { presets: query.data, error: query.error };
 }
 
-/** GET /api/actions/history, the newest first. */
+/** GET /api/actions/history, with the newest first. */
 export function useActionHistory(): {
   readonly records: readonly ActionRecord[] | undefined;
   readonly error: Error | null;
 } {
   const query = useQuery({
     queryKey: HISTORY_KEY,
-    queryFn: ({ signal }) => call<z.infer<typeof actionHistoryReply>>("/api/actions/history", { signal }),
+    queryFn: ({ signal }) =>
+      call<z.infer<typeof actionHistoryReply>>("/api/actions/history?order=newest", { signal }),
     refetchInterval: ({ state }) => (state.data?.records.some(isRunning) === true ? WATCH_MS : IDLE_MS),
   });
   return { records: query.data?.records, error: query.error };

@@ -4,16 +4,20 @@ import type { z } from "zod";
 import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
 import { call } from "./api.ts";
 import { ALERTS_KEY, usePhase } from "./cluster.ts";
+import { useIsOperator } from "./session.ts";
 
 const POLL_MS = 10_000;
+/** How often visitors ask for the count of what they do not see. */
+const COUNT_POLL_MS = 30_000;
 
-/** GET /api/alerts/summary, read again with every alert that comes over the socket. */
+/** GET /api/alerts/summary, read again with every alert that comes over the socket; visitors hear of some only by asking. */
 export function useAlertSummary(): z.infer<typeof alertSummary> | undefined {
   const phase = usePhase();
+  const isOperator = useIsOperator();
   return useQuery({
     queryKey: [...ALERTS_KEY, "summary"],
     queryFn: ({ signal }) => call<z.infer<typeof alertSummary>>("/api/alerts/summary", { signal }),
-    refetchInterval: phase === "live" ? false : POLL_MS,
+    refetchInterval: phase !== "live" ? POLL_MS : isOperator ? false : COUNT_POLL_MS,
   }).data;
 }
 

@@ -1,5 +1,7 @@
 // Follows one thing over /ws/actions, the output of an action or a log: comes back by itself and says where it was.
 
+import { checkSession } from "./session.ts";
+
 /** What comes over the socket; `seq` counts within what is followed. */
 export interface TopicMessage {
   readonly type: string;
@@ -20,7 +22,7 @@ export interface TopicWish {
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 15_000;
-/** Without a session nothing is followed; the frame says so already. */
+/** The session has ended: nothing is followed, and the frame says so already. */
 const NO_SESSION = 4401;
 
 /** Begins; returns how to end it. */
@@ -41,8 +43,14 @@ export function followTopic(wish: TopicWish): () => void {
       opened.send(JSON.stringify(wish.request()));
       wish.onOpen?.();
     });
+    let wasOpen = false;
+    opened.addEventListener("open", () => {
+      wasOpen = true;
+    });
     opened.addEventListener("close", ({ code }) => {
       if (isOver || code === NO_SESSION) return;
+      // Who has no session is refused before the upgrade, and no browser says why: the frame asks, and ends this where it was that.
+      if (!wasOpen) void checkSession();
       wish.onLost?.();
       timer = setTimeout(open, retryMs);
       retryMs = Math.min(LAST_RETRY_MS, retryMs * 2);

@@ -88,12 +88,19 @@ export function useUser(username: string): {
   };
 }
 
-/** Sets a quota; 0 gives the default back. Counts above 2^53 go as decimal strings. Throws ApiProblem. */
-export async function setQuota(username: string, quotaBytes: bigint): Promise<QuotaChanged> {
+/**
+ * Sets a quota, and an inode limit where one is named; 0 gives the default back. Counts above 2^53 go as decimal strings. Throws
+ * ApiProblem.
+ */
+export async function setQuota(
+  username: string,
+  quotaBytes: bigint,
+  inodeLimit?: number,
+): Promise<QuotaChanged> {
   const count = quotaBytes <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quotaBytes) : quotaBytes.toString();
   const changed = await call<QuotaChanged>(`/api/users/${encodeURIComponent(username)}/quota`, {
     method: "PUT",
-    body: { quota_bytes: count },
+    body: { quota_bytes: count, ...(inodeLimit === undefined ? {} : { inode_limit: inodeLimit }) },
   });
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: ["users"] }),

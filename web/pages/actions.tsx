@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
 import { ActionComposer } from "../parts/action-composer.tsx";
 import { ActionRecords } from "../parts/action-records.tsx";
+import { HowToEnrol } from "../parts/enrolment.tsx";
 import { RolloutComposer } from "../parts/rollout-composer.tsx";
 import { RolloutRecords } from "../parts/rollout-records.tsx";
 
@@ -20,11 +21,13 @@ export function Page(): ReactNode {
           <Tabs.Tab value="rollouts">Rollouts</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="actions" pt="sm">
+          <HowToEnrol />
           <ActionComposer />
           <h2>What was run</h2>
           <ActionRecords />
         </Tabs.Panel>
         <Tabs.Panel value="rollouts" pt="sm">
+          <HowToEnrol />
           <RolloutComposer />
           <h2>What was rolled out</h2>
           <RolloutRecords />

@@ -2,14 +2,14 @@
 import { Select } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useAddressSearch } from "../live/address-search.ts";
-import { useAlertList } from "../live/alerts.ts";
+import { useAlertList, useAlertSummary } from "../live/alerts.ts";
 import { useIsOperator } from "../live/session.ts";
 import { AlertCards } from "../parts/alert-cards.tsx";
 import { AlertTable } from "../parts/alert-table.tsx";
 import { NodeFilter } from "../parts/node-filter.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { Silences } from "../parts/silences.tsx";
-import { SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
+import { furtherAlerts, SEVERITY_ORDER, TYPE_LABELS } from "../words/alert.ts";
 import { countText } from "../words/number.ts";
 
 const SHOWN = 200;
@@ -18,6 +18,7 @@ const FILTERS = ["severity", "node_id", "type"] as const;
 /** The page at "/alerts". */
 export function Page(): ReactNode {
   const isOperator = useIsOperator();
+  const further = furtherAlerts(useAlertSummary()?.for_operators);
   const { search, set } = useAddressSearch();
   const filters = new URLSearchParams({ limit: String(SHOWN) });
   for (const name of FILTERS) {
@@ -30,7 +31,7 @@ export function Page(): ReactNode {
   const past = all.alerts?.filter((alert) => alert.resolved);
   return (
     <>
-      <h1>{open.alerts === undefined ? "Alerts" : titleOf(open.total, isFiltered)}</h1>
+      <h1>{open.alerts === undefined ? "Alerts" : titleOf(open.total, isFiltered, isOperator)}</h1>
       <FilterBar search={search} set={set} />
       {open.alerts === undefined ? (
         <Unread what="the alerts" error={open.error} />
@@ -43,6 +44,7 @@ export function Page(): ReactNode {
       ) : (
         <AlertCards alerts={open.alerts} isOperator={isOperator} />
       )}
+      {further === undefined ? null : <p className="quiet">{further}.</p>}
       {isOperator ? <Silences /> : null}
       <h2>What has been</h2>
       {past === undefined ? (
@@ -59,10 +61,11 @@ export function Page(): ReactNode {
   );
 }
 
-/** Under a filter none found does not mean that none is open. */
-function titleOf(total: number, isFiltered: boolean): string {
+/** Under a filter none found does not mean that none is open, and visitors are not told of all. */
+function titleOf(total: number, isFiltered: boolean, isOperator: boolean): string {
   if (total > 0) return countText(total, "open alert");
-  return isFiltered ? "No open alert fits" : "No alert is open";
+  if (isFiltered) return "No open alert fits";
+  return isOperator ? "No alert is open" : "No alert about machines or the service is open";
 }
 
 function FilterBar({

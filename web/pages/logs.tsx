@@ -17,7 +17,10 @@ export function Page(): ReactNode {
       {nodes === undefined ? (
         <Reading what="the nodes" />
       ) : node === undefined ? (
-        <Nothing>No node has registered yet. The log of one that has can be read here over SSH.</Nothing>
+        <Nothing>
+          No node has registered yet. The log of one that has can be read here: over SSH once it is enrolled,
+          or a file of this machine that <code>-local_log</code> names.
+        </Nothing>
       ) : (
         <LogView node={node} choice={choice}>
           <Select

@@ -15,12 +15,13 @@ import { AlertTable } from "../parts/alert-table.tsx";
 import { Chart } from "../parts/chart.tsx";
 import type { ChartLimit } from "../parts/chart-limits.ts";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
+import { HowToEnrol } from "../parts/enrolment.tsx";
 import { LogView } from "../parts/log-view.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
-import { reasonOf } from "../words/node-state.ts";
+import { isUnusualReserve, reasonOf, reserveText, stateOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { sentence } from "../words/sentence.ts";
 import { lastAndHighest } from "../words/summary.ts";
@@ -64,10 +65,11 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
       </p>
       <div className="title-line">
         <h1>{node.name}</h1>
-        <StateMark state={node.status} />
+        <StateMark state={stateOf(node)} />
       </div>
       <p className="lead">
         {sentence(reasonOf(node, now))}
+        {isUnusualReserve(node.reserve_bytes) ? ` It keeps free ${reserveText(node.reserve_bytes)}.` : null}
         {node.maintenance_until === undefined
           ? null
           : ` In maintenance until ${formatMoment(node.maintenance_until)}.`}
@@ -78,7 +80,12 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
           </>
         )}
       </p>
-      {isOperator ? <ToDo node={node} /> : null}
+      {isOperator ? (
+        <>
+          <ToDo node={node} />
+          <HowToEnrol nodeIds={[node.id]} />
+        </>
+      ) : null}
     </>
   );
 }
@@ -186,7 +193,9 @@ function Charts({ node }: { readonly node: LiveNode }): ReactNode {
   if (history.points.length < 2) {
     return (
       <Nothing>
-        The console has only just begun to watch this node; its first figures are here in ten seconds.
+        {node.last_seen === 0
+          ? "This node has told no figures yet; they are here ten seconds after its first answer."
+          : "The console has only just begun to watch this node; its first figures are here in ten seconds."}
       </Nothing>
     );
   }
@@ -332,7 +341,7 @@ function Facts({ node }: { readonly node: LiveNode }): ReactNode {
       "Disk",
       `${bytesText(node.disk_used_bytes)} of ${bytesText(node.disk_total_bytes)}, ${bytesText(node.disk_free_bytes)} free`,
     ],
-    ["Kept free", bytesText(node.reserve_bytes)],
+    ["Kept free", reserveText(node.reserve_bytes)],
     [
       "Memory",
       `${bytesText(node.mem_used_bytes)} of ${bytesText(node.mem_total_bytes)} (${percentText(node.mem_usage_percent)})`,

@@ -5,10 +5,8 @@ import { useAddressSearch } from "../live/address-search.ts";
 import { useCluster } from "../live/cluster.ts";
 import { NodeTable } from "../parts/node-table.tsx";
 import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
-import { byNeed } from "../words/node-state.ts";
+import { byNeed, NODE_STATES, stateOf } from "../words/node-state.ts";
 import { countText } from "../words/number.ts";
-
-const STATES = ["online", "warning", "degraded", "critical", "offline"];
 
 /** The page at "/nodes". */
 export function Page(): ReactNode {
@@ -22,7 +20,7 @@ export function Page(): ReactNode {
   const shown = cluster.nodes
     .filter(
       (node) =>
-        node.name.toLowerCase().includes(text.toLowerCase()) && (state === null || node.status === state),
+        node.name.toLowerCase().includes(text.toLowerCase()) && (state === null || stateOf(node) === state),
     )
     .sort(byNeed);
   return (
@@ -39,7 +37,7 @@ export function Page(): ReactNode {
           aria-label="State"
           placeholder="Any state"
           clearable
-          data={STATES}
+          data={NODE_STATES.toReversed()}
           value={state}
           onChange={(value) => set("state", value)}
         />

@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { useUnresolved } from "../live/alerts.ts";
+import { useAlertSummary, useUnresolved } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
@@ -13,6 +13,7 @@ import { NoNodes, Unread } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { StepButtons } from "../parts/step-buttons.tsx";
+import { furtherAlerts, nothingOpen } from "../words/alert.ts";
 import { nextSteps } from "../words/next-step.ts";
 import { byNeed, firstFull } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
@@ -39,19 +40,24 @@ export function Page(): ReactNode {
 
 function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const { alerts, total: open, error } = useUnresolved(NEEDS_SHOWN);
+  const summary = useAlertSummary();
+  const further = furtherAlerts(summary?.for_operators);
   const now = useNowMs() / 1_000;
   if (alerts === undefined) return <Unread what="what needs you" error={error} />;
-  const { nodes_total: total, nodes_online: online } = cluster.cluster;
+  const { nodes_total: total, nodes_online: online, nodes_unknown: unknown } = cluster.cluster;
   if (alerts.length === 0) {
     return (
       <section>
-        <h1>{total === 0 ? "This cluster has no nodes yet" : "Nothing needs you"}</h1>
-        {total === 0 ? null : (
+        <h1>{calmTitle(total, unknown)}</h1>
+        {total === 0 ? (
+          further !== undefined && <p className="quiet">{further}.</p>
+        ) : (
           <p className="quiet" style={{ margin: 0 }}>
             {online === total
               ? `All ${countText(total, "node")} answer`
               : `${online} of ${countText(total, "node")} answer`}
-            , and no alert is open.
+            , and {nothingOpen(summary)}
+            {further === undefined ? "" : `; ${further}`}.
           </p>
         )}
       </section>
@@ -70,6 +76,7 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
           The newest {alerts.length} are shown. <Link href="/alerts">All {open} alerts</Link>
         </p>
       ) : null}
+      {further === undefined ? null : <p className="quiet">{further}.</p>}
     </section>
   );
 }
@@ -105,9 +112,8 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const read = nodes.reduce((sum, node) => sum + (node.read_mbps ?? 0), 0);
   const share = percentText(used + free === 0 ? 0 : (used / (used + free)) * 100);
   const first = firstFull(nodes);
-  const isUneven = sums.nodes_online !== sums.nodes_total;
   const facts: readonly Fact[] = [
-    ["Nodes", isUneven ? `${sums.nodes_online} of ${sums.nodes_total} online` : `${sums.nodes_total} online`],
+    ["Nodes", nodeCount(sums)],
     ["Capacity", `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share})`],
     [
       "Fills first",
@@ -133,4 +139,21 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
     ...(cluster.redacted ? [] : ([["Users", users.toLocaleString()]] as const)),
   ];
   return <FactList facts={facts} />;
+}
+
+/** What stands above everything when nothing asks for anything. */
+function calmTitle(total: number, unknown: number): string {
+  if (total === 0) return "This cluster has no nodes yet";
+  if (unknown === 0) return "Nothing needs you";
+  return `${unknown} of ${countText(total, "node")} ${unknown === 1 ? "has" : "have"} not answered yet`;
+}
+
+/** "2 of 4 online, 1 unknown": who is not heard yet counts for neither side. */
+function nodeCount({
+  nodes_total: total,
+  nodes_online: online,
+  nodes_unknown: unknown,
+}: Cluster["cluster"]): string {
+  if (online === total) return `${total} online`;
+  return `${online} of ${total} online${unknown === 0 ? "" : `, ${unknown} unknown`}`;
 }

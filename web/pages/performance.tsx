@@ -12,12 +12,15 @@ import { FactList } from "../parts/fact-list.tsx";
 import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
+import { stateOf } from "../words/node-state.ts";
 import { plainNumber } from "../words/number.ts";
 import { lastAndHighest } from "../words/summary.ts";
 
 type Row = PerformanceReply["nodes"][number];
+/** What has a column. */
+type Field = Exclude<keyof Row, "unknown">;
 
-const COLUMNS: readonly (readonly [keyof Row, string])[] = [
+const COLUMNS: readonly (readonly [Field, string])[] = [
   ["node_name", "Node"],
   ["status", "State"],
   ["write_mbps", "Write MB/s"],
@@ -35,7 +38,7 @@ const COLUMNS: readonly (readonly [keyof Row, string])[] = [
 ];
 
 /** What screens of a tablet's width have no room for. */
-const ROOMY: readonly (keyof Row)[] = [
+const ROOMY: readonly Field[] = [
   "write_iops",
   "read_iops",
   "op_latency_write_ms_p50",
@@ -43,7 +46,7 @@ const ROOMY: readonly (keyof Row)[] = [
   "active_connections",
 ];
 
-const HEADS = new Map<keyof Row, string>(COLUMNS);
+const HEADS = new Map<Field, string>(COLUMNS);
 
 /** The page at "/performance". */
 export function Page(): ReactNode {
@@ -133,7 +136,7 @@ function NodeRows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
     [rows, by, isDown],
   );
   const { body, first, end, before, after, measure } = useTableWindow(sorted.length);
-  const choose = (field: keyof Row): void =>
+  const choose = (field: Field): void =>
     setSearch({ sort: field, ...(field === by && !isDown ? { down: "1" } : {}) }, { replace: true });
   return (
     <div className="table-scroll">
@@ -185,7 +188,7 @@ const NodeRow = memo(function NodeRow({
   );
 });
 
-function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }): ReactNode {
+function Cell({ row, field }: { readonly row: Row; readonly field: Field }): ReactNode {
   if (field === "node_name") {
     return (
       <th scope="row">
@@ -198,7 +201,7 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   if (field === "status") {
     return (
       <td data-head="State">
-        <StateMark state={row.status} />
+        <StateMark state={stateOf(row)} />
       </td>
     );
   }
@@ -210,7 +213,7 @@ function Cell({ row, field }: { readonly row: Row; readonly field: keyof Row }):
   );
 }
 
-function numberClass(field: keyof Row): string {
+function numberClass(field: Field): string {
   return ROOMY.includes(field) ? "number roomy-only" : "number";
 }
 

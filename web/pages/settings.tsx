@@ -8,10 +8,12 @@ import type { noticesReply } from "#webapi/notice.ts";
 import type { SettingsReply } from "#webapi/settings.ts";
 import { call } from "../live/api.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
+import type { LiveNode } from "../live/connection.ts";
 import { signOutEverywhere, useSession } from "../live/session.ts";
 import { FactList } from "../parts/fact-list.tsx";
 import { Unread } from "../parts/page-state.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { isUnusualReserve, reserveText } from "../words/node-state.ts";
 import { countText } from "../words/number.ts";
 import { formatAgo, formatMoment } from "../words/time.ts";
 
@@ -24,7 +26,9 @@ export function Page(): ReactNode {
     queryFn: ({ signal }) => call<z.infer<typeof versionReply>>("/api/version", { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   }).data;
-  const byVersion = Map.groupBy(cluster?.nodes ?? [], (node) => node.version || "unknown");
+  const nodes = cluster?.nodes ?? [];
+  const unusual = nodes.filter((node) => isUnusualReserve(node.reserve_bytes));
+  const byVersion = Map.groupBy(nodes, (node) => node.version || "unknown");
   return (
     <>
       <h1>Settings</h1>
@@ -43,6 +47,7 @@ export function Page(): ReactNode {
               ? "the built-in one: set your own with grove admin hash-password"
               : "your own",
           ],
+          ["Disk reserve", reserveOf(unusual, nodes.length)],
         ]}
       />
       <Store />
@@ -81,6 +86,16 @@ export function Page(): ReactNode {
       )}
     </>
   );
+}
+
+/** What the nodes keep free; those that keep something else are named, a few of them. */
+function reserveOf(unusual: readonly LiveNode[], count: number): string {
+  if (count === 0) return "…";
+  if (unusual.length === 0) return "20 GiB on every node that has said so";
+  const named = unusual
+    .slice(0, 4)
+    .map((node) => `${node.name} keeps free ${reserveText(node.reserve_bytes)}`);
+  return `${named.join("; ")}${unusual.length > 4 ? `; ${unusual.length - 4} more` : ""}`;
 }
 
 /** Where the console reads which nodes and users there are. */

@@ -5,6 +5,7 @@ import type { ActionRecord } from "#webapi/action-record.ts";
 import { type Composer, type Draft, FIRST_FIELDS, useComposer } from "../live/action-draft.ts";
 import { usePresets } from "../live/actions.ts";
 import { useNodeChoices } from "../live/cluster.ts";
+import { useActionNodes } from "../live/enrolment.ts";
 import { ACTION_LABELS, mustBeTyped } from "../words/action.ts";
 import { ActionFields } from "./action-fields.tsx";
 import { ActionTargets } from "./action-targets.tsx";
@@ -100,14 +101,20 @@ function What({ draft, change }: PartProps): ReactNode {
 
 function Where({ draft, change }: PartProps): ReactNode {
   const nodes = useNodeChoices();
-  const choices = useMemo(
-    () =>
+  const known = useActionNodes();
+  const choices = useMemo(() => {
+    const missing = new Set(known?.flatMap(({ node_id: id, enrolled }) => (enrolled ? [] : [id])));
+    return (
       nodes?.map(({ value, label, isHeld }) => ({
         value,
-        label: isHeld ? `${label} (another action holds it)` : label,
-      })) ?? [],
-    [nodes],
-  );
+        label: isHeld
+          ? `${label} (another action holds it)`
+          : missing.has(value)
+            ? `${label} (not enrolled)`
+            : label,
+      })) ?? []
+    );
+  }, [nodes, known]);
   return (
     <>
       <MultiSelect

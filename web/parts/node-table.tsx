@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import type { LiveNode } from "../live/connection.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
+import { stateOf } from "../words/node-state.ts";
 import { bytesText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { formatDaysUntil, formatSpan } from "../words/time.ts";
 import { HeldBox } from "./held-box.tsx";
@@ -89,7 +90,7 @@ const Row = memo(function Row({
         </Link>
       </th>
       <td data-head="State">
-        <StateMark state={node.status} />
+        <StateMark state={stateOf(node)} />
       </td>
       <td data-head="Disk" className="no-wrap">
         <span>

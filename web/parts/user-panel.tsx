@@ -10,9 +10,10 @@ import { call } from "../live/api.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import { type QuotaChanged, useUser } from "../live/users.ts";
 import { bytesText, countText, percentText } from "../words/number.ts";
-import { quotaText } from "../words/quota.ts";
+import { inodesText, quotaText } from "../words/quota.ts";
 import { formatAgo, formatDaysUntil, formatMoment } from "../words/time.ts";
 import { type Fact, FactList } from "./fact-list.tsx";
+import { InodeLimitEditor } from "./inode-limit-editor.tsx";
 import { Failed, Nothing, Reading } from "./page-state.tsx";
 import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
@@ -40,6 +41,7 @@ export function UserPanel({
           <Facts user={user} />
           <h3>Quota</h3>
           <QuotaEditor user={user} onChanged={onChanged} />
+          <InodeLimitEditor user={user} />
           <Changes username={username} />
         </>
       ) : error !== null ? (
@@ -65,6 +67,7 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
       }`,
     ],
     ["Files", countText(user.file_count, "file")],
+    ["Files and folders", `${inodesText(user)}, trash included`],
     [
       "Home",
       <Link key="home" href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>
@@ -104,6 +107,7 @@ function Changes({ username }: { readonly username: string }): ReactNode {
             <li key={entry.seq}>
               <span>
                 {amountText(entry.detail?.["quota_bytes"])}
+                {limitText(entry.detail?.["inode_limit"])}
                 {outcomeText(entry.detail?.["outcome"])}
               </span>
               <span className="quiet">
@@ -121,6 +125,15 @@ function amountText(bytes: unknown): string {
   const text = String(bytes);
   if (!/^\d+$/.test(text)) return "changed";
   return text === "0" ? "back to the default" : `set to ${formatBytes(BigInt(text))}`;
+}
+
+/** The inode limit that was asked for beside the quota, if one was. */
+function limitText(inodes: unknown): string {
+  const text = String(inodes);
+  if (!/^\d{1,10}$/.test(text)) return "";
+  return text === "0"
+    ? ", files and folders back to the default"
+    : `, at most ${Number(text).toLocaleString()} files and folders`;
 }
 
 /** What is behind an amount that was not set as it was asked for. */

@@ -6,7 +6,7 @@ import { useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import type { UserPages } from "../live/users.ts";
 import { bytesText, percentText } from "../words/number.ts";
-import { quotaText } from "../words/quota.ts";
+import { inodePercent, quotaText } from "../words/quota.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
 import { HeldBox } from "./held-box.tsx";
 import { SplitBar } from "./split-bar.tsx";
@@ -133,6 +133,7 @@ const Row = memo(function Row({
             {bytesText(user.used_bytes)}
             <span className="beside-hidden spacious-only">
               {user.full_in_days === null ? "" : `, full ${formatDaysUntil(user.full_in_days)}`}
+              {inodeNote(user)}
             </span>
           </span>
         </span>
@@ -157,6 +158,12 @@ const Row = memo(function Row({
     </tr>
   );
 });
+
+/** Above 80 % of the inode limit, which is where the quota's level changes too. */
+function inodeNote(user: UserRow): string {
+  const percent = inodePercent(user);
+  return percent === null || percent <= 80 ? "" : `, ${percentText(percent)} of the files and folders`;
+}
 
 /** Says how much of a list is there while there is more; nothing otherwise. */
 export function MoreUsers({

@@ -1,6 +1,6 @@
 // Alerts in words: their types, and the value and limit that raised them.
 import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
-import { percentText, plainNumber } from "./number.ts";
+import { countText, percentText, plainNumber } from "./number.ts";
 
 /** Severities as they are offered in filters, the gravest first. */
 export const SEVERITY_ORDER: Severity[] = ["critical", "warning", "info"];
@@ -44,4 +44,22 @@ export function measureText(type: AlertRecord["type"], value: number | undefined
     default:
       return undefined;
   }
+}
+
+/** What is open when nothing asks for anything, as the end of a sentence: no more than whoever reads it is told of. */
+export function nothingOpen(
+  summary: { readonly total: number; readonly for_operators?: number | undefined } | undefined,
+): string {
+  const notes = summary?.total ?? 0;
+  if (notes > 0) return `nothing but ${countText(notes, "note")} is open`;
+  // Visitors are not told of alerts about users.
+  return summary !== undefined && summary.for_operators === undefined
+    ? "no alert is open"
+    : "no alert about machines or the service is open";
+}
+
+/** "1 further alert is for operators"; undefined when there is none that may be counted, and for operators. */
+export function furtherAlerts(count: number | undefined): string | undefined {
+  if (count === undefined || count === 0) return undefined;
+  return `${countText(count, "further alert is", "further alerts are")} for operators`;
 }

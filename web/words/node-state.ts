@@ -1,10 +1,11 @@
 // The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
+import { DISK_RESERVE_BYTES } from "#base/limits.ts";
 import type { LiveNode } from "../live/connection.ts";
 import { bytesText, percentText, plainNumber } from "./number.ts";
 import { formatAgo, formatDaysUntil } from "./time.ts";
 
 /** Every state that has a shape. */
-export type ShownState = "online" | "warning" | "degraded" | "critical" | "offline" | "info";
+export type ShownState = "online" | "warning" | "degraded" | "critical" | "offline" | "unknown" | "info";
 
 /** The shape of a state. */
 export const SHAPES: Readonly<Record<ShownState, string>> = {
@@ -13,18 +14,34 @@ export const SHAPES: Readonly<Record<ShownState, string>> = {
   degraded: "◆",
   critical: "■",
   offline: "○",
+  unknown: "◌",
   info: "◇",
 };
 
 const STORAGE_STEPS = [95, 90, 80] as const;
 const HEAT_STEPS = [85, 75, 65] as const;
 
-/** Why a node is in its state, in one sentence without the node's name. */
+/** The states of a node, the worst first. */
+export const NODE_STATES = ["critical", "offline", "degraded", "warning", "unknown", "online"] as const;
+
+/** The state of a node as people see it: one that has not answered yet is not offline before its 30 s are over. */
+export function stateOf({
+  status,
+  unknown,
+}: Pick<LiveNode, "status" | "unknown">): (typeof NODE_STATES)[number] {
+  return unknown === true ? "unknown" : status;
+}
+
+/** Why a node is in its state, in one sentence without the node's name. Operators read why it does not answer, too. */
 export function reasonOf(node: LiveNode, nowSeconds: number): string {
+  const why = node.poll_error === undefined ? "" : `: ${node.poll_error}`;
+  if (node.unknown === true) return `has not answered this console yet${why}`;
   if (node.status === "offline") {
-    return node.last_seen === 0
-      ? "has not answered since this console started"
-      : `last answered ${formatAgo(node.last_seen, nowSeconds)}`;
+    const when =
+      node.last_seen === 0
+        ? "has not answered since this console started"
+        : `last answered ${formatAgo(node.last_seen, nowSeconds)}`;
+    return when + why;
   }
   const reasons: string[] = [];
   const disk = node.disk_usage_percent;
@@ -43,7 +60,8 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
   if (heatStep !== undefined) reasons.push(`processor at ${plainNumber(heat)} °C, above ${heatStep} °C`);
   if (node.storage_failed === true)
     reasons.push("its storage has failed and takes no writes until it is restarted");
-  if (node.stale) reasons.push(`its last answer is from ${formatAgo(node.last_seen, nowSeconds)}`);
+  if (node.stale) reasons.push(`its last answer is from ${formatAgo(node.last_seen, nowSeconds)}${why}`);
+  else if (node.poll_error !== undefined) reasons.push(node.poll_error);
   return reasons.length === 0 ? "all figures are in range" : reasons.join("; ");
 }
 
@@ -57,18 +75,21 @@ export function firstFull(nodes: readonly LiveNode[]): LiveNode | undefined {
   return first;
 }
 
-const ORDER: Readonly<Record<string, number>> = {
-  critical: 0,
-  offline: 1,
-  degraded: 2,
-  warning: 3,
-  online: 4,
-};
-
 /** One collator for all: it is many times as fast as one for each comparison, and node-10 follows node-9. */
 const NAMES = new Intl.Collator(undefined, { numeric: true });
 
 /** What needs attention first stands first; then by name. */
 export function byNeed(a: LiveNode, b: LiveNode): number {
-  return (ORDER[a.status] ?? 9) - (ORDER[b.status] ?? 9) || NAMES.compare(a.name, b.name);
+  return NODE_STATES.indexOf(stateOf(a)) - NODE_STATES.indexOf(stateOf(b)) || NAMES.compare(a.name, b.name);
+}
+
+/** What a node keeps free, and beside it that this is not what it should be (spec 1.2). */
+export function reserveText(reserve: LiveNode["reserve_bytes"]): string {
+  if (reserve === null || !isUnusualReserve(reserve)) return bytesText(reserve);
+  return `${bytesText(reserve)}, not the usual ${bytesText(String(DISK_RESERVE_BYTES))}`;
+}
+
+/** True for a reserve that is known and not that of the specification. */
+export function isUnusualReserve(reserve: LiveNode["reserve_bytes"]): boolean {
+  return reserve !== null && BigInt(reserve) !== DISK_RESERVE_BYTES;
 }

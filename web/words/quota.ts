@@ -1,12 +1,43 @@
 // A quota in words, and what changing it does, said before it is changed.
 import type { UserRow } from "#webapi/user.ts";
 import type { LiveNode } from "../live/connection.ts";
-import { bytesText } from "./number.ts";
+import { bytesText, percentText, UNKNOWN } from "./number.ts";
 
 /** "16 GiB", "16 GiB (default)" where nobody has set one, "16 GiB (pending)" while the home node has not reported. */
 export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): string {
   const amount = bytesText(user.quota_limit);
   return user.quota_source === "explicit" ? amount : `${amount} (${user.quota_source})`;
+}
+
+/** "9,120 of 10,000,000 (default), 0.09 %"; a dash while the home node has not said. */
+export function inodesText(
+  user: Pick<UserRow, "inode_count" | "inode_limit" | "inode_limit_source">,
+): string {
+  const { inode_count: count, inode_limit: limit } = user;
+  if (count === null || limit === null) return UNKNOWN;
+  const source = user.inode_limit_source === "default" ? " (default)" : "";
+  return `${count.toLocaleString()} of ${limit.toLocaleString()}${source}, ${percentText(inodePercent(user))}`;
+}
+
+/** Used part of an inode limit in percent; null while it is unknown. */
+export function inodePercent({
+  inode_count: count,
+  inode_limit: limit,
+}: Pick<UserRow, "inode_count" | "inode_limit">): number | null {
+  return count === null || limit === null || limit === 0 ? null : (count / limit) * 100;
+}
+
+/** What another inode limit does, said before it is set. */
+export function inodeConsequence(
+  user: Pick<UserRow, "username" | "inode_count" | "inode_limit">,
+  limit: number,
+): string {
+  const { username, inode_count: count, inode_limit: before } = user;
+  const first = `${(before ?? 0).toLocaleString()} → ${limit.toLocaleString()}.`;
+  if (count === null) return first;
+  return limit < count
+    ? `${first} ${username} has ${(count - limit).toLocaleString()} more: nothing is deleted, but no more can be made until enough is removed.`
+    : `${first} ${username} can then make ${(limit - count).toLocaleString()} more.`;
 }
 
 /** "16 GiB → 40 GiB. Bob then has 24.3 GiB free. fs-2 has 800 GiB above its reserve." */

@@ -4,11 +4,12 @@ import { test } from "node:test";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { draftFrom } from "../live/action-draft.ts";
 import type { LiveNode } from "../live/connection.ts";
+import { furtherAlerts, nothingOpen } from "./alert.ts";
 import { readable } from "./log-line.ts";
 import { nextSteps } from "./next-step.ts";
-import { byNeed, reasonOf } from "./node-state.ts";
+import { byNeed, isUnusualReserve, reasonOf, reserveText } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
-import { quotaConsequence, quotaText } from "./quota.ts";
+import { inodeConsequence, inodePercent, inodesText, quotaConsequence, quotaText } from "./quota.ts";
 import { lastAndHighest } from "./summary.ts";
 import { formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
 
@@ -28,6 +29,21 @@ test("a quota that nobody has set says so beside its amount (5.9)", () => {
     [of("explicit"), of("default"), of("pending")],
     ["16 GiB", "16 GiB (default)", "16 GiB (pending)"],
   );
+});
+
+test("files and folders are told with their limit, and what another limit would do", () => {
+  const user = {
+    username: "bob@x",
+    inode_count: 18,
+    inode_limit: 20,
+    inode_limit_source: "default",
+  } as const;
+  assert.equal(inodesText(user), "18 of 20 (default), 90 %");
+  assert.equal(inodesText({ ...user, inode_limit_source: "explicit" }), "18 of 20, 90 %");
+  assert.equal(inodesText({ inode_count: null, inode_limit: null, inode_limit_source: null }), UNKNOWN);
+  assert.equal(inodePercent({ inode_count: 3, inode_limit: 0 }), null);
+  assert.equal(inodeConsequence(user, 30), "20 → 30. bob@x can then make 12 more.");
+  assert.match(inodeConsequence(user, 10), /^20 → 10\. bob@x has 8 more: nothing is deleted/);
 });
 
 test("spans are told in their largest whole unit, just below and at each step", () => {
@@ -141,6 +157,25 @@ test("the reason names the highest limit that is passed, and none at the limit i
   assert.match(reasonOf(node({ cpu_temp_celsius: 75.5 }), 0), /processor at 75.5 °C, above 75 °C/);
   assert.match(reasonOf(node({ status: "offline" }), 1_360), /last answered 6 min ago/);
   assert.match(reasonOf(node({ status: "offline", last_seen: 0 }), 5), /since this console started/);
+  const why = { status: "offline", last_seen: 0, poll_error: "nobody may ask it" } as const;
+  assert.match(reasonOf(node(why), 5), /started: nobody may ask it/);
+  assert.match(reasonOf(node({ ...why, unknown: true }), 5), /not answered this console yet: nobody may/);
+});
+
+test("a reserve other than 20 GiB says so, to the byte; what is not known says nothing (spec 1.2)", () => {
+  assert.equal(reserveText(21_474_836_480), "20 GiB");
+  assert.equal(reserveText(21_474_836_479).endsWith(", not the usual 20 GiB"), true);
+  assert.equal(reserveText(1_073_741_824), "1 GiB, not the usual 20 GiB");
+  assert.deepEqual([0, "21474836480", null].map(isUnusualReserve), [true, false, false]);
+});
+
+test("visitors are told that nothing is open only of what they are told, and how many more there are (spec 5.8.4)", () => {
+  assert.equal(nothingOpen({ total: 0 }), "no alert is open");
+  assert.equal(nothingOpen({ total: 0, for_operators: 0 }), "no alert about machines or the service is open");
+  assert.equal(nothingOpen({ total: 1 }), "nothing but 1 note is open");
+  assert.deepEqual([undefined, 0].map(furtherAlerts), [undefined, undefined]);
+  assert.equal(furtherAlerts(1), "1 further alert is for operators");
+  assert.equal(furtherAlerts(2), "2 further alerts are for operators");
 });
 
 test("what needs attention stands first, then names", () => {
@@ -150,10 +185,11 @@ test("what needs attention stands first, then names", () => {
     node({ name: "c", status: "warning" }),
     node({ name: "d", status: "offline" }),
     node({ name: "e", status: "critical" }),
+    node({ name: "f", status: "offline", unknown: true }),
   ];
   assert.deepEqual(
     nodes.sort(byNeed).map(({ name }) => name),
-    ["e", "d", "c", "a", "b"],
+    ["e", "d", "c", "f", "a", "b"],
   );
 });
 

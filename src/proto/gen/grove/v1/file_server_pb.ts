@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/file_server.proto.
  */
 export const file_grove_v1_file_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIm0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMEhAKCG10aW1lX21zGAQgASgDEhIKBWNyYzMyGAUgASgHSACIAQFCCAoGX2NyYzMyIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIowBChBXcml0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSEAoIaWZfbWF0Y2gYBCABKAkSDAoEZGF0YRgFIAEoDBIaCg10cnVuY2F0ZV9zaXplGAYgASgESACIAQFCEAoOX3RydW5jYXRlX3NpemUiYwoNVXBsb2FkUmVxdWVzdBIoCgZoZWFkZXIYASABKAsyFi5ncm92ZS52MS5VcGxvYWRIZWFkZXJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCLBAQoMVXBsb2FkSGVhZGVyEgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEhIKCnNpemVfa25vd24YBCABKAgSEQoJdXBsb2FkX2lkGAUgASgJEhUKDXJlc3VtZV9vZmZzZXQYBiABKAQSJQoJb25fZXhpc3RzGAcgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYCCABKAkSEAoIbXRpbWVfbXMYCSABKAMiQwoFQ2h1bmsSDgoGb2Zmc2V0GAEgASgEEhIKBWNyYzMyGAIgASgHSACIAQESDAoEZGF0YRgDIAEoDEIICgZfY3JjMzIigQEKDlVwbG9hZFJlc3BvbnNlEhwKBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRyEhUKDWJ5dGVzX3dyaXR0ZW4YAiABKAQSEgoKcXVvdGFfdXNlZBgDIAEoBBITCgtxdW90YV9saW1pdBgEIAEoBBIRCgl1cGxvYWRfaWQYBSABKAkiXwoPRG93bmxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSDgoGbGVuZ3RoGAQgASgEEhAKCGlmX21hdGNoGAUgASgJIlwKEERvd25sb2FkUmVzcG9uc2USHgoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCJCChFEZWxldGVGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcmVjdXJzaXZlGAMgASgIIj4KEkRlbGV0ZUZpbGVSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBBITCgtpbm9kZV9jb3VudBgCIAEoBCJrCg1SZW5hbWVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiaQoLQ29weVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCIuChBUcmFzaEZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSI2ChFUcmFzaEZpbGVSZXNwb25zZRIhCgRpdGVtGAEgASgLMhMuZ3JvdmUudjEuVHJhc2hJdGVtIvwBCglUcmFzaEl0ZW0SEAoIdHJhc2hfaWQYASABKAkSFQoNb3JpZ2luYWxfcGF0aBgCIAEoCRIcCgRraW5kGAMgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAQgASgEEhMKC2lub2RlX2NvdW50GAUgASgEEhUKDXRyYXNoZWRfYXRfbXMYBiABKAMSFQoNZXhwaXJlc19hdF9tcxgHIAEoAxISCgp0cmFzaGVkX2J5GAggASgJEhUKDXBhcmVudF9leGlzdHMYCSABKAgSLAoNZm9ybWVyX3NoYXJlcxgKIAMoCzIVLmdyb3ZlLnYxLkZvcm1lclNoYXJlIikKC0Zvcm1lclNoYXJlEgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSJ0ChJSZXN0b3JlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIQCgh0cmFzaF9pZBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QicAoQU2hvd1RyYXNoUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJEhAKCHRyYXNoX2lkGAQgASgJEhUKDW9yaWdpbmFsX3BhdGgYBSABKAkiUAoRU2hvd1RyYXNoUmVzcG9uc2USIgoFaXRlbXMYASADKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIk8KEVB1cmdlVHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdHJhc2hfaWRzGAIgAygJEhkKEXRyYXNoZWRfYmVmb3JlX21zGAMgASgDIj8KElB1cmdlVHJhc2hSZXNwb25zZRIUCgxwdXJnZWRfaXRlbXMYASABKAQSEwoLZnJlZWRfYnl0ZXMYAiABKAQiOAoMU2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKDVNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiOgoOVW5zaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPgoPVW5zaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIh8KD0dldFF1b3RhUmVxdWVzdBIMCgRyb290GAEgASgJIosBChBHZXRRdW90YVJlc3BvbnNlEhMKC3F1b3RhX2J5dGVzGAEgASgEEhIKCnVzZWRfYnl0ZXMYAiABKAQSEgoKbGl2ZV9ieXRlcxgDIAEoBBITCgt0cmFzaF9ieXRlcxgEIAEoBBIVCg1zdGFnaW5nX2J5dGVzGAUgASgEEg4KBnNvdXJjZRgGIAEoCSI4Cg9TZXRRdW90YVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSEwoLcXVvdGFfYnl0ZXMYAiABKAQiMgoQU2V0UXVvdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBWVycm9yGAIgASgJIokBChJCZWdpblVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSJQoJb25fZXhpc3RzGAQgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYBSABKAkSEAoIbXRpbWVfbXMYBiABKAMiMwoQR2V0VXBsb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXVwbG9hZF9pZBgCIAEoCSI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiKgoTQWJvcnRVcGxvYWRSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBCJeCgZVcGxvYWQSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBIOCgZvZmZzZXQYBCABKAQSFQoNZXhwaXJlc19hdF9tcxgFIAEoAyJjCg5FeHBsYWluUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSIgoKcGVybWlzc2lvbhgDIAEoDjIOLmdyb3ZlLnYxLlBlcm0SEQoJYWRkX2J5dGVzGAQgASgEIoYCCg9FeHBsYWluUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRI5CghtZXRhZGF0YRgEIAMoCzInLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZS5NZXRhZGF0YUVudHJ5EiQKBXN0ZXBzGAUgAygLMhUuZ3JvdmUudjEuRXhwbGFpblN0ZXASEAoIdXNlcm5hbWUYBiABKAkSDQoFb3duZXIYByABKAkSDgoGbm93X21zGAggASgDGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgtFeHBsYWluU3RlcBINCgVjaGVjaxgBIAEoCRIOCgZwYXNzZWQYAiABKAgSDAoEdGV4dBgDIAEoCTLyDQoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkEKCEdldFF1b3RhEhkuZ3JvdmUudjEuR2V0UXVvdGFSZXF1ZXN0GhouZ3JvdmUudjEuR2V0UXVvdGFSZXNwb25zZRJBCghTZXRRdW90YRIZLmdyb3ZlLnYxLlNldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLlNldFF1b3RhUmVzcG9uc2USPgoHRXhwbGFpbhIYLmdyb3ZlLnYxLkV4cGxhaW5SZXF1ZXN0GhkuZ3JvdmUudjEuRXhwbGFpblJlc3BvbnNlEj0KC0JlZ2luVXBsb2FkEhwuZ3JvdmUudjEuQmVnaW5VcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEjkKCUdldFVwbG9hZBIaLmdyb3ZlLnYxLkdldFVwbG9hZFJlcXVlc3QaEC5ncm92ZS52MS5VcGxvYWQSSgoLQWJvcnRVcGxvYWQSHC5ncm92ZS52MS5BYm9ydFVwbG9hZFJlcXVlc3QaHS5ncm92ZS52MS5BYm9ydFVwbG9hZFJlc3BvbnNlYgZwcm90bzM", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIm0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMEhAKCG10aW1lX21zGAQgASgDEhIKBWNyYzMyGAUgASgHSACIAQFCCAoGX2NyYzMyIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIowBChBXcml0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSEAoIaWZfbWF0Y2gYBCABKAkSDAoEZGF0YRgFIAEoDBIaCg10cnVuY2F0ZV9zaXplGAYgASgESACIAQFCEAoOX3RydW5jYXRlX3NpemUiYwoNVXBsb2FkUmVxdWVzdBIoCgZoZWFkZXIYASABKAsyFi5ncm92ZS52MS5VcGxvYWRIZWFkZXJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCLBAQoMVXBsb2FkSGVhZGVyEgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEhIKCnNpemVfa25vd24YBCABKAgSEQoJdXBsb2FkX2lkGAUgASgJEhUKDXJlc3VtZV9vZmZzZXQYBiABKAQSJQoJb25fZXhpc3RzGAcgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYCCABKAkSEAoIbXRpbWVfbXMYCSABKAMiQwoFQ2h1bmsSDgoGb2Zmc2V0GAEgASgEEhIKBWNyYzMyGAIgASgHSACIAQESDAoEZGF0YRgDIAEoDEIICgZfY3JjMzIigQEKDlVwbG9hZFJlc3BvbnNlEhwKBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRyEhUKDWJ5dGVzX3dyaXR0ZW4YAiABKAQSEgoKcXVvdGFfdXNlZBgDIAEoBBITCgtxdW90YV9saW1pdBgEIAEoBBIRCgl1cGxvYWRfaWQYBSABKAkiXwoPRG93bmxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSDgoGbGVuZ3RoGAQgASgEEhAKCGlmX21hdGNoGAUgASgJIlwKEERvd25sb2FkUmVzcG9uc2USHgoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCJCChFEZWxldGVGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcmVjdXJzaXZlGAMgASgIIj4KEkRlbGV0ZUZpbGVSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBBITCgtpbm9kZV9jb3VudBgCIAEoBCJrCg1SZW5hbWVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiaQoLQ29weVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCIuChBUcmFzaEZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSI2ChFUcmFzaEZpbGVSZXNwb25zZRIhCgRpdGVtGAEgASgLMhMuZ3JvdmUudjEuVHJhc2hJdGVtIvwBCglUcmFzaEl0ZW0SEAoIdHJhc2hfaWQYASABKAkSFQoNb3JpZ2luYWxfcGF0aBgCIAEoCRIcCgRraW5kGAMgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAQgASgEEhMKC2lub2RlX2NvdW50GAUgASgEEhUKDXRyYXNoZWRfYXRfbXMYBiABKAMSFQoNZXhwaXJlc19hdF9tcxgHIAEoAxISCgp0cmFzaGVkX2J5GAggASgJEhUKDXBhcmVudF9leGlzdHMYCSABKAgSLAoNZm9ybWVyX3NoYXJlcxgKIAMoCzIVLmdyb3ZlLnYxLkZvcm1lclNoYXJlIikKC0Zvcm1lclNoYXJlEgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSJ0ChJSZXN0b3JlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIQCgh0cmFzaF9pZBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QicAoQU2hvd1RyYXNoUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJEhAKCHRyYXNoX2lkGAQgASgJEhUKDW9yaWdpbmFsX3BhdGgYBSABKAkiUAoRU2hvd1RyYXNoUmVzcG9uc2USIgoFaXRlbXMYASADKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIk8KEVB1cmdlVHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdHJhc2hfaWRzGAIgAygJEhkKEXRyYXNoZWRfYmVmb3JlX21zGAMgASgDIj8KElB1cmdlVHJhc2hSZXNwb25zZRIUCgxwdXJnZWRfaXRlbXMYASABKAQSEwoLZnJlZWRfYnl0ZXMYAiABKAQiOAoMU2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKDVNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiOgoOVW5zaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPgoPVW5zaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIlYKEUxpc3RTaGFyZXNSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJTChJMaXN0U2hhcmVzUmVzcG9uc2USJAoGc2hhcmVzGAEgAygLMhQuZ3JvdmUudjEuU2hhcmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoKU2hhcmVFbnRyeRIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEAoIZXhjbHVkZWQYAyABKAgSDwoHbWFkZV9ieRgEIAEoCRISCgptYWRlX2F0X21zGAUgASgDIh8KD0dldFF1b3RhUmVxdWVzdBIMCgRyb290GAEgASgJIuIBChBHZXRRdW90YVJlc3BvbnNlEhMKC3F1b3RhX2J5dGVzGAEgASgEEhIKCnVzZWRfYnl0ZXMYAiABKAQSEgoKbGl2ZV9ieXRlcxgDIAEoBBITCgt0cmFzaF9ieXRlcxgEIAEoBBIVCg1zdGFnaW5nX2J5dGVzGAUgASgEEg4KBnNvdXJjZRgGIAEoCRITCgtpbm9kZV9saW1pdBgHIAEoBBIOCgZpbm9kZXMYCCABKAQSFAoMdHJhc2hfaW5vZGVzGAkgASgEEhoKEmlub2RlX2xpbWl0X3NvdXJjZRgKIAEoCSJiCg9TZXRRdW90YVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSEwoLcXVvdGFfYnl0ZXMYAiABKAQSGAoLaW5vZGVfbGltaXQYAyABKARIAIgBAUIOCgxfaW5vZGVfbGltaXQiRwoQU2V0UXVvdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBWVycm9yGAIgASgJEhMKC2lub2RlX2xpbWl0GAMgASgEIokBChJCZWdpblVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSJQoJb25fZXhpc3RzGAQgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYBSABKAkSEAoIbXRpbWVfbXMYBiABKAMiMwoQR2V0VXBsb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXVwbG9hZF9pZBgCIAEoCSI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiKgoTQWJvcnRVcGxvYWRSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBCJeCgZVcGxvYWQSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBIOCgZvZmZzZXQYBCABKAQSFQoNZXhwaXJlc19hdF9tcxgFIAEoAyJjCg5FeHBsYWluUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSIgoKcGVybWlzc2lvbhgDIAEoDjIOLmdyb3ZlLnYxLlBlcm0SEQoJYWRkX2J5dGVzGAQgASgEIoYCCg9FeHBsYWluUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRI5CghtZXRhZGF0YRgEIAMoCzInLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZS5NZXRhZGF0YUVudHJ5EiQKBXN0ZXBzGAUgAygLMhUuZ3JvdmUudjEuRXhwbGFpblN0ZXASEAoIdXNlcm5hbWUYBiABKAkSDQoFb3duZXIYByABKAkSDgoGbm93X21zGAggASgDGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgtFeHBsYWluU3RlcBINCgVjaGVjaxgBIAEoCRIOCgZwYXNzZWQYAiABKAgSDAoEdGV4dBgDIAEoCTK7DgoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkcKCkxpc3RTaGFyZXMSGy5ncm92ZS52MS5MaXN0U2hhcmVzUmVxdWVzdBocLmdyb3ZlLnYxLkxpc3RTaGFyZXNSZXNwb25zZRJBCghHZXRRdW90YRIZLmdyb3ZlLnYxLkdldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFF1b3RhUmVzcG9uc2USQQoIU2V0UXVvdGESGS5ncm92ZS52MS5TZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5TZXRRdW90YVJlc3BvbnNlEj4KB0V4cGxhaW4SGC5ncm92ZS52MS5FeHBsYWluUmVxdWVzdBoZLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZRI9CgtCZWdpblVwbG9hZBIcLmdyb3ZlLnYxLkJlZ2luVXBsb2FkUmVxdWVzdBoQLmdyb3ZlLnYxLlVwbG9hZBI5CglHZXRVcGxvYWQSGi5ncm92ZS52MS5HZXRVcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEkoKC0Fib3J0VXBsb2FkEhwuZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXF1ZXN0Gh0uZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.RegisterClientRequest
@@ -1232,6 +1232,109 @@ export const UnshareResponseSchema: GenMessage<UnshareResponse> = /*@__PURE__*/
   messageDesc(file_grove_v1_file_server, 38);
 
 /**
+ * @generated from message grove.v1.ListSharesRequest
+ */
+export type ListSharesRequest = Message<"grove.v1.ListSharesRequest"> & {
+  /**
+   * @generated from field: string root = 1;
+   */
+  root: string;
+
+  /**
+   * Shares of this file or folder and of what is below it; "/" for all.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * 1 to 1,000; 0 means 1,000. Sorted by path and user.
+   *
+   * @generated from field: uint32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message grove.v1.ListSharesRequest.
+ * Use `create(ListSharesRequestSchema)` to create a new message.
+ */
+export const ListSharesRequestSchema: GenMessage<ListSharesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 39);
+
+/**
+ * @generated from message grove.v1.ListSharesResponse
+ */
+export type ListSharesResponse = Message<"grove.v1.ListSharesResponse"> & {
+  /**
+   * @generated from field: repeated grove.v1.ShareEntry shares = 1;
+   */
+  shares: ShareEntry[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message grove.v1.ListSharesResponse.
+ * Use `create(ListSharesResponseSchema)` to create a new message.
+ */
+export const ListSharesResponseSchema: GenMessage<ListSharesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 40);
+
+/**
+ * A share as it was made, or the end of one below another that goes on.
+ *
+ * @generated from message grove.v1.ShareEntry
+ */
+export type ShareEntry = Message<"grove.v1.ShareEntry"> & {
+  /**
+   * Absolute inside the root, "/" first.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * True where the user is taken out, with all that is below, of what a folder above is shared with.
+   *
+   * @generated from field: bool excluded = 3;
+   */
+  excluded: boolean;
+
+  /**
+   * Username of who made it.
+   *
+   * @generated from field: string made_by = 4;
+   */
+  madeBy: string;
+
+  /**
+   * @generated from field: int64 made_at_ms = 5;
+   */
+  madeAtMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.ShareEntry.
+ * Use `create(ShareEntrySchema)` to create a new message.
+ */
+export const ShareEntrySchema: GenMessage<ShareEntry> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 41);
+
+/**
  * @generated from message grove.v1.GetQuotaRequest
  */
 export type GetQuotaRequest = Message<"grove.v1.GetQuotaRequest"> & {
@@ -1246,7 +1349,7 @@ export type GetQuotaRequest = Message<"grove.v1.GetQuotaRequest"> & {
  * Use `create(GetQuotaRequestSchema)` to create a new message.
  */
 export const GetQuotaRequestSchema: GenMessage<GetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 39);
+  messageDesc(file_grove_v1_file_server, 42);
 
 /**
  * @generated from message grove.v1.GetQuotaResponse
@@ -1283,6 +1386,34 @@ export type GetQuotaResponse = Message<"grove.v1.GetQuotaResponse"> & {
    * @generated from field: string source = 6;
    */
   source: string;
+
+  /**
+   * Files and directories that the root may hold, those in its trash included. 0: the server knows no such limit.
+   *
+   * @generated from field: uint64 inode_limit = 7;
+   */
+  inodeLimit: bigint;
+
+  /**
+   * Those that it holds.
+   *
+   * @generated from field: uint64 inodes = 8;
+   */
+  inodes: bigint;
+
+  /**
+   * Those of them that are in the trash.
+   *
+   * @generated from field: uint64 trash_inodes = 9;
+   */
+  trashInodes: bigint;
+
+  /**
+   * "explicit" or "default".
+   *
+   * @generated from field: string inode_limit_source = 10;
+   */
+  inodeLimitSource: string;
 };
 
 /**
@@ -1290,7 +1421,7 @@ export type GetQuotaResponse = Message<"grove.v1.GetQuotaResponse"> & {
  * Use `create(GetQuotaResponseSchema)` to create a new message.
  */
 export const GetQuotaResponseSchema: GenMessage<GetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 40);
+  messageDesc(file_grove_v1_file_server, 43);
 
 /**
  * @generated from message grove.v1.SetQuotaRequest
@@ -1307,6 +1438,13 @@ export type SetQuotaRequest = Message<"grove.v1.SetQuotaRequest"> & {
    * @generated from field: uint64 quota_bytes = 2;
    */
   quotaBytes: bigint;
+
+  /**
+   * Files and directories that the root may hold, at most 4,294,967,295; 0 removes the entry. Absent: as it is.
+   *
+   * @generated from field: optional uint64 inode_limit = 3;
+   */
+  inodeLimit?: bigint | undefined;
 };
 
 /**
@@ -1314,7 +1452,7 @@ export type SetQuotaRequest = Message<"grove.v1.SetQuotaRequest"> & {
  * Use `create(SetQuotaRequestSchema)` to create a new message.
  */
 export const SetQuotaRequestSchema: GenMessage<SetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 41);
+  messageDesc(file_grove_v1_file_server, 44);
 
 /**
  * @generated from message grove.v1.SetQuotaResponse
@@ -1329,6 +1467,13 @@ export type SetQuotaResponse = Message<"grove.v1.SetQuotaResponse"> & {
    * @generated from field: string error = 2;
    */
   error: string;
+
+  /**
+   * The inode limit that is in force now; 0 when nothing was set, and from a server that knows no such limit.
+   *
+   * @generated from field: uint64 inode_limit = 3;
+   */
+  inodeLimit: bigint;
 };
 
 /**
@@ -1336,7 +1481,7 @@ export type SetQuotaResponse = Message<"grove.v1.SetQuotaResponse"> & {
  * Use `create(SetQuotaResponseSchema)` to create a new message.
  */
 export const SetQuotaResponseSchema: GenMessage<SetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 42);
+  messageDesc(file_grove_v1_file_server, 45);
 
 /**
  * @generated from message grove.v1.BeginUploadRequest
@@ -1378,7 +1523,7 @@ export type BeginUploadRequest = Message<"grove.v1.BeginUploadRequest"> & {
  * Use `create(BeginUploadRequestSchema)` to create a new message.
  */
 export const BeginUploadRequestSchema: GenMessage<BeginUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 43);
+  messageDesc(file_grove_v1_file_server, 46);
 
 /**
  * @generated from message grove.v1.GetUploadRequest
@@ -1400,7 +1545,7 @@ export type GetUploadRequest = Message<"grove.v1.GetUploadRequest"> & {
  * Use `create(GetUploadRequestSchema)` to create a new message.
  */
 export const GetUploadRequestSchema: GenMessage<GetUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 44);
+  messageDesc(file_grove_v1_file_server, 47);
 
 /**
  * @generated from message grove.v1.AbortUploadRequest
@@ -1422,7 +1567,7 @@ export type AbortUploadRequest = Message<"grove.v1.AbortUploadRequest"> & {
  * Use `create(AbortUploadRequestSchema)` to create a new message.
  */
 export const AbortUploadRequestSchema: GenMessage<AbortUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 45);
+  messageDesc(file_grove_v1_file_server, 48);
 
 /**
  * @generated from message grove.v1.AbortUploadResponse
@@ -1439,7 +1584,7 @@ export type AbortUploadResponse = Message<"grove.v1.AbortUploadResponse"> & {
  * Use `create(AbortUploadResponseSchema)` to create a new message.
  */
 export const AbortUploadResponseSchema: GenMessage<AbortUploadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 46);
+  messageDesc(file_grove_v1_file_server, 49);
 
 /**
  * A resumable upload and how far it has come.
@@ -1480,7 +1625,7 @@ export type Upload = Message<"grove.v1.Upload"> & {
  * Use `create(UploadSchema)` to create a new message.
  */
 export const UploadSchema: GenMessage<Upload> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 47);
+  messageDesc(file_grove_v1_file_server, 50);
 
 /**
  * @generated from message grove.v1.ExplainRequest
@@ -1516,7 +1661,7 @@ export type ExplainRequest = Message<"grove.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 48);
+  messageDesc(file_grove_v1_file_server, 51);
 
 /**
  * @generated from message grove.v1.ExplainResponse
@@ -1574,7 +1719,7 @@ export type ExplainResponse = Message<"grove.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 49);
+  messageDesc(file_grove_v1_file_server, 52);
 
 /**
  * @generated from message grove.v1.ExplainStep
@@ -1605,7 +1750,7 @@ export type ExplainStep = Message<"grove.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 50);
+  messageDesc(file_grove_v1_file_server, 53);
 
 /**
  * @generated from service grove.v1.FileServer
@@ -1786,6 +1931,16 @@ export const FileServer: GenService<{
     methodKind: "unary";
     input: typeof UnshareRequestSchema;
     output: typeof UnshareResponseSchema;
+  },
+  /**
+   * What a user shares and takes out of shares, for that user alone.
+   *
+   * @generated from rpc grove.v1.FileServer.ListShares
+   */
+  listShares: {
+    methodKind: "unary";
+    input: typeof ListSharesRequestSchema;
+    output: typeof ListSharesResponseSchema;
   },
   /**
    * @generated from rpc grove.v1.FileServer.GetQuota

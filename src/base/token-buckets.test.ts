@@ -1,9 +1,9 @@
-// How often a caller may ask (D17).
+// Tests of token buckets: how they empty, fill, and are told apart.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ManualClock } from "#base/clock.ts";
-import { TokenBuckets } from "./token-bucket.ts";
+import { ManualClock } from "./clock.ts";
+import { TokenBuckets } from "./token-buckets.ts";
 
 test("40 at once, then 20 a second; each caller has a bucket of its own", () => {
   const clock = new ManualClock();
@@ -41,4 +41,18 @@ test("whatever the pace, no stretch of time has more than burst and what is due 
     }),
     { numRuns: 30 },
   );
+});
+
+test("a part can be kept for others, and what was used already is charged without asking", () => {
+  const clock = new ManualClock();
+  const buckets = new TokenBuckets(clock, { burst: 10, perSecond: 1 });
+  assert.equal(buckets.takeKeeping("a", 5, 0.5), true);
+  assert.equal(buckets.takeKeeping("a", 1, 0.5), false);
+  assert.equal(buckets.takeKeeping("a", 1, 0), true);
+  buckets.charge("a", 1_000);
+  assert.equal(buckets.level("a"), -1);
+  clock.advance(10_000);
+  assert.equal(buckets.level("a"), 0);
+  clock.advance(3_600_000);
+  assert.equal(buckets.level("a"), 1);
 });

@@ -1,0 +1,172 @@
+// What honest people and nodes do all the time beside an attack: each call's time and each refusal counts for what went on when it was begun.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Campaign } from "#prove/campaign.ts";
+
+/** One thing that somebody does again and again. */
+export interface HonestTask {
+  readonly name: string;
+  readonly everyMs: number;
+  /** Whether its time is compared with that of calm moments. */
+  readonly isPaced: boolean;
+  /** Phases in which it may be refused: who comes new shares what such an attack takes with those who make it. */
+  readonly mayFailIn?: readonly string[];
+  /** Does it once; rejects when it was refused. */
+  once(): Promise<void>;
+  /** After a server was started anew: signs in again. */
+  renew?(): Promise<void>;
+}
+
+interface Phase {
+  readonly timesMs: number[];
+  underWay: number;
+  failures: number;
+  firstFailure: string;
+}
+
+const CALM = "calm";
+/** Characters. */
+const COLUMN = 18;
+const UNATTACKED: readonly string[] = ["before", CALM, "after"];
+const CALLS_AT_LEAST = 10;
+/** Of fewer calls the p99 is the slowest of all, and tells what the machine did in that moment: then half of them must be slow. */
+const CALLS_FOR_P99 = 100;
+
+/** All of them. */
+export class HonestSide {
+  readonly #campaign: Campaign;
+  readonly #phases = new Map<string, Phase>();
+  readonly #tasks: readonly HonestTask[];
+  readonly #done: Promise<unknown>;
+  #now = "before";
+  #isOver = false;
+
+  constructor(campaign: Campaign, tasks: readonly HonestTask[]) {
+    this.#campaign = campaign;
+    this.#tasks = tasks;
+    this.#done = Promise.all(tasks.map((task) => this.#goOn(task)));
+    campaign.atEnd(() => this.end());
+  }
+
+  /** What goes on from now. */
+  during(phase: string): void {
+    this.#now = phase;
+  }
+
+  /** Calm moments go on until every task has been done so often in them. */
+  async calmDown(times: number): Promise<void> {
+    this.during(CALM);
+    const isEnough = (task: HonestTask): boolean => this.#phase(task, CALM).timesMs.length >= times;
+    while (!this.#tasks.every(isEnough) && !this.#campaign.isOver()) await sleep(10);
+  }
+
+  /** Waits for the calls under way. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#done;
+  }
+
+  /** Waits for all that was begun during a phase, and tells what of it was refused since it was last asked. */
+  async refusalsOf(phaseName: string): Promise<string[]> {
+    const told: string[] = [];
+    for (const task of this.#tasks) {
+      const phase = this.#phase(task, phaseName);
+      while (phase.underWay > 0) await sleep(10);
+      const { failures, timesMs, firstFailure } = phase;
+      if (task.mayFailIn?.includes(phaseName) === true) {
+        this.#campaign.count(`${task.name} that met ${phaseName}`, timesMs.length);
+        this.#campaign.count(`${task.name} refused in ${phaseName}`, failures);
+        timesMs.length = 0;
+      } else if (failures > 0)
+        told.push(`${failures} of ${timesMs.length} ${task.name} refused (${firstFailure})`);
+      phase.failures = 0;
+    }
+    return told;
+  }
+
+  /** Signs in again where a server has forgotten it. */
+  async renew(): Promise<void> {
+    for (const task of this.#tasks) await task.renew?.();
+  }
+
+  /**
+   * Compares: the p99 of each phase with that of the calm, or with the floor where that is higher. Of a phase that saw less than a hundred
+   * calls the median is compared so.
+   */
+  judge(floorMs: number, slowerMax: number): void {
+    const slow = new Map<string, string[]>();
+    let worst = 0;
+    for (const task of this.#tasks) {
+      const calm = this.#phase(task, CALM).timesMs;
+      const calmMs = percentile(calm, 0.99);
+      if (!task.isPaced) continue;
+      this.#campaign.figure(`${task.name}: calm p99 ms`, tenths(calmMs));
+      if (calm.length < CALLS_AT_LEAST) throw new Error(`only ${calm.length} ${task.name} in calm moments`);
+      for (const [key, { timesMs }] of this.#phases) {
+        const [name, phase = ""] = key.split("\n");
+        if (name !== task.name || UNATTACKED.includes(phase) || timesMs.length === 0) continue;
+        const attackedMs = percentile(timesMs, 0.99);
+        this.#campaign.figure(`${phase}: ${name} p99 ms`, tenths(attackedMs));
+        worst = Math.max(worst, attackedMs / calmMs);
+        const isFew = timesMs.length < CALLS_FOR_P99;
+        const judgedMs = isFew ? percentile(timesMs, 0.5) : attackedMs;
+        if (judgedMs <= Math.max(floorMs, calmMs * slowerMax)) continue;
+        const what = `${isFew ? "median" : "p99"} of ${name} ${tenths(judgedMs)} ms, calm p99 ${tenths(calmMs)}`;
+        slow.set(phase, [...(slow.get(phase) ?? []), what]);
+      }
+    }
+    this.#campaign.figure("times slower at most", tenths(worst));
+    for (const [phase, what] of slow) this.#campaign.violation(`${phase}: ${what.join("; ")}`);
+  }
+
+  /** The p99 of each task in calm moments and in each phase, in milliseconds: one line for each. */
+  table(): string[] {
+    const p99 = (task: HonestTask, phase: string): string =>
+      percentile(this.#phase(task, phase).timesMs, 0.99).toFixed(1).padStart(COLUMN);
+    const paced = this.#tasks.filter(({ isPaced }) => isPaced);
+    const phases = new Set([...this.#phases.keys()].map((key) => key.split("\n")[1] ?? ""));
+    const attacked = [...phases].filter((phase) => !UNATTACKED.includes(phase));
+    const width = Math.max(...attacked.map(({ length }) => length), CALM.length);
+    return [
+      `${"p99 in ms".padEnd(width)}${paced.map(({ name }) => name.padStart(COLUMN)).join("")}`,
+      ...[CALM, ...attacked].map(
+        (phase) => `${phase.padEnd(width)}${paced.map((task) => p99(task, phase)).join("")}`,
+      ),
+    ];
+  }
+
+  async #goOn(task: HonestTask): Promise<void> {
+    while (!this.#isOver) {
+      const phase = this.#phase(task, this.#now);
+      const startedMs = performance.now();
+      phase.underWay++;
+      try {
+        await task.once();
+      } catch (error) {
+        if (phase.failures++ === 0) phase.firstFailure = String(error);
+        // Who was refused waits before the next try, as people do.
+        await sleep(100);
+      }
+      phase.underWay--;
+      phase.timesMs.push(performance.now() - startedMs);
+      this.#campaign.count("honest calls");
+      await sleep(task.everyMs);
+    }
+  }
+
+  #phase(task: HonestTask, name: string): Phase {
+    const key = `${task.name}\n${name}`;
+    let phase = this.#phases.get(key);
+    if (phase === undefined) {
+      phase = { timesMs: [], underWay: 0, failures: 0, firstFailure: "" };
+      this.#phases.set(key, phase);
+    }
+    return phase;
+  }
+}
+
+function percentile(timesMs: readonly number[], part: number): number {
+  const sorted = timesMs.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}
+
+const tenths = (value: number): number => Math.round(value * 10) / 10;

@@ -1,0 +1,192 @@
+// Callers who have proven nothing, against a FileServer and a cluster with TLS: what they take of memory, time and places (F26).
+// Each kind of call or connection is made in strokes by a process of low priority, from up to 64 addresses of eight networks, none of
+// which is an honest one's. Meanwhile signed-in users ask and read and write megabytes, new ones come, and heartbeats are sent with a
+// node's certificate beside those of two real nodes: none of them may be refused, and the users' times are compared with calm moments of
+// the same run. A server that ends is started again, so that one kind hides no other. It cannot see attacks with more processors than
+// the server has, nor what a real network's delays and losses would add.
+//
+//   npm run prove -- unproven --short --no-planted                          some kinds, drawn anew, in seconds
+//   npm run prove -- unproven --short --goal 16 --no-planted                each kind once, in seconds
+//   npm run prove -- unproven --no-planted                                  each kind four times for five seconds
+//   GROVE_PROVE_NARROW="refusals,idle connections" npm run prove -- unproven …  only these
+//   npm run prove -- siege --no-planted --minutes 6                         280 seconds of the dearest kinds at once, from 64 addresses
+//   npm run prove -- siege --no-planted --goal 60                           a minute of them
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Campaign } from "#prove/campaign.ts";
+import { narrowedTo, type Rig } from "#prove/rig.ts";
+import { HonestSide } from "./honest-side.ts";
+import { holdsTooMuch, watchMemory } from "./memory-watch.ts";
+import { type OrderAt, startAttacker, strike } from "./orders.ts";
+import { UNPROVEN_KINDS } from "./unproven-kinds.ts";
+import { addressesOf, SIEGE, type UnprovenPlace } from "./unproven-place.ts";
+import { nodesLive, revive, startUnprovenScene, type UnprovenScene } from "./unproven-scene.ts";
+import { honestTasks } from "./unproven-watch.ts";
+
+const KINDS = narrowedTo(Object.keys(UNPROVEN_KINDS), (kind) => kind);
+/** As many as ten seconds are enough for. */
+const SHORT_KINDS = 3;
+const ADDRESSES = 64;
+const SHORT_ADDRESSES = 16;
+const STROKE_MS = 5_000;
+const SHORT_STROKE_MS = 600;
+const LONGEST_STROKE_MS = 80_000;
+const BETWEEN_MS = 300;
+/** Calls of each honest task before the first stroke. */
+const CALM_CALLS = 200;
+const CALM_CALLS_SIEGE = 100;
+const SHORT_CALM_CALLS = 10;
+const SLOWER_MAX = 5;
+/** Below this the machine's own unrest decides. */
+const FLOOR_MS = 20;
+/** In strokes of less than a second only what hardly moves at all is told. */
+const SHORT_FLOOR_MS = 1_500;
+/** Questions to the provider about unknown tokens of one address: those that a large office may bring at once, and some more every second. */
+const ASKED_AT_ONCE = 400;
+const ASKED_PER_SECOND = 20;
+/** Bytes of log that one stroke may cause in a server. */
+const LOG_MAX_BYTES = 1_048_576;
+const SIEGE_SECONDS = 280;
+const ATTACKER = fileURLToPath(new URL("unproven-attacker.ts", import.meta.url));
+
+/** Each kind by itself. */
+export const unproven: Rig = {
+  name: "unproven",
+  figure: "F26",
+  unit: "strokes",
+  proves: "callers who have proven nothing take no memory, time or places that others need",
+  goal: KINDS.length * 4,
+  shortGoal: Math.min(SHORT_KINDS, KINDS.length),
+  plantedGoal: KINDS.length,
+  async run(campaign) {
+    const isShort = campaign.goal <= KINDS.length;
+    const kinds = isShort ? campaign.random.shuffled(KINDS) : KINDS;
+    const stage = await setUp(campaign, isShort ? SHORT_CALM_CALLS : CALM_CALLS);
+    for (let turn = 0; campaign.shouldGoOn(); turn++) {
+      const kind = kinds[turn % kinds.length] as string;
+      await stage.stroke({ kind, isShort, ms: isShort ? SHORT_STROKE_MS : STROKE_MS });
+      campaign.step();
+    }
+    await stage.judge(isShort ? SHORT_FLOOR_MS : FLOOR_MS);
+  },
+};
+
+/** Bodies, watchers and idle connections all at once and without a pause: `--minutes` says for how long, `--goal` for how many seconds. */
+export const siege: Rig = {
+  name: "siege",
+  figure: "F26",
+  unit: "seconds",
+  proves:
+    "all that callers without any proof can do, at once, ends no server, stops no node and slows nobody down",
+  goal: SIEGE_SECONDS,
+  shortGoal: 3,
+  async run(campaign) {
+    const isShort = campaign.goal <= siege.shortGoal;
+    const stage = await setUp(campaign, isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE);
+    const seconds = setInterval(() => stage.isStriking() && campaign.step(), 1_000);
+    campaign.atEnd(() => clearInterval(seconds));
+    while (campaign.shouldGoOn()) {
+      const ms = Math.min(LONGEST_STROKE_MS / 8, (campaign.goal - campaign.done) * 1_000 + 200);
+      await stage.stroke({ kind: SIEGE, isShort, ms });
+    }
+    await stage.judge(isShort ? SHORT_FLOOR_MS : FLOOR_MS);
+  },
+};
+
+/** A scene, those who must be served in it, and the attacker. */
+interface Stage {
+  isStriking(): boolean;
+  stroke(what: { readonly kind: string; readonly isShort: boolean; readonly ms: number }): Promise<void>;
+  judge(floorMs: number): Promise<void>;
+}
+
+async function setUp(campaign: Campaign, calmCalls: number): Promise<Stage> {
+  const scene = await startUnprovenScene(campaign);
+  const attacker = startAttacker(campaign, ATTACKER);
+  const honest = new HonestSide(campaign, await honestTasks(campaign, scene));
+  let now = "";
+  const peaks = watchMemory(
+    campaign,
+    () => now,
+    () => scene.servers.map(({ process }) => process),
+  );
+  await honest.calmDown(calmCalls);
+  return {
+    isStriking: () => now !== "",
+    async stroke({ kind, isShort, ms }) {
+      const addresses = addressesOf(isShort ? SHORT_ADDRESSES : ADDRESSES);
+      const { files, node, meta } = scene;
+      const order: OrderAt<UnprovenPlace> & { kind: string; ms: number } = {
+        files: files.door,
+        node: node.door,
+        meta: meta.door,
+        addresses,
+        isShort,
+        kind,
+        ms,
+      };
+      const found = observe(scene);
+      now = kind;
+      honest.during(kind);
+      const startedMs = performance.now();
+      const complaint = await strike<UnprovenPlace>(campaign, attacker, order, LONGEST_STROKE_MS);
+      const seconds = (performance.now() - startedMs) / 1_000;
+      honest.during("after");
+      const wrong = [complaint, ...wrongAfter(campaign, scene, found, seconds)];
+      wrong.push(...(await honest.refusalsOf(kind)), peaks.tooMuchIn(kind));
+      const { ended, isChanged } = await revive(scene, holdsTooMuch);
+      wrong.push(...ended);
+      const told = wrong.filter((each) => each !== undefined);
+      if (told.length > 0) campaign.violation(`${kind}: ${told.join("; ")}`);
+      if (isChanged) {
+        await nodesLive(scene);
+        await honest.renew();
+      }
+      now = "";
+      if (kind !== SIEGE) await sleep(BETWEEN_MS);
+    },
+    async judge(floorMs) {
+      await honest.end();
+      peaks.tell();
+      honest.judge(floorMs, SLOWER_MAX);
+      const live = await scene.liveNodes();
+      if (live !== 2) campaign.violation(`the MetaServer takes ${live} of 2 nodes for alive`);
+    },
+  };
+}
+
+/** What is counted before a stroke and after it. */
+interface Observed {
+  readonly failedHeartbeats: number;
+  readonly printed: readonly number[];
+  readonly asked: number;
+}
+
+function observe(scene: UnprovenScene): Observed {
+  const [from = ""] = addressesOf(1);
+  return {
+    failedHeartbeats: scene.failedHeartbeats(),
+    printed: scene.servers.map((server) => server.printed()),
+    asked: scene.askedAbout(`unknown-${from}-`),
+  };
+}
+
+/** What a stroke has brought about that it must not, as the servers and the provider have it. */
+function wrongAfter(campaign: Campaign, scene: UnprovenScene, found: Observed, seconds: number): string[] {
+  const wrong: string[] = [];
+  const { failedHeartbeats, printed, asked } = observe(scene);
+  if (failedHeartbeats > found.failedHeartbeats) wrong.push("a node could not reach the MetaServer");
+  const printedMax = LOG_MAX_BYTES * Math.max(1, seconds / (STROKE_MS / 1_000));
+  for (const [at, server] of scene.servers.entries()) {
+    const bytes = (printed[at] ?? 0) - (found.printed[at] ?? 0);
+    if (bytes > printedMax) wrong.push(`the ${server.name} wrote ${bytes} bytes of log`);
+  }
+  const questions = asked - found.asked;
+  campaign.count("questions about unknown tokens", questions);
+  const questionsMax = Math.round(ASKED_AT_ONCE + ASKED_PER_SECOND * seconds);
+  if (questions > questionsMax)
+    wrong.push(
+      `${questions} unknown tokens of one address went on to the provider, of ${questionsMax} that may`,
+    );
+  return wrong;
+}

@@ -1,0 +1,5 @@
+// The short form of the rig of callers who have proven nothing (F26).
+import { testShortForm } from "#prove/short-form.ts";
+import { unproven } from "./unproven-rig.ts";
+
+testShortForm(unproven);

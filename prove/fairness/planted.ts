@@ -1,0 +1,39 @@
+// Bugs that let one user take what all share.
+import type { PlantedBug } from "#prove/rig.ts";
+
+/** What the rig must find. */
+export const fairnessBugs: readonly PlantedBug[] = [
+  {
+    name: "sorted-at-once",
+    is: "directories of any size are sorted on the main thread",
+    rigs: ["fairness"],
+    edits: [
+      {
+        file: "src/base/limits.ts",
+        from: "export const LIST_SORT_AT_ONCE = 1_000;",
+        to: "export const LIST_SORT_AT_ONCE = 1_000_000;",
+      },
+    ],
+    narrow: "sorted listings",
+    goal: 2,
+  },
+  {
+    name: "writes-wait-in-one-line",
+    is: "one user's writes may take all places of those that wait",
+    rigs: ["fairness"],
+    edits: [
+      {
+        file: "src/base/limits.ts",
+        from: "export const RANGE_WRITES_WAITING = 16_384;",
+        to: "export const RANGE_WRITES_WAITING = 256;",
+      },
+      {
+        file: "src/base/limits.ts",
+        from: "export const RANGE_WRITES_WAITING_PER_USER = 1_024;",
+        to: "export const RANGE_WRITES_WAITING_PER_USER = 16_384;",
+      },
+    ],
+    narrow: "ranged writes to one file",
+    goal: 2,
+  },
+];

@@ -1,0 +1,58 @@
+// What a received file keeps of the one whose name it takes: who may read it, and whose it is.
+import { fchmodSync, fchownSync, fstatSync, lstatSync } from "node:fs";
+
+/** Who may do what with a file. */
+export interface FileRights {
+  /** The nine bits of owner, group and others; never those that let a program run as somebody else. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const RIGHTS_BITS = 0o777;
+const OWNER_ALONE = 0o600;
+const BY_UMASK = 0o666;
+
+/** The rights of the file at a path; undefined when there is none, or something else: a symbolic link is replaced, not followed. */
+export function rightsAt(path: string): FileRights | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile() !== true) return undefined;
+  return { mode: stats.mode & RIGHTS_BITS, uid: stats.uid, gid: stats.gid };
+}
+
+/** The mode to make the temporary file with: while it fills, nobody may read it who could not read what it replaces. */
+export function modeWhileFilling(replaced: FileRights | undefined): number {
+  return replaced === undefined ? BY_UMASK : OWNER_ALONE;
+}
+
+/** Gives an open file those rights, owner and group as far as this user may. Throws when others would have more rights than before. */
+export function takeRights(descriptor: number, replaced: FileRights): void {
+  const own = fstatSync(descriptor);
+  let { mode } = replaced;
+  const hasOwner = own.uid === replaced.uid && own.gid === replaced.gid;
+  if (!hasOwner && !isGiven(descriptor, replaced.uid, replaced.gid)) {
+    const hasGroup = own.gid === replaced.gid || isGiven(descriptor, own.uid, replaced.gid);
+    if (!hasGroup) mode = modeForOtherGroup(mode);
+  }
+  if ((own.mode & RIGHTS_BITS) === mode) return;
+  try {
+    fchmodSync(descriptor, mode);
+  } catch (error) {
+    // A disk without rights of its own, such as FAT, has the same ones for all files.
+    if ((own.mode & RIGHTS_BITS & ~mode) !== 0) throw error;
+  }
+}
+
+/** The mode under another group than before: that group may do only what everybody may. */
+export function modeForOtherGroup(mode: number): number {
+  return mode & (0o707 | ((mode & 0o007) << 3));
+}
+
+function isGiven(descriptor: number, uid: number, gid: number): boolean {
+  try {
+    fchownSync(descriptor, uid, gid);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,256 @@
+// The commands of the metadata store about nodes, their leases and the cluster, as plans (D19).
+import { GroveError } from "#base/errors.ts";
+import { NODES_MAX } from "#base/limits.ts";
+import { systemRandom } from "#base/random.ts";
+import { ulid } from "#base/ulid.ts";
+import type {
+  Heartbeat,
+  HeartbeatOutcome,
+  Lease,
+  NodeCaller,
+  NodeRecord,
+  NodeRegistration,
+  RootConflict,
+} from "./directory.ts";
+import { awaitAllLists, awaitRestOfList, giveUpList, listComplete } from "./missing-lists.ts";
+import {
+  epochInTheWay,
+  isOfAnother,
+  mayBeat,
+  mayHold,
+  maySpeak,
+  type NodeRow,
+  nextEpoch,
+  requireEpoch,
+  toNodeRecord,
+} from "./node-row.ts";
+import { registerRoots } from "./root-takeover.ts";
+import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
+import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
+
+/** Time as the store counts it at the moment of a command: by one clock for all who use the store. */
+export interface Moment {
+  readonly wallMs: number;
+  /** True while the node's lease runs. */
+  isLive(node: Pick<NodeRow, "fs_id" | "last_seen_ms">): boolean;
+  /** A heartbeat or registration came just now; its row says so too. */
+  renew(fsId: string): void;
+  /** How long new roots still have to wait for the FileServers to list theirs; the setting says since when they do. */
+  placementWaitMs(heldSinceWallMs: number): number;
+  /** They begin to wait now; the setting says so too. */
+  holdPlacement(): void;
+}
+
+const NODE_COLUMNS = `n.*, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id) AS root_count`;
+/** The cluster's id. */
+export function* clusterId(_now: Moment): Plan<string | undefined> {
+  return yield* setting("cluster_id");
+}
+
+/** Gives a store without an id the one that the cluster has. Throws CLUSTER_MISMATCH. */
+export function* adoptClusterId(now: Moment, id: string): Plan<void> {
+  const own = yield* setting("cluster_id");
+  if (own === undefined) yield* adopt(now, id);
+  else if (own !== id) throw clusterMismatch(own);
+}
+
+/** Registers a node and begins its next epoch, or keeps a page of its registration until the last one has come. */
+export function* register(now: Moment, registration: NodeRegistration): Plan<Lease> {
+  const id = yield* joinCluster(now, registration.clusterId);
+  const known = yield* getLocked<NodeRow>(
+    "SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?",
+    registration.fsId,
+  );
+  if (known !== undefined) {
+    maySpeak(known, registration.speaker);
+    if (now.isLive(known)) mayHold(known, registration);
+    const heldEpoch = epochInTheWay(known, registration);
+    if (heldEpoch !== undefined) return { clusterId: id, epoch: 0, conflicts: [], heldEpoch };
+  } else {
+    const nodes = yield* get<{ count: bigint }>("SELECT COUNT(*) AS count FROM nodes");
+    if (nodes !== undefined && nodes.count >= NODES_MAX) {
+      throw new GroveError("OVERLOADED", `a cluster has at most ${NODES_MAX} nodes`, {
+        metadata: { limit: String(NODES_MAX) },
+      });
+    }
+  }
+  let pages = 0;
+  if (isPaged(registration)) {
+    const { nextPage, isWhole } = yield* stagePage(now.wallMs, registration);
+    if (!isWhole) {
+      if (known === undefined) yield* awaitRestOfList(registration.fsId);
+      return { clusterId: id, epoch: 0, conflicts: [], nextPage };
+    }
+    pages = registration.page.page;
+  }
+  const epoch = nextEpoch(known, registration);
+  const conflicts: RootConflict[] = [];
+  for (let page = 0; page < pages; page++) {
+    const roots = yield* stagedPage(registration, page);
+    conflicts.push(...(yield* registerRoots(registration.fsId, roots, now.wallMs)));
+  }
+  conflicts.push(...(yield* registerRoots(registration.fsId, registration.roots, now.wallMs)));
+  yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
+  yield* forgetStaged(registration.fsId);
+  yield* listComplete(registration.fsId);
+  now.renew(registration.fsId);
+  return { clusterId: id, epoch, conflicts };
+}
+
+/** Renews a lease. */
+export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome> {
+  const node = yield* getLocked<NodeRow & { held_count: bigint; roots_refused: bigint; unlisted: bigint }>(
+    `SELECT n.*, 0 AS root_count, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id AND r.held = 1) AS held_count,
+       (SELECT COUNT(*) FROM unlisted_nodes u WHERE u.fs_id = n.fs_id) AS unlisted
+     FROM nodes n WHERE n.fs_id = ?`,
+    beat.fsId,
+  );
+  if (node === undefined) return { known: false, sendFull: false };
+  maySpeak(node, beat.speaker);
+  requireEpoch(node, beat.epoch);
+  if (now.isLive(node)) mayBeat(node, beat);
+  // A newer epoch than the store's, or roots that it lacks, mean that the store was restored from an older copy.
+  const isNewer = BigInt(beat.epoch) > node.epoch;
+  const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > node.held_count + node.roots_refused;
+  if (isNewer && isOfAnother(node, beat)) {
+    // Of before the store was lost, and of a process that may be gone: who is there registers.
+    yield* awaitOlderRoots(now);
+    return { known: true, sendFull: true };
+  }
+  const key = beat.speaker.kind === "mock" ? null : beat.speaker.keyFingerprint;
+  yield* run(
+    `UPDATE nodes SET disk_free = ?, draining = ?, roots_version = ?, holder_key = ?, epoch = ?, last_seen_ms = ?
+     WHERE fs_id = ?`,
+    beat.diskFreeBytes,
+    beat.draining ? 1 : 0,
+    String(beat.rootsVersion),
+    key,
+    beat.epoch,
+    now.wallMs,
+    beat.fsId,
+  );
+  now.renew(beat.fsId);
+  if (isStoreOlder) yield* awaitOlderRoots(now);
+  else if (node.unlisted > 0n) yield* listComplete(beat.fsId);
+  const areRootsOlder = beat.rootsVersion < BigInt(node.roots_version ?? "0");
+  return { known: true, sendFull: isStoreOlder || areRootsOlder };
+}
+
+/** All nodes by id. */
+export function* nodes(now: Moment): Plan<NodeRecord[]> {
+  const rows = yield* all<NodeRow>(`SELECT ${NODE_COLUMNS} FROM nodes n`);
+  // Databases sort text by rules of their own.
+  const byId = rows.toSorted((a, b) => (a.fs_id < b.fs_id ? -1 : 1));
+  return byId.map((row) => toNodeRecord(row, now.isLive(row)));
+}
+
+/** Gives up a node that does not come back; false for an unknown one. Throws BAD_ARGUMENT for one that runs. */
+export function* giveUpNode(now: Moment, fsId: string): Plan<boolean> {
+  const node = yield* get<Pick<NodeRow, "fs_id" | "last_seen_ms">>(
+    "SELECT fs_id, last_seen_ms FROM nodes WHERE fs_id = ?",
+    fsId,
+  );
+  if (node !== undefined && now.isLive(node)) {
+    throw new GroveError("BAD_ARGUMENT", `${fsId} is running: nothing has to be given up`);
+  }
+  return yield* giveUpList(fsId);
+}
+
+/** A setting's value. */
+export function* setting(key: string): Plan<string | undefined> {
+  return (yield* get<{ value: string }>("SELECT value FROM settings WHERE key = ?", key))?.value;
+}
+
+function* putSetting(key: string, value: string): Plan<void> {
+  yield* run(
+    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    key,
+    value,
+  );
+}
+
+function* joinCluster(now: Moment, offered: string): Plan<string> {
+  const own = yield* setting("cluster_id");
+  if (own !== undefined) {
+    if (offered !== "" && offered !== own) throw clusterMismatch(own);
+    return own;
+  }
+  if (offered !== "") {
+    yield* adopt(now, offered);
+    return offered;
+  }
+  const made = newUlid(now);
+  yield* putSetting("cluster_id", made);
+  return made;
+}
+
+/** The store is new and the cluster is not: other nodes still have to say which roots they hold. */
+function* adopt(now: Moment, id: string): Plan<void> {
+  yield* putSetting("cluster_id", id);
+  yield* awaitRoots(now);
+}
+
+function* awaitOlderRoots(now: Moment): Plan<void> {
+  yield* awaitRoots(now);
+  yield* awaitAllLists();
+}
+
+function* awaitRoots(now: Moment): Plan<void> {
+  yield* putSetting("placement_held_since_ms", String(Math.trunc(now.wallMs)));
+  now.holdPlacement();
+}
+
+function* putNode(
+  now: Moment,
+  node: NodeRegistration,
+  facts: { readonly epoch: number; readonly rootsRefused: number },
+): Plan<void> {
+  const key = node.speaker.kind === "mock" ? null : node.speaker.keyFingerprint;
+  yield* run(
+    `INSERT INTO nodes (fs_id, name, address, software_version, instance_id, data_id, holder_key, first_key, epoch,
+       disk_total, disk_free, disk_reserve, draining, roots_version, last_seen_ms, roots_refused)
+     VALUES (${Array.from({ length: 12 }, () => "?").join(", ")}, 0, NULL, ?, ?)
+     ON CONFLICT (fs_id) DO UPDATE SET name = excluded.name, address = excluded.address,
+       software_version = excluded.software_version, instance_id = excluded.instance_id, data_id = excluded.data_id,
+       holder_key = excluded.holder_key, first_key = COALESCE(nodes.first_key, excluded.first_key),
+       epoch = excluded.epoch, disk_total = excluded.disk_total, disk_free = excluded.disk_free,
+       disk_reserve = excluded.disk_reserve, draining = 0, roots_version = NULL,
+       last_seen_ms = excluded.last_seen_ms, roots_refused = excluded.roots_refused`,
+    node.fsId,
+    node.name,
+    node.address,
+    node.softwareVersion,
+    node.instanceId,
+    node.dataId,
+    key,
+    key,
+    facts.epoch,
+    node.diskTotalBytes,
+    node.diskFreeBytes,
+    node.diskReserveBytes,
+    now.wallMs,
+    facts.rootsRefused,
+  );
+}
+
+/** The node that a control call is of. */
+export function* requireCaller(caller: NodeCaller): Plan<NodeRow> {
+  const node = yield* get<NodeRow>("SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?", caller.fsId);
+  if (node === undefined) {
+    throw new GroveError("STARTING", "this node has not registered with the metadata store");
+  }
+  maySpeak(node, caller.speaker);
+  requireEpoch(node, caller.epoch);
+  return node;
+}
+
+/** A new id of a root or a cluster. */
+export function newUlid(now: Moment): string {
+  return ulid({ wallMs: () => now.wallMs }, systemRandom);
+}
+
+function clusterMismatch(own: string): GroveError {
+  return new GroveError("CLUSTER_MISMATCH", "this metadata store belongs to another cluster", {
+    metadata: { cluster_id: own },
+  });
+}

@@ -1,0 +1,39 @@
+// The commands of the metadata store about security events that MetaServers have seen, as plans (spec 5.7, D22).
+import { GroveError } from "#base/errors.ts";
+import { METASERVERS_HEARD_MAX, SECURITY_REPORT_MAX_BYTES } from "#base/limits.ts";
+import type { SecurityReport } from "./directory.ts";
+import { all, type Plan, run } from "./sql-plan.ts";
+
+/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+const PREFIX = "security_events:";
+
+/** What each MetaServer has told last, by its name. */
+export function* securityReports(): Plan<SecurityReport[]> {
+  const rows = yield* all<{ key: string; value: string }>(
+    "SELECT key, value FROM settings WHERE key LIKE ? ORDER BY key LIMIT ?",
+    `${PREFIX}%`,
+    METASERVERS_HEARD_MAX,
+  );
+  return rows.map(({ key, value }) => ({ source: key.slice(PREFIX.length), document: value }));
+}
+
+/** Puts a report in the place of that MetaServer's last one; where there are too many, in that of the one silent for longest. */
+export function* putSecurityReport({ source, document }: SecurityReport): Plan<void> {
+  if (!/^[\u0021-\u007e]{1,300}$/.test(source) || Buffer.byteLength(document) > SECURITY_REPORT_MAX_BYTES)
+    throw new GroveError("BAD_ARGUMENT", "that is no report of security events");
+  const others = (yield* securityReports()).filter((report) => report.source !== source);
+  if (others.length >= METASERVERS_HEARD_MAX) {
+    const silent = others.reduce((a, b) => (newestIn(b) < newestIn(a) ? b : a));
+    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + silent.source);
+  }
+  yield* run(
+    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    PREFIX + source,
+    document,
+  );
+}
+
+/** Ids of events are ordered by time; what is no report is as old as can be. */
+function newestIn({ document }: SecurityReport): string {
+  return /.*"id":"([^"]*)"/.exec(document)?.[1] ?? "";
+}

@@ -1,0 +1,19 @@
+// How large a request message of each method may be (D17): most are names and numbers.
+import { RECEIVE_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { type ReceiveLimits, SMALL_REQUEST } from "#grpc/limits.ts";
+
+/** What methods take that are not named below: a path has at most 4,096 bytes. */
+export const USUAL_REQUEST: ReceiveLimits = { receiveMessageBytes: 64 * 1_024, receiveFields: 256 };
+
+/** What carries content: the operation itself says what is too much of it. */
+const CONTENT: ReceiveLimits = { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 256 };
+
+/** The methods that take more, or that anybody may call. */
+export const REQUEST_LIMITS = {
+  registerClient: SMALL_REQUEST,
+  setQuota: SMALL_REQUEST,
+  createFile: CONTENT,
+  writeFile: CONTENT,
+  uploadFile: CONTENT,
+  purgeTrash: { receiveMessageBytes: 1_048_576, receiveFields: 50_000 },
+} as const;

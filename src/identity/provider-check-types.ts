@@ -1,0 +1,17 @@
+// What a check of ID tokens by the identity provider is made from, and what it says.
+import type { Clock } from "#base/clock.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
+import type { Claims } from "./claims.ts";
+
+/** What is needed to ask a provider. */
+export interface ProviderCheckDeps {
+  readonly clock: Clock;
+  readonly fetch: Fetch;
+  readonly clientId: string;
+  readonly issuer: string | undefined;
+  /** Not used when there is an issuer. */
+  readonly tokeninfoUrl: string | undefined;
+}
+
+/** Returns the claims of a token that the provider vouches for, and the issuer where its keys said so. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
+export type ProviderCheck = (token: string) => Promise<{ claims: Claims; issuer: string | undefined }>;

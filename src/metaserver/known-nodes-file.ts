@@ -1,0 +1,49 @@
+// Keeps which nodes there are beside the metadata store, so that a lost store knows whose lists of roots it has to wait for (D19).
+import { join } from "node:path";
+import { z } from "zod";
+import { NODES_MAX } from "#base/limits.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { readSchemaFile } from "#os/schema-file.ts";
+
+const FILE = "known_nodes.json";
+
+const shape = z.strictObject({
+  schema: z.literal(1),
+  nodes: z.array(z.string().refine(isNodeId)).max(NODES_MAX),
+});
+
+function isNodeId(text: string): boolean {
+  return /^[a-z0-9-]{1,63}$/.test(text);
+}
+
+/** The nodes that this host's MetaServer knew last, at most 1000. */
+export interface KnownNodesFile {
+  readonly nodes: readonly string[];
+  /** Puts others in their place; resolves when that is on stable storage. */
+  remember(nodes: readonly string[]): Promise<void>;
+}
+
+/** Opens the file in a folder. What cannot be read of it is as good as none: it only makes a lost store wait longer. Throws CORRUPT for a newer Grove's. */
+export async function openKnownNodesFile(folder: string): Promise<KnownNodesFile> {
+  const path = join(folder, FILE);
+  await removeLeftovers(path);
+  const kept = await readSchemaFile(path, shape);
+  let nodes: readonly string[] = typeof kept === "string" ? [] : kept.nodes;
+  let writing: Promise<void> = Promise.resolve();
+  return {
+    get nodes(): readonly string[] {
+      return nodes;
+    },
+    async remember(others: readonly string[]): Promise<void> {
+      const sorted = [...new Set(others)].toSorted().slice(0, NODES_MAX);
+      if (sorted.join() !== nodes.join()) {
+        nodes = sorted;
+        // One after the other, also after one that failed: each holds all of them.
+        writing = writing
+          .catch(() => undefined)
+          .then(() => writeFileAtomic(path, `${JSON.stringify({ schema: 1, nodes: sorted })}\n`));
+      }
+      await writing;
+    },
+  };
+}

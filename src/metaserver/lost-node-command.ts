@@ -1,0 +1,35 @@
+// `grove node lost`: which nodes new users wait for since the metadata store was lost, and that one of them does not come back (D19).
+import type { Command } from "commander";
+import { GroveError } from "#base/errors.ts";
+import { checkedId, print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+/** Adds the verb to `grove node`. */
+export function addLostVerb(root: Command): void {
+  withStore(
+    root
+      .command("lost")
+      .description(
+        "Say that a node does not come back. After the metadata store was lost, new users wait until every node has listed the roots that it " +
+          "holds; this ends the wait for one. Without an id: show which nodes are waited for.",
+      )
+      .argument("[id]", "the node's id", checkedId),
+  ).action(lost);
+}
+
+async function lost(id: string | undefined, flags: StoreFlags): Promise<void> {
+  await withNodes(flags, async (store) => {
+    if (id !== undefined && !(await store.giveUpNode(id))) {
+      throw new GroveError("BAD_ARGUMENT", `${id} is no node that the metadata store knows or waits for`);
+    }
+    const { awaited, givenUp } = await store.missingLists();
+    if (flags.json) return print({ awaited, given_up: givenUp });
+    if (id !== undefined) {
+      process.stdout.write(
+        `${id} is given up: users whose roots it holds get new, empty ones, unless it comes back before they do.\n`,
+      );
+    }
+    process.stdout.write(
+      awaited.length === 0 ? "New users wait for no node.\n" : `New users wait for ${awaited.join(", ")}.\n`,
+    );
+  });
+}

@@ -1,0 +1,39 @@
+// What the tests of the ledger share: a ledger over plain variables, and what a root holds.
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
+import { QuotaLedger, type RootUsage } from "./ledger.ts";
+
+/** Bytes of a root. */
+export const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): RootUsage => ({
+  liveBytes,
+  trashBytes,
+  stagingBytes,
+  liveInodes: 0,
+  trashInodes: 0,
+});
+
+/** What a change adds to a root. */
+export const added = (
+  usedDeltaBytes: number,
+  inodeDelta = 0,
+): { readonly usedDeltaBytes: number; readonly inodeDelta: number } => ({ usedDeltaBytes, inodeDelta });
+
+/** A ledger over plain variables: quotas by user, free bytes, a reserve of 1000. */
+export const world = (
+  quota: bigint,
+  free = 10n ** 15n,
+): { readonly state: { quota: bigint; free: bigint; inodes: number }; readonly ledger: QuotaLedger } => {
+  const state = { quota, free, inodes: 1_000_000 };
+  const ledger = new QuotaLedger({
+    quotaBytes: () => state.quota,
+    inodeLimit: () => state.inodes,
+    freeBytes: () => state.free,
+    reserveBytes: 1_000n,
+  });
+  return { state, ledger };
+};
+
+/** Whether an error is this refusal. */
+export const refusal =
+  (code: ErrorCode): ((error: unknown) => boolean) =>
+  (error) =>
+    isGroveError(error, code);

@@ -1,0 +1,44 @@
+// What a TLS listener agrees to, found by asking for one thing at a time.
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+
+/** What a handshake came to. */
+export interface Agreed {
+  readonly version: string;
+  /** By its name in OpenSSL. */
+  readonly suite: string;
+  /** Of the key exchange; undefined where Node cannot say. */
+  readonly group: string | undefined;
+}
+
+/** Shakes hands with a listener of this machine, whoever it is; undefined when it refuses. */
+export function agreeOn(port: number, options: ConnectionOptions): Promise<Agreed | undefined> {
+  return new Promise((resolve) => {
+    let socket: TLSSocket;
+    const end = (agreed: Agreed | undefined): void => {
+      socket.destroy();
+      resolve(agreed);
+    };
+    try {
+      socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...options }, () => {
+        const { name } = socket.getEphemeralKeyInfo() as { name?: string };
+        end({ version: socket.getProtocol() ?? "", suite: socket.getCipher().name, group: name });
+      });
+    } catch {
+      // This machine's own library does not know what is asked for.
+      resolve(undefined);
+      return;
+    }
+    socket.on("error", () => end(undefined));
+  });
+}
+
+/** Every suite of TLS 1.2 that the listener takes, of all that OpenSSL knows, forbidden and empty ones included: the listener's choice first. */
+export async function suitesOfTls12(port: number, options: ConnectionOptions = {}): Promise<string[]> {
+  const taken: string[] = [];
+  for (;;) {
+    const ciphers = ["ALL", "COMPLEMENTOFALL", "@SECLEVEL=0", ...taken.map((suite) => `!${suite}`)].join(":");
+    const agreed = await agreeOn(port, { ...options, maxVersion: "TLSv1.2", ciphers });
+    if (agreed === undefined || taken.includes(agreed.suite)) return taken;
+    taken.push(agreed.suite);
+  }
+}

@@ -1,0 +1,129 @@
+// Shows that a node which serves tells of every counter that was planted wrong, in its metrics, by an alert and to the doctor, without a check that stops it (D16, A-17).
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { textOf } from "#alerts/alert-texts.ts";
+import { nodeConditions } from "#alerts/node-rules.ts";
+import { ManualClock } from "#base/clock.ts";
+import { PASS_DUE_CHECK_MS, PASS_START_DELAY_MS } from "#base/limits.ts";
+import { NodeDocument, UserAllowance } from "#console/node-document.ts";
+import { driftFinding } from "#doctor/host-checks.ts";
+import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
+import { until } from "#storage/store.fixture.ts";
+
+const PAUSE_MS = 3_600_000;
+const QUIET = { errors: 0, ops: 0, failingRun: 0, isFull: true };
+
+/** What the pages of the console, its alerts and the doctor make of a node's metrics now. */
+async function look(node: TestNode): Promise<{
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly alert: string;
+  readonly doctor: string;
+}> {
+  const answer = await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics`);
+  const text = await answer.text();
+  const reading = await new NodeDocument("n1", new UserAllowance()).read(Buffer.from(text));
+  const conditions = nodeConditions({ id: "n1", name: "n1" }, reading, {
+    window: QUIET,
+    fullInDays: undefined,
+  });
+  const drift = conditions.find(({ type }) => type === "quota_drift") ?? assert.fail();
+  const { title } = textOf(
+    "quota_drift",
+    { node: "n1", value: drift.value } as Parameters<typeof textOf>[1],
+    false,
+  );
+  const body = JSON.parse(text) as Record<string, unknown>;
+  const { state, what } = driftFinding("n1", body, (body["recount_last_pass_unix"] as number) * 1_000);
+  return { body, alert: drift.level === "warning" ? title : drift.level, doctor: `${state} ${what}` };
+}
+
+/** Nodes by their folders: a folder goes when its node has ended. */
+const running = new Map<string, TestNode>();
+
+/** A folder with live files, a folder in the trash, and nothing else. */
+async function filled(context: TestContext): Promise<string> {
+  const dataFolder = await mkdtemp(join(tmpdir(), "grove-drift-"));
+  context.after(async () => {
+    await running.get(dataFolder)?.stop();
+    await rm(dataFolder, { recursive: true, force: true });
+  });
+  const node = await startTestNode({ dataFolder });
+  const user = await node.signIn("ada@example.com");
+  for (const path of ["/a", "/a/b", "/old"]) await user.call.createDirectory({ path });
+  for (const path of ["/a/f", "/a/b/g", "/old/h"])
+    await user.call.createFile({ path, data: Buffer.alloc(1_000) });
+  await user.call.trashFile({ path: "/old" });
+  await node.stop();
+  return dataFolder;
+}
+
+function plant(dataFolder: string, sql: string): void {
+  const db = new DatabaseSync(join(dataFolder, "inodes.db"), { timeout: 5_000 });
+  db.exec(sql);
+  db.close();
+}
+
+/** Starts a node that counts, and waits for its first count. */
+async function counting(dataFolder: string): Promise<{ node: TestNode; clock: ManualClock }> {
+  const clock = new ManualClock();
+  const recount = { rowsPerSecond: 2 ** 40, pauseMs: PAUSE_MS };
+  const node = await startTestNode({ dataFolder, clock, options: { recount } });
+  running.set(dataFolder, node);
+  assert.deepEqual(
+    [(await look(node)).body["quota_drift_bytes"], (await look(node)).alert, (await look(node)).doctor],
+    [null, "unknown", "ok not counted yet"],
+  );
+  clock.advance(PASS_START_DELAY_MS);
+  await until(() => {
+    const { lastEndedAtMs, isRunning } = node.node.storage.recountState();
+    return lastEndedAtMs !== undefined && !isRunning;
+  });
+  return { node, clock };
+}
+
+const PLANTED: Readonly<Record<string, readonly [sql: string, bytes: number]>> = {
+  "a file": ["UPDATE inode SET size = size + 7 WHERE name = 'g'", 7],
+  "a directory": ["UPDATE inode SET size = size + 7 WHERE name = 'b'", 7],
+  "the trash": ["UPDATE root SET trash_bytes = trash_bytes + 7", 7],
+  "live bytes": ["UPDATE root SET live_bytes = live_bytes + 7", 7],
+  "staged bytes": ["UPDATE root SET staging_bytes = staging_bytes + 7", 7],
+  "what is in the trash": ["UPDATE inode SET size = size + 7 WHERE name = 'h'", 7],
+  inodes: ["UPDATE counter SET value = value + 1 WHERE name = 'inodes'", 0],
+  files: ["UPDATE root SET file_count = file_count + 1", 0],
+};
+
+for (const [what, [sql, bytes]] of Object.entries(PLANTED)) {
+  test(`a wrong count of ${what} shows in the metrics, the alert and the doctor of a node that serves`, async (context) => {
+    const dataFolder = await filled(context);
+    plant(dataFolder, sql);
+    const { node } = await counting(dataFolder);
+    const { body, alert, doctor } = await look(node);
+    assert.equal(body["quota_drift_bytes"], bytes);
+    assert.ok(Number(body["drifted_counters"]) >= 1);
+    assert.equal(alert, `Counters of n1 are off by ${bytes} B`);
+    assert.match(doctor, /^failed counted just now: \d of its counters are off/);
+  });
+}
+
+test("a node whose counters are right says when that was counted; what goes wrong while it serves shows after the next count", async (context) => {
+  const dataFolder = await filled(context);
+  const { node, clock } = await counting(dataFolder);
+  const first = await look(node);
+  assert.deepEqual(
+    [first.body["quota_drift_bytes"], first.body["drifted_counters"], first.body["recount_last_pass_roots"]],
+    [0, 0, 1],
+  );
+  assert.equal(first.body["recount_last_pass_unix"], Math.floor(clock.wallMs() / 1_000));
+  assert.deepEqual(
+    [first.alert, first.doctor],
+    ["clear", "ok counted just now: its counters agree with what it stores"],
+  );
+  plant(dataFolder, PLANTED["a directory"]?.[0] ?? "");
+  clock.advance(PAUSE_MS + PASS_DUE_CHECK_MS);
+  await until(() => (node.node.storage.recountState().drift?.counters ?? 0) > 0);
+  assert.match((await look(node)).doctor, /^failed/);
+});

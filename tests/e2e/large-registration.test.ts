@@ -1,0 +1,159 @@
+// A node with 84,000 users, and a metadata store that is lost: all are found again, and nobody is given a second root meanwhile (D19).
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { ManualClock } from "#base/clock.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
+import { openDirectory } from "#directory/open-directory.ts";
+import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
+import { registrationPages } from "#fileserver/registration-pages.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
+import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
+import { MetaServer, RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+
+const USERS = 84_000;
+const ownerOf = (user: number): string =>
+  `user.with.a.long.name.${String(user).padStart(8, "0")}@department.example.com`;
+
+interface Heard {
+  readonly log: Logger;
+  readonly events: { readonly event: string; readonly fields: LogFields }[];
+}
+
+function listener(): Heard {
+  const events: Heard["events"] = [];
+  const keep = (event: string, fields: LogFields = {}): number => events.push({ event, fields });
+  return { events, log: { ...silentLogger, info: keep, warn: keep, error: keep } };
+}
+
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (let looks = 0; looks < 3_000 && !condition(); looks++) await delay(20);
+  assert.ok(condition(), what);
+}
+
+async function startMeta(
+  folder: string,
+  heard: Heard,
+  clock: ManualClock,
+  port = 0,
+): Promise<RunningMetaServer> {
+  const file = await openKnownNodesFile(folder);
+  return startMetaServer({
+    directory: await openDirectory(`sqlite:${join(folder, "metadata.db")}`, {
+      clock,
+      clusterId: "CLUSTER",
+    }),
+    tokenVerifier: createTokenVerifier({ clientId: undefined, mock: true, clock }),
+    rememberCluster: async () => {},
+    knownNodes: file,
+    clock,
+    log: heard.log,
+    listen: { host: "127.0.0.1", port },
+    mock: true,
+    reflection: false,
+  });
+}
+
+async function fill(node: TestNode): Promise<void> {
+  for (let from = 0; from < USERS; from += 2_000) {
+    const users = Array.from({ length: 2_000 }, (_, at) => from + at);
+    await Promise.all(
+      users.map((user) =>
+        node.node.storage.createRoot({
+          owner: ownerOf(user),
+          rootId: `ROOT${String(user).padStart(22, "0")}`,
+        }),
+      ),
+    );
+  }
+}
+
+function rootsOf(port: number, t: TestContext): (user: string) => Promise<string> {
+  const channel = new GrpcChannel({ addresses: [`127.0.0.1:${port}`] });
+  t.after(() => channel.close());
+  const client = createClient(MetaServer, channel);
+  return async (user) => {
+    const metadata = { authorization: `Bearer mock-jwt.${user}` };
+    const { roots } = await client.getRoots({}, { metadata, timeoutMs: 20_000 });
+    return roots[0]?.rootId ?? "";
+  };
+}
+
+test("84,000 users of one node are registered in pages, again after a restart, and again for a lost store that waits for them", {
+  timeout: 240_000,
+}, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "grove-large-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const heard = listener();
+  const clock = new ManualClock();
+  let meta = await startMeta(folder, heard, clock);
+  const { port } = meta.address;
+  const options = { metaservers: [`127.0.0.1:${port}`], advertise: "n1.example.net:50051" };
+  const dataFolder = join(folder, "n1");
+  const alone = await startTestNode({ dataFolder });
+  await fill(alone);
+  await alone.node.stop();
+  const registered = (): LogFields[] =>
+    heard.events.filter(({ event }) => event === "node_registered").map(({ fields }) => fields);
+  let node = await startTestNode({ dataFolder, options });
+  await until("registered", () => registered().length === 1);
+  const pages = Number(registered()[0]?.["pages"]);
+  assert.ok(pages > 8, String(pages));
+  await node.node.stop();
+  node = await startTestNode({ dataFolder, options });
+  t.after(() => node.stop());
+  await until("registered again", () => registered().length === 2);
+  assert.deepEqual(
+    registered().map(({ epoch }) => epoch),
+    [1, 2],
+  );
+  await node.node.stop();
+  await meta.stop();
+
+  // The store is lost, and the node is late.
+  for (const name of ["metadata.db", "metadata.db-wal", "metadata.db-shm"]) {
+    await rm(join(folder, name), { force: true });
+  }
+  meta = await startMeta(folder, heard, clock, port);
+  t.after(() => meta.stop());
+  const rootOf = rootsOf(port, t);
+  const late = rootOf(ownerOf(USERS - 1));
+  await assert.rejects(late, /UNAVAILABLE|wait/);
+  clock.advance(NODE_LEASE_MS);
+  await assert.rejects(
+    rootOf(ownerOf(USERS - 1)),
+    /listed the roots that they hold: n1;.*grove node lost ID/,
+  );
+  node = await startTestNode({ dataFolder, options });
+  await until("registered with the new store", () => registered().length === 3);
+  for (const user of [0, 30_000, USERS - 1]) {
+    assert.equal(await rootOf(ownerOf(user)), `ROOT${String(user).padStart(22, "0")}`);
+  }
+  assert.ok((await rootOf("somebody.new@example.com")).length > 0);
+});
+
+test("no page of a registration is larger than 1 MiB, whatever the roots are like", () => {
+  const grants = Array.from({ length: 60 }, () => ({ path: `/${"p".repeat(4_000)}`, user: ownerOf(1) }));
+  const roots = Array.from({ length: 3_000 }, (_, user) => ({
+    owner: ownerOf(user),
+    rootId: "R".repeat(26),
+    version: 2n ** 60n,
+    issuer: "i".repeat(200),
+    subject: "s".repeat(255),
+    ...(user % 100 === 0 ? { grants } : {}),
+  }));
+  const pages = registrationPages(roots);
+  assert.deepEqual(pages.flat(), roots);
+  for (const page of pages) {
+    const message = create(RegisterFileServerRequestSchema, { fsId: "n".repeat(63), roots: page });
+    assert.ok(toBinary(RegisterFileServerRequestSchema, message).length < 1_048_576);
+  }
+  assert.deepEqual(registrationPages([]), [[]]);
+});

@@ -1,0 +1,103 @@
+// Holds docs/budgets.md to the numbers that the program has.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import * as base from "#base/limits.ts";
+import * as grpc from "#grpc/limits.ts";
+
+const { DEFAULT_SERVER_LIMITS: front } = grpc;
+const MIB = 1_048_576;
+const text = (value: number): string => value.toLocaleString("en-US");
+const mib = (bytes: number): string => `${text(bytes / MIB)} MiB`;
+const kib = (bytes: number): string => `${text(bytes / 1_024)} KiB`;
+
+/** What must stand in the row of that name. */
+const ROWS: Readonly<Record<string, readonly string[]>> = {
+  "handshakes, before TLS": [
+    grpc.HANDSHAKES_OF_ALL,
+    grpc.HANDSHAKES_OF_NETWORK,
+    grpc.HANDSHAKES_OF_SITE,
+  ].flatMap(({ burst, perSecond }) => [text(burst), text(perSecond)]),
+  connections: [front.maxConnections, front.unprovenConnections, front.maxConnectionsPerAddress].map(text),
+  "connections of nodes": [text(grpc.NODE_CONNECTIONS)],
+  "calls in progress": [
+    front.maxCalls,
+    front.spareCalls,
+    grpc.MODEST_CALLS,
+    front.unprovenCalls,
+    front.callsPerParty,
+    front.unprovenCallsPerNetwork,
+  ].map(text),
+  "calls of nodes": [text(grpc.NODE_CALLS), `${grpc.CALLS_OF_NODE} a node`],
+  "requests still arriving": [text(grpc.ARRIVING_CALLS), `${front.requestMs / 1_000} s each`],
+  "calls on one connection": [text(base.STREAMS_PER_CONNECTION)],
+  "calls begun in a turn of the loop": [
+    grpc.CALLS_PER_TURN,
+    grpc.CONNECTION_CALLS_PER_TURN,
+    grpc.UNPROVEN_CALLS_PER_TURN,
+  ].map(text),
+  "bytes of large requests": [
+    mib(front.heldRequestBytes),
+    mib(front.heldRequestBytes * grpc.BYTES_OF_PARTY),
+    kib(grpc.SMALL_MESSAGE_BYTES),
+  ],
+  "bytes of large replies": [
+    mib(front.heldReplyBytes),
+    mib(front.heldReplyBytes * grpc.BYTES_OF_PARTY),
+    mib(front.heldPerConnectionBytes),
+  ],
+  "size of a request": [kib(grpc.SMALL_REQUEST.receiveMessageBytes), mib(base.RECEIVE_MESSAGE_MAX_BYTES)],
+  "fields of a request": [text(grpc.SMALL_REQUEST.receiveFields)],
+  "work for nothing: refusals, frames of no call, calls given up": [
+    grpc.UNPROVEN_LOAD_OF_ALL,
+    grpc.UNPROVEN_LOAD_OF_NETWORK,
+  ].flatMap(({ burst, perSecond }) => [mib(burst), perSecond >= MIB ? mib(perSecond) : kib(perSecond)]),
+  "refused calls on a connection": [text(grpc.REFUSALS_PER_CONNECTION)],
+  "verifications of tokens in flight": [
+    base.TOKEN_VERIFICATIONS_IN_FLIGHT,
+    base.TOKEN_VERIFICATIONS_OF_STRANGERS,
+    base.TOKEN_VERIFICATIONS_PER_ADDRESS,
+    base.TOKEN_VERIFICATIONS_PER_NETWORK,
+  ].map(text),
+  "verifications that wait, 10 s at most": [
+    base.TOKEN_VERIFICATIONS_WAITING,
+    base.TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
+    base.TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
+  ].map(text),
+  "sign-ins": [text(base.REGISTER_PER_MINUTE)],
+  "wrong administrator's passwords": [text(base.ADMIN_HASH_FAILURES_PER_WINDOW)],
+  "inodes of a root": [text(base.DEFAULT_INODE_LIMIT)],
+  "levels of a tree": [text(base.DIRECTORY_DEPTH_MAX)],
+  "uploads and downloads": [text(base.STREAMS_PER_USER)],
+  "copies under way, waiting": [
+    base.COPIES_AT_ONCE,
+    base.COPIES_WAITING,
+    base.COPIES_PER_USER,
+    base.COPIES_WAITING_PER_USER,
+  ].map(text),
+  "slices of copies before the writer": [text(base.COPY_SLICES_AT_ONCE)],
+  "ranged writes under way or waiting": [
+    base.RANGE_WRITES_WAITING,
+    base.RANGE_WRITES_WAITING_PER_FILE,
+    base.RANGE_WRITES_WAITING_PER_USER,
+  ].map(text),
+  "ranged writes that make chunks": [base.RANGE_WRITES_AT_ONCE, base.RANGE_WRITES_AT_ONCE_PER_USER].map(text),
+  "sorted listings": [
+    base.SORTED_LISTINGS_AT_ONCE,
+    base.SORTED_LISTINGS_TOTAL,
+    base.SORTED_LISTINGS_PER_USER,
+  ].map(text),
+  grants: [base.GRANTS_PER_INODE, base.GRANTS_PER_ROOT].map(text),
+  sessions: [base.SESSIONS_GLOBAL, base.SESSIONS_PER_USER].map(text),
+};
+
+test("the table of budgets says the numbers that are in force", async () => {
+  const document = await readFile(new URL("../docs/budgets.md", import.meta.url), "utf8");
+  for (const [name, numbers] of Object.entries(ROWS)) {
+    const row = document.split("\n").find((line) => line.startsWith(`| ${name} |`));
+    assert.ok(row !== undefined, `there is no row "${name}"`);
+    for (const number of numbers) {
+      assert.match(row, new RegExp(`(?<![\\d,])${number}(?![\\d,]\\d)`), `${name}: ${number}`);
+    }
+  }
+});

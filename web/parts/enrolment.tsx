@@ -1,0 +1,38 @@
+// How a node is enrolled, so that actions and logs reach it: the command, ready to be copied.
+import type { ReactNode } from "react";
+import { type EnrolledNode, useActionNodes } from "../live/enrolment.ts";
+import { countText } from "../words/number.ts";
+import { CopyButton } from "./copy-button.tsx";
+
+/** As many commands as are shown; the rest have the same form. */
+const SHOWN = 3;
+
+/** What is to be done for some nodes, or for all of the cluster; nothing where none of them is left to be enrolled. */
+export function HowToEnrol({ nodeIds }: { readonly nodeIds?: readonly string[] }): ReactNode {
+  const nodes = useActionNodes();
+  const missing = nodes?.filter(
+    ({ node_id: id, enrolled }) => !enrolled && (nodeIds === undefined || nodeIds.includes(id)),
+  );
+  if (missing === undefined || missing.length === 0) return null;
+  return (
+    <div className="panel quiet" style={{ marginTop: 12 }}>
+      <p style={{ marginTop: 0 }}>
+        {missing.length === 1 ? `${missing[0]?.node_name} is` : `${countText(missing.length, "node")} are`}{" "}
+        not enrolled for actions. Type this where the metadata store can be reached, with the login of the
+        machine in place of USER; it shows the key of the host, which you confirm:
+      </p>
+      {missing.slice(0, SHOWN).map((node) => (
+        <Command key={node.node_id} node={node} />
+      ))}
+      {missing.length > SHOWN ? <p>… and so on, node by node.</p> : null}
+    </div>
+  );
+}
+
+function Command({ node: { enrol_command: command = "" } }: { readonly node: EnrolledNode }): ReactNode {
+  return (
+    <p className="command-line">
+      <code>{command}</code> <CopyButton text={() => command} />
+    </p>
+  );
+}

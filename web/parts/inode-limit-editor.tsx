@@ -1,0 +1,62 @@
+// Changes how many files and folders one user may have: says before what will happen.
+import { Button, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, type SubmitEvent, useState } from "react";
+import { IDS_PER_ROOT } from "#base/limits.ts";
+import type { UserRow } from "#webapi/user.ts";
+import { setQuota } from "../live/users.ts";
+import { inodeConsequence } from "../words/quota.ts";
+
+/** The form for a user; nothing while the home node has not said what the limit is. */
+export function InodeLimitEditor({ user }: { readonly user: UserRow }): ReactNode {
+  // What was typed; until then, and once it is set, the limit as it is.
+  const [typed, setTyped] = useState<string>();
+  const change = useMutation({
+    // The quota goes along as it is.
+    mutationFn: (inodeLimit: number) =>
+      setQuota(user.username, user.quota_source === "explicit" ? BigInt(user.quota_limit) : 0n, inodeLimit),
+    onSuccess: () => setTyped(undefined),
+  });
+  if (user.inode_limit === null || user.quota_source === "pending") return null;
+  const text = typed ?? user.inode_limit.toLocaleString();
+  const limit = parseCount(text);
+  const isChange = limit !== undefined && limit !== user.inode_limit;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (limit !== undefined) change.mutate(limit);
+  };
+  return (
+    <form onSubmit={submit} className="stack">
+      <TextInput
+        label="Files and folders at most"
+        description="Those in the trash count too"
+        inputMode="numeric"
+        value={text}
+        error={limit !== undefined || text === "" ? undefined : "Write a number, such as 20000000"}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <p aria-live="polite" className="quiet consequence">
+        {isChange ? inodeConsequence(user, limit) : ""}
+      </p>
+      {change.error === null ? null : <p role="alert">{change.error.message}</p>}
+      <div className="button-row">
+        <Button type="submit" disabled={!isChange} loading={change.isPending}>
+          Set limit
+        </Button>
+        {user.inode_limit_source === "explicit" ? (
+          <Button variant="default" onClick={() => change.mutate(0)}>
+            Default limit
+          </Button>
+        ) : null}
+      </div>
+    </form>
+  );
+}
+
+/** A whole number from 1 up, with or without marks between its thousands; undefined for anything else. */
+function parseCount(text: string): number | undefined {
+  const isWhole = /^\s*(\d{1,10}|\d{1,3}([\s.,'’]\d{3}){1,3})\s*$/.test(text);
+  const count = isWhole ? Number(text.replaceAll(/\D/g, "")) : 0;
+  return count >= 1 && count <= IDS_PER_ROOT ? count : undefined;
+}
