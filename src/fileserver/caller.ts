@@ -12,6 +12,8 @@ export interface Caller {
   readonly session: Session;
   /** True while session and node go on; does not count as use. */
   isLive(): boolean;
+  /** Calls back when the session ends; must not throw. Returns what takes that back. */
+  whenEnded(callback: () => void): () => void;
   /** Counts as use of the session, at each chunk of a stream (spec 3.4). Throws what ended the session or this node meanwhile. */
   renew(): void;
 }
@@ -37,6 +39,10 @@ class SessionCaller implements Caller {
 
   isLive(): boolean {
     return !this.#state.isFenced && this.#sessions.isLive(this.session);
+  }
+
+  whenEnded(callback: () => void): () => void {
+    return this.#sessions.whenEnded(this.session, callback);
   }
 
   renew(): void {

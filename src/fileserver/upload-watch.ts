@@ -4,13 +4,18 @@ import { SESSION_SWEEP_INTERVAL_MS, UPLOAD_HEADER_TIMEOUT_MS } from "#base/limit
 import { inTime } from "#grpc/first-message.ts";
 import type { Caller } from "./caller.ts";
 
+type Watching = Pick<Caller, "isLive" | "renew" | "whenEnded">;
+
 /** An upload as its watch sees it. */
 interface Watched {
   /** Ends the wait for the client when its session has ended. */
   giveUpIfOver(): void;
 }
 
-/** Looks at intervals for uploads that wait for a client whose session has ended, so that none holds its reservation for ever. */
+/**
+ * Ends uploads that wait for their client: at once when its session ends, and at intervals where this node serves no more, so that none
+ * holds its reservation for ever.
+ */
 export class UploadWatch {
   readonly #clock: Clock;
   readonly #uploads = new Set<Watched>();
@@ -24,11 +29,13 @@ export class UploadWatch {
   }
 
   /** Watches an upload while it runs; there are no more than the slots allow. */
-  async over<T>(upload: Watched, run: () => Promise<T>): Promise<T> {
+  async over<T>(caller: Watching, upload: Watched, run: () => Promise<T>): Promise<T> {
     this.#uploads.add(upload);
+    const forget = caller.whenEnded(() => upload.giveUpIfOver());
     try {
       return await run();
     } finally {
+      forget();
       this.#uploads.delete(upload);
     }
   }
@@ -37,13 +44,13 @@ export class UploadWatch {
    * What a stream begins with, which must come in UPLOAD_HEADER_TIMEOUT_MS and while the session lives; that counts as use of it. Throws
    * DEADLINE_EXCEEDED and what ended the session.
    */
-  async first<T>(caller: Pick<Caller, "isLive" | "renew">, coming: Promise<T> | T): Promise<T> {
+  async first<T>(caller: Watching, coming: Promise<T> | T): Promise<T> {
     const first = coming instanceof Promise ? await this.#whileLive(caller, coming) : coming;
     caller.renew();
     return first;
   }
 
-  #whileLive<T>(caller: Pick<Caller, "isLive" | "renew">, coming: Promise<T>): Promise<T> {
+  #whileLive<T>(caller: Watching, coming: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const giveUpIfOver = (): void => {
       if (caller.isLive()) return;
@@ -55,7 +62,7 @@ export class UploadWatch {
     };
     const limit = { clock: this.#clock, timeoutMs: UPLOAD_HEADER_TIMEOUT_MS, what: "an upload's header" };
     inTime(coming, limit).then(resolve, reject);
-    return this.over({ giveUpIfOver }, () => promise);
+    return this.over(caller, { giveUpIfOver }, () => promise);
   }
 
   /** Ends the watch. */

@@ -88,7 +88,7 @@ async function receivePlain(
   }
   const upload = new Upload(deps, caller, wishOfHeader(header), undefined);
   try {
-    await deps.watch.over(upload, () => upload.receive(source));
+    await deps.watch.over(caller, upload, () => upload.receive(source));
     if (!header.sizeKnown) await refuseIfCancelled(signal);
     return await upload.commit();
   } catch (error) {
@@ -136,7 +136,7 @@ async function receiveResumable(
     const current = await beginStream(deps, caller, stored);
     upload = current;
     try {
-      await deps.watch.over(current, () => current.receive(source));
+      await deps.watch.over(caller, current, () => current.receive(source));
       return await current.commit();
     } catch (error) {
       if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await current.abort(error);

@@ -173,7 +173,7 @@ export class Connection implements KeptConnection {
     }
   }
 
-  /** A call was refused on it, with so many bytes of headers. A client that proves nothing is told to go after some of them. */
+  /** A call was refused on it, by its headers, of so many bytes, or later, by what it brought. A client that proves nothing is told to go after some of them. */
   refused(headersBytes: number): void {
     if (this.isProven) return;
     if (this.#charge(REFUSAL_LOAD_BYTES + headersBytes)) this.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM);

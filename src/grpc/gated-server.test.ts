@@ -115,6 +115,24 @@ test(
 );
 
 test(
+  "calls of nobody that are refused by what they bring count like those refused by their headers",
+  TIMEOUT,
+  async (t) => {
+    const lab = await setUp(t);
+    const raw = await lab.raw();
+    // Fields that no message has, more than are read.
+    const tooMany = frame(Buffer.alloc(200, Buffer.from([0x78, 0])), false);
+    for (let i = 0; i < REFUSALS_PER_CONNECTION; i++) {
+      assert.equal(raw.frames.some(isGoaway), false);
+      await begin(raw, i * 2 + 1, NOBODY);
+      await raw.send(FrameType.DATA, FrameFlag.END_STREAM, i * 2 + 1, tooMany);
+      await raw.frame(answerTo(i * 2 + 1));
+    }
+    await raw.frame(isGoaway);
+  },
+);
+
+test(
   "a connection that has proven something keeps its refusals, and is not closed for being idle",
   TIMEOUT,
   async (t) => {

@@ -37,6 +37,8 @@ export interface CallConnection {
   readonly flood: { took(bytes: number): void };
   readonly turns: ReplyTurns;
   expectLate(call: ServerCall): void;
+  /** A call was refused, with so many bytes of headers. */
+  refused(headersBytes: number): void;
 }
 
 /** A request that becomes a call. */
@@ -246,6 +248,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   cancel(reason: StatusError): void {
     if (this.#reply.isFinished) return;
     this.#cancelled = reason;
+    this.#countRefusal(reason);
     this.#inbox?.fail(reason);
     this.#reply.cancel(reason);
     this.#inputNoLongerMatters();
@@ -364,12 +367,18 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
 
   /** The handler is done: the status goes out unless one did already. */
   #end(error: StatusError | undefined, framed?: Buffer): void {
+    this.#countRefusal(error);
     this.#reply.finish(error, framed);
     this.#inputNoLongerMatters();
     this.#isRunning = false;
     // Whatever the handler left running on behalf of this call has nothing to do any more.
     this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
     if (this.#isClosed) this.#goneForGood();
+  }
+
+  /** What its client gave up was not refused. */
+  #countRefusal(error: StatusError | undefined): void {
+    if (error !== undefined && !this.#reply.isFinished && !this.#wasGivenUp) this.#connection.refused(0);
   }
 
   /** The stream is closed and the handler has returned. Not before is the turn given on: to who reads nothing, or gives up, it would come for nothing. */

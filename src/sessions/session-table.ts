@@ -93,6 +93,7 @@ interface Entry extends Session {
   readonly createdAtMs: number;
   lastUsedMs: number;
   isOpen: boolean;
+  readonly atEnd: Set<() => void>;
   mismatchReportedAtMs: number | undefined;
   mismatchesUnreported: number;
 }
@@ -213,6 +214,15 @@ export class SessionTable {
     return entry.isOpen && !this.#endIfOver(entry, this.#ageClock.nowMs());
   }
 
+  /** Calls back once when the session ends, whatever ends it; must not throw. Returns what takes that back. A session that is over calls nobody. */
+  whenEnded(session: Session, callback: () => void): () => void {
+    const { atEnd } = asEntry(session);
+    // One of its own, so that taking one back takes no other.
+    const own = (): void => callback();
+    atEnd.add(own);
+    return () => void atEnd.delete(own);
+  }
+
   /** Ends one session; its token is unknown from now on. One that has run out stays known as that. */
   end(session: Session): void {
     const entry = asEntry(session);
@@ -299,6 +309,7 @@ export class SessionTable {
       createdAtMs: nowMs,
       lastUsedMs: nowMs,
       isOpen: true,
+      atEnd: new Set(),
       mismatchReportedAtMs: undefined,
       mismatchesUnreported: 0,
     };
@@ -327,6 +338,8 @@ export class SessionTable {
     else this.#byUser.set(username, left);
     this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0));
     if (reason !== undefined) this.#tombstones.set(entry.tokenHash, reason);
+    for (const callback of entry.atEnd) callback();
+    entry.atEnd.clear();
   }
 
   #refusalFor(tokenHash: string): GroveError {
