@@ -123,7 +123,7 @@ export const attackBugs: readonly PlantedBug[] = [
         to: "fromBinary(desc, body)",
       },
     ],
-    narrow: "unknown fields, packed",
+    narrow: "packed unknown fields",
     goal: 1,
   },
   {

@@ -162,9 +162,9 @@ async function drip(place: UnprovenPlace, caller: FrontCaller, calls: readonly O
 /** Every kind of them by its name. */
 export const BODY_KINDS: Readonly<Record<string, UnprovenKind>> = {
   "unknown fields": bombsOf(UNKNOWN_TO_FILES, UNKNOWN_TO_META, false),
-  "unknown fields, packed": bombsOf(UNKNOWN_TO_FILES, UNKNOWN_TO_META, true),
+  "packed unknown fields": bombsOf(UNKNOWN_TO_FILES, UNKNOWN_TO_META, true),
   "empty sub-messages": bombsOf([TRASH_IDS], [ROOTS, NAMES], false),
-  "empty sub-messages, packed": bombsOf([TRASH_IDS], [ROOTS, NAMES], true),
+  "packed empty sub-messages": bombsOf([TRASH_IDS], [ROOTS, NAMES], true),
   "health watchers": heldOf(`${HEALTH}Watch`),
   "reflection requests": heldOf(REFLECTION),
   "calls without bodies": withoutBodies,

@@ -365,7 +365,7 @@ async function headerlessUploads(place: UnprovenPlace, endsSession: boolean): Pr
 /** Every kind of them by its name. */
 export const CONNECTION_KINDS: Readonly<Record<string, UnprovenKind>> = {
   "idle connections": idle,
-  "idle connections, TLS": idleOverTls,
+  "idle connections over TLS": idleOverTls,
   "uploads without header": headerless,
   "unknown tokens": unknownTokens,
   handshakes,

@@ -203,8 +203,12 @@ export const RESETS_AT_ONCE = 600;
  * nghttp2 counts whole seconds and saves no more up than `RESETS_AT_ONCE`, which must therefore not be less.
  */
 export const RESETS_PER_SECOND = 500;
-/** Closed sessions of a server that are kept until their streams are collected: 22 KB each, so 44 MB where none is collected. */
+/** Closed sessions that wait for a whole collection, 50 KB each, before it is asked for at once. */
 export const CLOSED_SESSIONS_KEPT = 2_000;
+/** Before it is asked for where the last one was COLLECTED_AT_MOST_EVERY_MS ago: it takes some 50 ms, which everybody waits. */
+export const CLOSED_SESSIONS_MANY = 500;
+/** That time. */
+export const COLLECTED_AT_MOST_EVERY_MS = 5_000;
 /** Users' calls whose requests are still coming. */
 export const ARRIVING_CALLS = 4_000;
 /** Calls of nodes in progress, and as many of theirs as arrive: nobody else takes these places. */

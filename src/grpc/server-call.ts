@@ -376,7 +376,6 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     if (this.#isClosed) this.#goneForGood();
   }
 
-  /** What its client gave up was not refused. */
   #countRefusal(error: StatusError | undefined): void {
     if (error !== undefined && !this.#reply.isFinished && !this.#wasGivenUp) this.#connection.refused(0);
   }
