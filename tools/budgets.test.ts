@@ -33,9 +33,14 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "calls on one connection": [text(base.STREAMS_PER_CONNECTION)],
   "calls begun in a turn of the loop": [
     grpc.CALLS_PER_TURN,
+    grpc.SHARED_CALLS_PER_TURN,
     grpc.CONNECTION_CALLS_PER_TURN,
     grpc.UNPROVEN_CALLS_PER_TURN,
   ].map(text),
+  "bytes read in a turn of the loop, where several bring some": [
+    mib(grpc.READ_BYTES_PER_TURN),
+    kib(grpc.READ_BYTES_PER_TURN_MIN),
+  ],
   "bytes of large requests": [
     mib(front.heldRequestBytes),
     mib(front.heldRequestBytes * grpc.BYTES_OF_PARTY),
@@ -69,6 +74,16 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "inodes of a root": [text(base.DEFAULT_INODE_LIMIT)],
   "levels of a tree": [text(base.DIRECTORY_DEPTH_MAX)],
   "uploads and downloads": [text(base.STREAMS_PER_USER)],
+  "bytes of uploads on their way to the disk": [
+    mib(base.UPLOADS_IN_FLIGHT_BYTES),
+    mib(base.UPLOADS_IN_FLIGHT_BYTES_PER_USER),
+  ],
+  "changes that wait for the writer": [
+    text(base.STORAGE_QUEUE_COMMANDS),
+    mib(base.STORAGE_QUEUE_BYTES),
+    text(base.STORAGE_BATCH_COMMANDS),
+    text(base.STORAGE_SHARED_BATCH_COMMANDS),
+  ],
   "copies under way, waiting": [
     base.COPIES_AT_ONCE,
     base.COPIES_WAITING,

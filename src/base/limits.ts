@@ -395,6 +395,8 @@ export const POSTGRES_PROBE_INTERVAL_MS = 2_000;
 export const NODE_LABEL_MAX_LENGTH = 128;
 /** Commands that one transaction of the storage writer takes. */
 export const STORAGE_BATCH_COMMANDS = 512;
+/** Where several users change something, a transaction takes no more than so many, of each in turn; two are on their way. */
+export const STORAGE_SHARED_BATCH_COMMANDS = 64;
 /** Commands that may wait for the storage writer; more are answered OVERLOADED. */
 export const STORAGE_QUEUE_COMMANDS = 16_384;
 /** Content of small files that may wait for the storage writer; more is answered OVERLOADED. */
@@ -407,6 +409,8 @@ export const READ_CACHE_ENTRIES = 8_192;
 export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 /** The same for all uploads together. */
 export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
+/** And for those of one user. */
+export const UPLOADS_IN_FLIGHT_BYTES_PER_USER = 16_777_216;
 /** Bytes that all uploads together gather before they write; each gathers its share, within the two limits below. */
 export const UPLOADS_GATHERED_BYTES = 16_777_216;
 /** Smallest disk write of an upload, except its last. */

@@ -15,7 +15,7 @@ import { callLog } from "./call-log.ts";
 import { certificateWatch } from "./certificate-watch.ts";
 import type { FileService } from "./file-service.ts";
 import { mapError } from "./map-error.ts";
-import { REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
+import { CALL_COSTS, REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
 import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
 import type { ServingState } from "./serving-state.ts";
 
@@ -78,6 +78,7 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   server.addService(FileServer, fileServerRoutes(service), {
     requests: REQUEST_LIMITS,
     otherRequests: USUAL_REQUEST,
+    costs: CALL_COSTS,
   });
   if (deps.reflection) addReflection(server, [FileServer, Health]);
   return { server, health };

@@ -1,4 +1,4 @@
-// How large a request message of each method may be (D17): most are names and numbers.
+// How large a request message of each method may be (D17), and which calls are dear: most are names and numbers.
 import { RECEIVE_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { type ReceiveLimits, SMALL_REQUEST } from "#grpc/limits.ts";
 
@@ -17,3 +17,6 @@ export const REQUEST_LIMITS = {
   uploadFile: CONTENT,
   purgeTrash: { receiveMessageBytes: 1_048_576, receiveFields: 50_000 },
 } as const;
+
+/** What calls count that take the loop for longer than most: an explanation walks the path, which may have 2,000 levels. */
+export const CALL_COSTS = { explain: 8 } as const;

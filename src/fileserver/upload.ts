@@ -208,7 +208,13 @@ class Upload {
       const { storage } = deps;
       const { sizeBytes } = wish;
       this.#resumable = stored && storage.uploads.open(stored.uploadId, (change) => this.#staged(change));
-      this.#sink = this.#resumable ?? storage.beginUpload({ owner: root.owner, sizeBytes });
+      this.#sink =
+        this.#resumable ??
+        storage.beginUpload({
+          owner: root.owner,
+          by: caller.identity.username,
+          sizeBytes,
+        });
     } catch (error) {
       this.#holding.release();
       throw error;

@@ -7,7 +7,12 @@ import { type CallLane, CallTurns, costOf } from "./call-turns.ts";
 import { frame } from "./frames.ts";
 import { DownloadRequestSchema, EchoService } from "./gen/echo_pb.ts";
 import { message, PATH, setUp, TIMEOUT, until } from "./hostile-lab.ts";
-import { CALLS_PER_TURN, CONNECTION_CALLS_PER_TURN, COSTLY_HEADERS } from "./limits.ts";
+import {
+  CALLS_PER_TURN,
+  CONNECTION_CALLS_PER_TURN,
+  COSTLY_HEADERS,
+  SHARED_CALLS_PER_TURN,
+} from "./limits.ts";
 import { GrpcServer } from "./server.ts";
 
 /** Calls in the order in which they began, each with the turn that it began in. */
@@ -72,8 +77,8 @@ test("who has one call waits for nobody's hundred: connections take turns, and t
   await trial.next();
   const shares = floods.map(({ name }) => trial.inTurn(2, name));
   assert.ok(Math.max(...shares) - Math.min(...shares) <= 1, shares.join());
-  assert.equal(trial.begun.filter(({ turn }) => turn === 2).length, CALLS_PER_TURN);
-  for (let turn = 0; turn < 20; turn++) await trial.next();
+  assert.equal(trial.begun.filter(({ turn }) => turn === 2).length, SHARED_CALLS_PER_TURN);
+  for (let turn = 0; turn < 60; turn++) await trial.next();
   assert.equal(trial.begun.length, 1_001);
   assert.equal(trial.paused.size, 0);
 });
@@ -83,7 +88,7 @@ test("who waits has a turn, each time, while others come without end", async () 
   const waiting = trial.lane("waiting");
   for (let i = 0; i < 2 * CONNECTION_CALLS_PER_TURN; i++) trial.call("waiting", waiting);
   for (let turn = 0; turn < 4; turn++) {
-    for (let i = 0; i < CALLS_PER_TURN / 2; i++) trial.call("others", trial.lane(`${turn} ${i}`));
+    for (let i = 0; i < SHARED_CALLS_PER_TURN / 2; i++) trial.call("others", trial.lane(`${turn} ${i}`));
     await trial.next();
   }
   const direct = trial.inTurn(0, "waiting");

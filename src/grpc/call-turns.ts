@@ -3,6 +3,7 @@ import {
   CALLS_PER_TURN,
   CONNECTION_CALLS_PER_TURN,
   COSTLY_HEADERS,
+  SHARED_CALLS_PER_TURN,
   UNPROVEN_CALLS_PER_TURN,
 } from "./limits.ts";
 
@@ -36,13 +37,16 @@ export class CallTurns {
   #turn = 0;
   #cost = 0;
   #unprovenCost = 0;
+  /** Connections that have begun calls in this turn, and in the one before. */
+  #active = 0;
+  #lately = 0;
   #isUnderWay = false;
 
   /** Whether a call of the connection may begin now; then it counts as begun. Else it has to wait. */
   mayBegin(lane: CallLane, cost: number): boolean {
     if (lane.waiting.length > 0 || !this.#hasRoom(lane)) return false;
     // Half of a turn is for those who wait, however many others come.
-    if (this.#ofKind(lane).size > 0 && this.#cost >= CALLS_PER_TURN / 2) return false;
+    if (this.#ofKind(lane).size > 0 && this.#cost >= this.#most() / 2) return false;
     this.#count(lane, cost);
     return true;
   }
@@ -56,13 +60,17 @@ export class CallTurns {
     this.#expectTurn();
   }
 
+  #most(): number {
+    return Math.max(this.#active, this.#lately) < 2 ? CALLS_PER_TURN : SHARED_CALLS_PER_TURN;
+  }
+
   #ofKind(lane: CallLane): Set<CallLane> {
     return lane.isProven ? this.#proven : this.#unproven;
   }
 
   #hasRoom(lane: CallLane): boolean {
     const cost = lane.turn === this.#turn ? lane.cost : 0;
-    if (cost >= CONNECTION_CALLS_PER_TURN || this.#cost >= CALLS_PER_TURN) return false;
+    if (cost >= CONNECTION_CALLS_PER_TURN || this.#cost >= this.#most()) return false;
     return lane.isProven || this.#unprovenCost < UNPROVEN_CALLS_PER_TURN;
   }
 
@@ -70,12 +78,13 @@ export class CallTurns {
     if (lane.turn !== this.#turn) {
       lane.turn = this.#turn;
       lane.cost = 0;
+      this.#active++;
     }
     lane.cost += cost;
     this.#cost += cost;
     if (!lane.isProven) this.#unprovenCost += cost;
     // Few calls take no immediate each to be counted anew: those of several turns then count as one's, and at worst one waits in vain.
-    if (this.#cost >= CONNECTION_CALLS_PER_TURN / 2) this.#expectTurn();
+    if (this.#cost >= SHARED_CALLS_PER_TURN / 2) this.#expectTurn();
   }
 
   #expectTurn(): void {
@@ -91,13 +100,15 @@ export class CallTurns {
     this.#turn++;
     this.#cost = 0;
     this.#unprovenCost = 0;
+    this.#lately = this.#active;
+    this.#active = 0;
     if (this.#proven.size + this.#unproven.size > 0) this.#expectTurn();
   }
 
   #serve(lanes: Set<CallLane>): void {
     // A lane that is put back at the end of the set comes up again in the same walk, until none has room.
     for (const lane of lanes) {
-      if (this.#cost >= CALLS_PER_TURN) break;
+      if (this.#cost >= this.#most()) break;
       if (!this.#hasRoom(lane)) continue;
       lanes.delete(lane);
       const call = lane.waiting.shift();

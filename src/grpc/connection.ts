@@ -16,10 +16,11 @@ import {
   type ServerLimits,
   UNPROVEN_LOAD_OF_CONNECTION,
 } from "./limits.ts";
+import type { ReadLane, ReadTurns } from "./read-turns.ts";
 import { ReplyTurns } from "./reply-turns.ts";
 import { outsideReading } from "./reset.ts";
 import type { ServerCall } from "./server-call.ts";
-import { readingOf } from "./socket-reading.ts";
+import { readingOf, type SocketReading } from "./socket-reading.ts";
 import type { UnprovenLoad } from "./unproven-load.ts";
 
 /** An address as sessions are bound to it: without the ::ffff: of dual-stack sockets, without a zone. */
@@ -54,6 +55,7 @@ export interface ConnectionDeps {
   readonly table: ConnectionTable<Connection>;
   /** Where the work that it causes for nothing counts; undefined where callers prove nothing to anybody. */
   readonly load: UnprovenLoad | undefined;
+  readonly readTurns: ReadTurns;
 }
 
 /** A connection and the calls in progress on it. */
@@ -62,7 +64,7 @@ export class Connection implements KeptConnection {
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyTurns = new ReplyTurns();
-  readonly lane: CallLane;
+  readonly lane: CallLane & ReadLane;
   readonly places: ConnectionPlaces;
   readonly flood: FloodGauge;
   readonly address: string;
@@ -76,6 +78,7 @@ export class Connection implements KeptConnection {
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #load: UnprovenLoad | undefined;
+  readonly #readTurns: ReadTurns;
   #standing: ConnectionStanding = "unproven";
   #refusals = 0;
   #loadBytes = 0;
@@ -90,7 +93,8 @@ export class Connection implements KeptConnection {
   #heardAtMs: number;
   #pingedAtMs: number | undefined;
 
-  constructor(socket: Socket, { limits, nowMs, table, load }: ConnectionDeps) {
+  constructor(socket: Socket, { limits, nowMs, table, load, readTurns }: ConnectionDeps) {
+    this.#readTurns = readTurns;
     this.#socket = socket;
     this.#limits = limits;
     this.#load = load;
@@ -103,7 +107,7 @@ export class Connection implements KeptConnection {
     this.key = connectionKey(socket);
     this.flood = new FloodGauge(nowMs);
     this.places = new ConnectionPlaces(limits.maxConcurrentStreams);
-    this.lane = { ...readingOf(socket), isProven: load === undefined, waiting: [], cost: 0, turn: 0 };
+    this.lane = laneOf(readingOf(socket), load === undefined);
     this.#peer = {
       address: this.address,
       port: socket.remotePort ?? 0,
@@ -192,6 +196,11 @@ export class Connection implements KeptConnection {
     return excessBytes > 0;
   }
 
+  arrived(bytes: number): void {
+    this.flood.took(bytes);
+    this.#readTurns.took(this.lane, bytes);
+  }
+
   /** What the client may send before it hears of a call's end, and what has come and is dropped with its stream, is no flood. */
   expectLate(call: ServerCall): void {
     this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
@@ -244,4 +253,17 @@ export class Connection implements KeptConnection {
       if (error === null) this.#pingedAtMs = undefined;
     });
   }
+}
+
+/** Two may have a connection wait, for its calls and for what it brings: it is read again when neither does. */
+function laneOf(reading: SocketReading, isProven: boolean): CallLane & ReadLane {
+  let holds = 0;
+  const hold = (): void => {
+    if (holds++ === 0) reading.pause();
+  };
+  const release = (): void => {
+    if (--holds === 0) reading.resume();
+  };
+  const calls = { pause: hold, resume: release, isProven, waiting: [], cost: 0, turn: 0 };
+  return { ...calls, hold, release, readBytes: 0, readTurn: 0 };
 }

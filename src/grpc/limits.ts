@@ -174,6 +174,8 @@ export const BULKY_CALLS_AT_ONCE = 4;
 export const CONNECTION_CALLS_PER_TURN = 32;
 /** And those that all connections together may. */
 export const CALLS_PER_TURN = 64;
+/** And those that all may where several begin some. */
+export const SHARED_CALLS_PER_TURN = 24;
 /** What beginning a call costs that takes or gives megabytes: room for the first of them is made at once. */
 export const BULKY_CALL_COST = 8;
 /** Names and values of headers, above which a call counts as several of those. */
@@ -227,6 +229,10 @@ export const NODE_CONNECTIONS = 200;
 export const CONNECTIONS_OF_USER = 64;
 /** Calls that a connection may begin in a turn of the event loop where all who share it have proven nothing. */
 export const UNPROVEN_CALLS_PER_TURN = 16;
+/** Bytes that are read of all connections in a turn of the event loop where several bring some: some milliseconds of work. */
+export const READ_BYTES_PER_TURN: number = MIB;
+/** Of each connection at least so much. */
+export const READ_BYTES_PER_TURN_MIN: number = 64 * 1_024;
 /** Refused calls, with nothing proven in between, after which a connection is told to go (GOAWAY). */
 export const REFUSALS_PER_CONNECTION = 20;
 /** Handshakes of one network (an IPv4 address, the /64 of an IPv6 one): at once, and every second. */

@@ -50,7 +50,7 @@ export const serve = (
   method: DescMethod,
   handler: AnyHandler | AnyInstantHandler | AnyBulkyHandler | AnySlicedHandler | undefined,
   service: string,
-  limits: ReceiveLimits,
+  { limits, cost }: { readonly limits: ReceiveLimits; readonly cost?: number | undefined },
 ): ServedMethod => {
   const sliced = typeof handler === "object" && "sliced" in handler ? handler : undefined;
   const instant = typeof handler === "object" && "instant" in handler ? handler.instant : undefined;
@@ -67,7 +67,7 @@ export const serve = (
     output: method.output,
     handler: typeof handler === "function" ? handler : (sliced?.handler ?? instant ?? bulky),
     isBulky: bulky !== undefined,
-    cost: bulky === undefined && sliced === undefined ? 1 : BULKY_CALL_COST,
+    cost: cost ?? (bulky === undefined && sliced === undefined ? 1 : BULKY_CALL_COST),
     limits,
     slicedRequests:
       sliced?.sliced === "requests" ? new SlicedField(method.input, sliced.fieldPath) : undefined,

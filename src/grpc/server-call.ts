@@ -34,7 +34,7 @@ export interface CallConnection {
   readonly peer: Peer;
   readonly calls: Set<ServerCall>;
   readonly held: { bytes: number };
-  readonly flood: { took(bytes: number): void };
+  arrived(bytes: number): void;
   readonly turns: ReplyTurns;
   expectLate(call: ServerCall): void;
   /** A call was refused, with so many bytes of headers. */
@@ -187,7 +187,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   /** The stream's next slice. */
   onData(chunk: Buffer): void {
     this.#arrivals.arrived(chunk.length);
-    this.#connection.flood.took(chunk.length + FRAME_COST_BYTES);
+    this.#connection.arrived(chunk.length + FRAME_COST_BYTES);
     if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);

@@ -26,6 +26,7 @@ import {
   STREAM_WINDOW_MIN_BYTES,
   SWEEP_MS,
 } from "./limits.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { type ServedMethod, serve } from "./served-method.ts";
 import type { ServerCallDeps } from "./server-call.ts";
 import { SessionKeeper } from "./session-keeper.ts";
@@ -73,6 +74,8 @@ export interface ServiceOptions<S extends DescService> {
   readonly requests?: Partial<Record<keyof S["method"], Partial<ReceiveLimits>>>;
   /** For methods that `requests` leaves out. */
   readonly otherRequests?: Partial<ReceiveLimits>;
+  /** Of methods whose calls take the loop for longer than most: how many usual calls one counts as (`call-turns.ts`). */
+  readonly costs?: Partial<Record<keyof S["method"], number>>;
 }
 
 /** A gRPC server. Make it, add services, listen; drain or close it in the end. */
@@ -92,6 +95,7 @@ export class GrpcServer {
   readonly #callDeps: ServerCallDeps;
   readonly #entrance: CallEntrance;
   readonly #keeper = new SessionKeeper();
+  readonly #readTurns = new ReadTurns();
   readonly #load: UnprovenLoad;
   readonly #handshakes: HandshakeLimiter;
   readonly #controlHandshakes: HandshakeLimiter;
@@ -159,14 +163,18 @@ export class GrpcServer {
   addService<S extends DescService>(
     service: S,
     handlers: Partial<ServiceHandlers<S>>,
-    { name = service.typeName, requests = {}, otherRequests }: ServiceOptions<S> = {},
+    { name = service.typeName, requests = {}, otherRequests, costs = {} }: ServiceOptions<S> = {},
   ): void {
     const { receiveMessageBytes, receiveFields } = this.#limits;
     const ofMethods: Readonly<Record<string, Partial<ReceiveLimits> | undefined>> = requests;
+    const costOf: Readonly<Record<string, number | undefined>> = costs;
     for (const method of service.methods) {
       const handler = (handlers as Record<string, Parameters<typeof serve>[1]>)[method.localName];
       const own = ofMethods[method.localName] ?? otherRequests;
-      const served = serve(method, handler, name, { receiveMessageBytes, receiveFields, ...own });
+      const served = serve(method, handler, name, {
+        limits: { receiveMessageBytes, receiveFields, ...own },
+        cost: costOf[method.localName],
+      });
       if (this.#methods.has(served.called.path))
         throw new TypeError(`${served.called.path} is served already`);
       this.#methods.set(served.called.path, served);
@@ -254,6 +262,7 @@ export class GrpcServer {
       nowMs: this.#clock.steadyMs(),
       table,
       load: gate === undefined ? undefined : this.#load,
+      readTurns: this.#readTurns,
     });
     const { network } = connection;
     socket.on("error", (error) => this.#report({ kind: "connection", error }));

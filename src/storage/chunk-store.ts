@@ -91,10 +91,10 @@ export class ChunkStore {
     return openFile(this.pathOf(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   }
 
-  /** Puts a chunk's bytes on stable storage and closes it. Throws after telling of the failure; it is never tried again. */
-  async flushAndClose(descriptor: number): Promise<void> {
+  /** Puts a user's chunk on stable storage and closes it. Throws after telling of the failure; it is never tried again. */
+  async flushAndClose(party: string, descriptor: number): Promise<void> {
     try {
-      await this.#flushes.run(() => flushData(descriptor));
+      await this.#flushes.run(party, () => flushData(descriptor));
       await closeFile(descriptor);
     } catch (error) {
       this.#failed(`flushing a chunk file failed: ${String(error)}`);
@@ -155,7 +155,7 @@ export class ChunkStore {
         constants.O_RDONLY,
       );
       try {
-        await this.#flushes.run(() => flushAll(descriptor));
+        await this.#flushes.run("", () => flushAll(descriptor));
       } finally {
         await closeFile(descriptor);
       }

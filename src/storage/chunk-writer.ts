@@ -11,13 +11,16 @@ export class ChunkWriter {
   readonly name: string;
   readonly position: number;
   readonly #store: ChunkStore;
+  /** The user for whom it is written. */
+  readonly #party: string;
   readonly #descriptor: Promise<number>;
   readonly #writes = new Set<Promise<void>>();
   #length = 0;
   #finished: Promise<void> | undefined;
 
-  constructor(store: ChunkStore, position: number) {
+  constructor(store: ChunkStore, position: number, party: string) {
     this.#store = store;
+    this.#party = party;
     this.position = position;
     this.name = store.takeName();
     this.#descriptor = store.create(this.name);
@@ -67,7 +70,7 @@ export class ChunkWriter {
       await this.#store.discard(descriptor);
       throw error;
     }
-    await this.#store.flushAndClose(descriptor);
+    await this.#store.flushAndClose(this.#party, descriptor);
   }
 
   async #write(slices: readonly Buffer[], byteCount: number, at: number): Promise<void> {

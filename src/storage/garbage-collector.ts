@@ -119,7 +119,7 @@ export class GarbageCollector {
     try {
       await Promise.all(
         garbage.map(({ name }) =>
-          this.#unlinks.run(() => {
+          this.#unlinks.run("", () => {
             files.forget(name);
             return store.unlink(name);
           }),

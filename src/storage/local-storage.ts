@@ -40,6 +40,7 @@ import type {
   SortedOrder,
   Storage,
   StorageFacts,
+  WantedUpload,
 } from "./storage.ts";
 import { SureDrops } from "./sure-drops.ts";
 import type { Restored, Trashed, TrashHead, TrashPage, TrashPurge, TrashQuery } from "./trash.ts";
@@ -233,11 +234,11 @@ export class LocalStorage implements Storage {
     return toChange(change, await this.#queue.submit(command));
   }
 
-  beginUpload({ owner, sizeBytes }: { owner: string; sizeBytes: number | undefined }): UploadSink {
+  beginUpload({ owner, by = owner, sizeBytes }: WantedUpload): UploadSink {
     const queue = this.#queue;
     return new StagedUpload(
       {
-        ...this.#sinkDeps(),
+        ...this.#sinkDeps(by),
         stage: (contentId, chunks) => queue.submit({ op: "stageChunks", owner, contentId, chunks }),
         dropStaged: (contentId) => this.#drops.run(() => queue.submit({ op: "dropStaged", contentId })),
         commit: (target, uploaded) => this.#commitUpload(target, uploaded),
@@ -247,14 +248,14 @@ export class LocalStorage implements Storage {
   }
 
   #resumeUpload(
-    { uploadId, sizeBytes }: StoredUpload,
+    { uploadId, by, sizeBytes }: StoredUpload,
     point: ResumePoint,
     onStaged: (change: StagingChange) => void,
   ): ResumableSink {
     const queue = this.#queue;
     return new StagedUpload(
       {
-        ...this.#sinkDeps(),
+        ...this.#sinkDeps(by),
         stage: async (_, chunks) => {
           const nowMs = this.uploads.nowMs();
           onStaged(await queue.submit({ op: "stageUpload", uploadId, chunks, nowMs }));
@@ -272,10 +273,11 @@ export class LocalStorage implements Storage {
     );
   }
 
-  #sinkDeps(): Pick<UploadSinkDeps, "store" | "budget" | "failure" | "failed"> {
+  #sinkDeps(by: string): Pick<UploadSinkDeps, "store" | "by" | "budget" | "failure" | "failed"> {
     return {
       store: this.#store,
-      budget: this.#budget,
+      by,
+      budget: this.#budget.shareOf(by),
       failure: () => this.failure,
       failed: (reason) => this.#queue.fail(reason),
     };

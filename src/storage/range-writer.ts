@@ -130,7 +130,7 @@ export class RangeWriter {
     const writers: ChunkWriter[] = [];
     let isCommitted = false;
     try {
-      const left = await cutContent(content, sizeBytes, { store, writers }).catch((error: unknown) => {
+      const left = await cutContent(content, sizeBytes, { store, writers, by }).catch((error: unknown) => {
         throw error instanceof GroveError ? error : this.#fileError(error);
       });
       const fields = {
@@ -211,7 +211,7 @@ export class RangeWriter {
   }
 
   async #makeChunks(
-    { offset, data }: RangeWrite,
+    { offset, data, by }: RangeWrite,
     content: PinnedContent,
     writers: ChunkWriter[],
   ): Promise<NewContentOfRange> {
@@ -233,7 +233,7 @@ export class RangeWriter {
         crcWithZeros(crc32, span - bytes.length),
         sizeBytes - start - span,
       );
-      const writer = new ChunkWriter(this.#deps.store, position);
+      const writer = new ChunkWriter(this.#deps.store, position, by);
       writers.push(writer);
       writer.append([bytes], bytes.length).catch(() => undefined);
       chunks.push(writer.record(crc32, blockCrcs));

@@ -8,7 +8,7 @@ test("so many run at once, the others in the order of their coming, and a slot t
   const begun: number[] = [];
   const ends = Array.from({ length: 6 }, () => Promise.withResolvers<number>());
   const run = (at: number): Promise<number> =>
-    pool.run(() => {
+    pool.run("u", () => {
       begun.push(at);
       return ends[at]!.promise;
     });
@@ -28,4 +28,16 @@ test("so many run at once, the others in the order of their coming, and a slot t
   ends[4]!.resolve(14);
   ends[5]!.resolve(15);
   assert.deepEqual(await Promise.all(later), [14, 15]);
+});
+
+test("who has much waiting is passed by those with little", async () => {
+  const pool = new SlotPool(1);
+  const begun: string[] = [];
+  const run = (user: string, at: number): Promise<void> =>
+    pool.run(user, () => {
+      begun.push(user + at);
+      return Promise.resolve();
+    });
+  await Promise.all([run("a", 0), run("a", 1), run("a", 2), run("b", 0), run("c", 0)]);
+  assert.deepEqual(begun, ["a0", "a1", "b0", "c0", "a2"]);
 });

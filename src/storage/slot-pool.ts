@@ -1,18 +1,19 @@
-// Lets a bounded number of operations run at once, the rest in the order of their coming.
+// Lets a bounded number of operations run at once, the rest in turns of their users.
+import { FairQueue } from "#base/fair-queue.ts";
 
-/** So many operations at once. Its line is as long as its callers: they bound themselves. */
+/** So many operations at once; a user's own in the order of their coming. Its line is as long as its callers: they bound themselves. */
 export class SlotPool {
   #free: number;
-  readonly #line: (() => void)[] = [];
+  readonly #line = new FairQueue<() => void>();
 
   constructor(slots: number) {
     this.#free = slots;
   }
 
-  /** Runs the operation as soon as there is a slot. */
-  async run<T>(operation: () => Promise<T>): Promise<T> {
+  /** Runs a user's operation as soon as it is its turn; the node's own are those of "". */
+  async run<T>(party: string, operation: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#line.push(resolve));
+    else await new Promise<void>((resolve) => this.#line.push(party, resolve));
     try {
       return await operation();
     } finally {

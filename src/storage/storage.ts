@@ -218,6 +218,14 @@ export interface GrantChange extends ChangeContext {
   readonly username: string;
 }
 
+/** An upload that is about to begin. */
+export interface WantedUpload {
+  readonly owner: string;
+  /** Who uploads, where it is not the owner. */
+  readonly by?: string;
+  readonly sizeBytes: number | undefined;
+}
+
 /**
  * Files, directories and their sizes. It knows no quota and no permission. All times are wall milliseconds, all sizes bytes. Errors are
  * GroveErrors: NO_SUCH_PATH, PATH_EXISTS, NOT_DIRECTORY, IS_DIRECTORY, NOT_EMPTY, ETAG_MISMATCH, BAD_ARGUMENT, CORRUPT, and STORAGE_FAILED
@@ -274,7 +282,7 @@ export interface Storage extends TrashStorage {
   readonly uploads: UploadStore;
   readonly shares: ShareStorage;
   /** Opens a sink for content whose size may be known (then chunk files are laid out for it). */
-  beginUpload(upload: { owner: string; sizeBytes: number | undefined }): UploadSink;
+  beginUpload(upload: WantedUpload): UploadSink;
   /** Rewrites a range by copy, growing the file if the range ends behind it; a hole before offset reads as zeros. */
   writeRange(
     change: ChangeContext & {

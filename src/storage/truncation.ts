@@ -15,7 +15,7 @@ const CHUNKS_PER_TURN = 256;
 export async function cutContent(
   content: PinnedContent,
   sizeBytes: number,
-  chunks: { readonly store: ChunkStore; readonly writers: ChunkWriter[] },
+  chunks: { readonly store: ChunkStore; readonly writers: ChunkWriter[]; readonly by: string },
 ): Promise<Pick<TruncateCommand, "content" | "crc32">> {
   const crc32 = await crcOfRest(content, sizeBytes);
   if (sizeBytes <= INLINE_FILE_MAX_BYTES) {
@@ -32,7 +32,7 @@ export async function cutContent(
   const checksums = new ContentChecksums();
   checksums.update(bytes);
   const made = checksums.endChunk();
-  const writer = new ChunkWriter(chunks.store, position);
+  const writer = new ChunkWriter(chunks.store, position, chunks.by);
   chunks.writers.push(writer);
   writer.append([bytes], bytes.length).catch(() => undefined);
   await writer.finish();

@@ -6,15 +6,21 @@ import {
   UPLOAD_GATHER_MIN_BYTES,
   UPLOADS_GATHERED_BYTES,
   UPLOADS_IN_FLIGHT_BYTES,
+  UPLOADS_IN_FLIGHT_BYTES_PER_USER,
 } from "#base/limits.ts";
 import { UploadBudget } from "./upload-budget.ts";
 
 test("senders wait for as long as more is in flight than the budget, and are each woken once", () => {
-  const budget = new UploadBudget();
+  const all = new UploadBudget();
+  const others = all.shareOf("b");
+  others.begin();
+  others.take(UPLOADS_IN_FLIGHT_BYTES - 10);
+  const budget = all.shareOf("a");
+  budget.begin();
   let woken = 0;
   const wake = (): number => ++woken;
   assert.equal(budget.isSpent, false);
-  budget.take(UPLOADS_IN_FLIGHT_BYTES);
+  budget.take(10);
   assert.equal(budget.isSpent, false);
   budget.take(2);
   assert.equal(budget.isSpent, true);
@@ -29,7 +35,7 @@ test("senders wait for as long as more is in flight than the budget, and are eac
 });
 
 test("who is woken may wait anew", () => {
-  const budget = new UploadBudget();
+  const budget = new UploadBudget().shareOf("a");
   let woken = 0;
   const wake = (): void => {
     woken++;
@@ -42,7 +48,7 @@ test("who is woken may wait anew", () => {
 });
 
 test("an upload gathers less, the more there are, within its bounds", () => {
-  const budget = new UploadBudget();
+  const budget = new UploadBudget().shareOf("a");
   assert.equal(budget.gatherBytes, UPLOAD_GATHER_BYTES);
   const alone = UPLOADS_GATHERED_BYTES / UPLOAD_GATHER_BYTES;
   for (let open = 0; open < alone; open++) budget.begin();
@@ -53,4 +59,34 @@ test("an upload gathers less, the more there are, within its bounds", () => {
   assert.equal(budget.gatherBytes, UPLOAD_GATHER_BYTES);
   for (let open = 0; open < 10_000; open++) budget.begin();
   assert.equal(budget.gatherBytes, UPLOAD_GATHER_MIN_BYTES);
+});
+
+test("one user's uploads wait at the user's part, and nobody else's do", () => {
+  const all = new UploadBudget();
+  const [greedy, modest] = [all.shareOf("a"), all.shareOf("b")];
+  greedy.begin();
+  modest.begin();
+  greedy.take(UPLOADS_IN_FLIGHT_BYTES_PER_USER);
+  assert.equal(greedy.isSpent, false);
+  greedy.take(1);
+  assert.deepEqual([greedy.isSpent, modest.isSpent], [true, false]);
+  let woken = 0;
+  greedy.whenFree(() => ++woken);
+  modest.take(5);
+  modest.give(5);
+  assert.equal(woken, 0);
+  greedy.give(1);
+  assert.equal(woken, 1);
+});
+
+test("a user of whom nothing is open or on its way is forgotten", () => {
+  const all = new UploadBudget();
+  const share = all.shareOf("a");
+  share.begin();
+  share.take(7);
+  share.end();
+  assert.equal(all.users, 1);
+  assert.equal(all.shareOf("a"), share);
+  share.give(7);
+  assert.equal(all.users, 0);
 });

@@ -1,52 +1,125 @@
-// How much of all uploads together may be on its way to the disk.
+// How much of all uploads together, and of one user's, may be on its way to the disk.
 import {
   UPLOAD_GATHER_BYTES,
   UPLOAD_GATHER_MIN_BYTES,
   UPLOADS_GATHERED_BYTES,
   UPLOADS_IN_FLIGHT_BYTES,
+  UPLOADS_IN_FLIGHT_BYTES_PER_USER,
 } from "#base/limits.ts";
+
+/** A user's part of it, as each of their uploads sees it. */
+export interface UploadShare {
+  /** True when senders have to wait. */
+  readonly isSpent: boolean;
+  /** How much one upload gathers before it writes: less, the more there are. */
+  readonly gatherBytes: number;
+  /** An upload has begun. */
+  begin(): void;
+  /** An upload has ended. */
+  end(): void;
+  take(byteCount: number): void;
+  give(byteCount: number): void;
+  /** Calls back once when the budget is no longer spent; at most one callback per upload waits. */
+  whenFree(wake: () => void): void;
+}
 
 /** Counts bytes in flight and wakes those who wait for fewer. */
 export class UploadBudget {
   #bytesInFlight = 0;
   #openUploads = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #users = new Map<string, UserShare>();
+  readonly #waiting = new Map<() => void, UserShare>();
 
-  /** True when senders have to wait. */
+  /** The part of a user, who has one as long as uploads of theirs are open. */
+  shareOf(user: string): UploadShare {
+    const share = this.#users.get(user) ?? new UserShare(user, this);
+    this.#users.set(user, share);
+    return share;
+  }
+
   get isSpent(): boolean {
     return this.#bytesInFlight > UPLOADS_IN_FLIGHT_BYTES;
   }
 
-  /** How much one upload gathers before it writes: less, the more there are. */
   get gatherBytes(): number {
     const share = UPLOADS_GATHERED_BYTES / this.#openUploads;
     return Math.min(UPLOAD_GATHER_BYTES, Math.max(UPLOAD_GATHER_MIN_BYTES, share));
   }
 
-  /** An upload has begun. */
-  begin(): void {
-    this.#openUploads++;
+  /** Users of whom something is open. */
+  get users(): number {
+    return this.#users.size;
   }
 
-  /** An upload has ended. */
+  opened(count: 1 | -1, share: UserShare): void {
+    this.#openUploads += count;
+    this.#forgetIdle(share);
+  }
+
+  moved(byteCount: number, share: UserShare): void {
+    this.#bytesInFlight += byteCount;
+    this.#forgetIdle(share);
+    if (byteCount > 0 || this.isSpent || this.#waiting.size === 0) return;
+    const free = [...this.#waiting].filter(([, share]) => !share.isSpent);
+    for (const [wake] of free) {
+      this.#waiting.delete(wake);
+      wake();
+    }
+  }
+
+  wait(wake: () => void, share: UserShare): void {
+    this.#waiting.set(wake, share);
+  }
+
+  #forgetIdle(share: UserShare): void {
+    if (share.isIdle) this.#users.delete(share.user);
+  }
+}
+
+class UserShare implements UploadShare {
+  readonly user: string;
+  readonly #budget: UploadBudget;
+  #bytesInFlight = 0;
+  #openUploads = 0;
+
+  constructor(user: string, budget: UploadBudget) {
+    this.user = user;
+    this.#budget = budget;
+  }
+
+  get isIdle(): boolean {
+    return this.#openUploads === 0 && this.#bytesInFlight === 0;
+  }
+
+  get isSpent(): boolean {
+    return this.#budget.isSpent || this.#bytesInFlight > UPLOADS_IN_FLIGHT_BYTES_PER_USER;
+  }
+
+  get gatherBytes(): number {
+    return this.#budget.gatherBytes;
+  }
+
+  begin(): void {
+    this.#openUploads++;
+    this.#budget.opened(1, this);
+  }
+
   end(): void {
     this.#openUploads--;
+    this.#budget.opened(-1, this);
   }
 
   take(byteCount: number): void {
     this.#bytesInFlight += byteCount;
+    this.#budget.moved(byteCount, this);
   }
 
   give(byteCount: number): void {
     this.#bytesInFlight -= byteCount;
-    if (this.isSpent || this.#waiting.size === 0) return;
-    const wakes = [...this.#waiting];
-    this.#waiting.clear();
-    for (const wake of wakes) wake();
+    this.#budget.moved(-byteCount, this);
   }
 
-  /** Calls back once when the budget is no longer spent; at most one callback per upload waits. */
   whenFree(wake: () => void): void {
-    this.#waiting.add(wake);
+    this.#budget.wait(wake, this);
   }
 }

@@ -14,7 +14,7 @@ import { ChunkWriter } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import type { Change, UploadTarget } from "./inode.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
-import type { UploadBudget } from "./upload-budget.ts";
+import type { UploadShare } from "./upload-budget.ts";
 import type { ResumableSink } from "./upload-store.ts";
 import type { NewContent } from "./write-commands.ts";
 
@@ -25,7 +25,9 @@ const COPY_BUFFER_BYTES = 65_536;
 /** What a sink needs of the store. */
 export interface UploadSinkDeps {
   readonly store: ChunkStore;
-  readonly budget: UploadBudget;
+  /** The user who uploads. */
+  readonly by: string;
+  readonly budget: UploadShare;
   /** Why changes are refused for good. */
   readonly failure: () => string | undefined;
   /** Ends all writing. */
@@ -228,7 +230,7 @@ export class StagedUpload implements ResumableSink {
 
   #writeGathered(): void {
     if (this.#sliceBytes === 0) return;
-    this.#writer ??= new ChunkWriter(this.#deps.store, this.#nextPosition++);
+    this.#writer ??= new ChunkWriter(this.#deps.store, this.#nextPosition++, this.#deps.by);
     const byteCount = this.#sliceBytes;
     const write = this.#writer.append(this.#slices, byteCount);
     this.#slices = [];

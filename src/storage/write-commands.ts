@@ -289,7 +289,11 @@ export type Reply = readonly [number, Counted<CommandReply> | RefusedReply];
 
 /** From the main thread: commands with their numbers, or the wish to end. */
 export type WriterRequest =
-  | { readonly commands: readonly (readonly [number, Command])[] }
+  | {
+      readonly commands: readonly (readonly [number, Command])[];
+      /** Commands that a transaction may take. */
+      readonly atOnce: number;
+    }
   | { readonly close: "checkpoint" | "leave" };
 
 /** From the writer: answers of one transaction, the reason for which it stopped, or that it has closed. */

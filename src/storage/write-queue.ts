@@ -1,8 +1,14 @@
-// The main thread's side of the writer: one message per turn of the event loop each way, bounded, and final in failure.
+// The main thread's side of the writer: bounded, users in turn, one message per turn of the event loop each way, and final in failure.
 import { extname } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { GroveError } from "#base/errors.ts";
-import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#base/limits.ts";
+import { FairQueue } from "#base/fair-queue.ts";
+import {
+  STORAGE_BATCH_COMMANDS,
+  STORAGE_QUEUE_BYTES,
+  STORAGE_QUEUE_COMMANDS,
+  STORAGE_SHARED_BATCH_COMMANDS,
+} from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { CopyJob, CopyReply } from "./copy-messages.ts";
@@ -26,6 +32,10 @@ import {
 import type { WriterData } from "./write-worker.ts";
 
 const WRITER_YOUNG_MEBIBYTES = 16;
+/** How long two users count as changing something at a time. */
+const SHARED_FOR_MS = 1_000;
+/** One is worked on while the next is on its way. */
+const BATCHES_SENT = 2;
 
 /** Commands with an answer of their own. */
 interface OwnReplies {
@@ -80,7 +90,13 @@ export class WriteQueue {
   readonly #port: MessagePort;
   readonly #events: WriteQueueEvents;
   readonly #pending = new Map<number, Pending>();
-  #outgoing: [number, Command][] = [];
+  #outgoing = new FairQueue<[number, Command]>();
+  /** Commands on their way to the writer, or back. */
+  #sent = 0;
+  /** Who has changed something last, when, and until when others do as well; steady time. */
+  #lastParty = "";
+  #lastAtMs = Number.NEGATIVE_INFINITY;
+  #sharedUntilMs = Number.NEGATIVE_INFINITY;
   #queuedBytes = 0;
   #nextNumber = 1;
   #isScheduled = false;
@@ -140,7 +156,9 @@ export class WriteQueue {
     }
     this.#queuedBytes += bytes;
     const number = this.#nextNumber++;
-    this.#outgoing.push([number, withOwnBytes(command)]);
+    const party = partyOf(command);
+    this.#noteParty(party);
+    this.#outgoing.push(party, [number, withOwnBytes(command)]);
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       setImmediate(() => this.#send());
@@ -156,7 +174,7 @@ export class WriteQueue {
     this.#failure = reason;
     this.#ready.reject(storageFailed(reason));
     this.#ready.promise.catch(() => undefined);
-    this.#outgoing = [];
+    this.#outgoing = new FairQueue();
     const error = storageFailed(reason);
     for (const pending of this.#pending.values()) pending.reject(error);
     this.#pending.clear();
@@ -168,7 +186,7 @@ export class WriteQueue {
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.#send();
+    this.#send(Number.POSITIVE_INFINITY);
     if (this.#hasExited) {
       this.#port.close();
       return;
@@ -183,25 +201,45 @@ export class WriteQueue {
     await this.#worker.terminate();
   }
 
-  #send(): void {
+  /** Where one user has changed much, the command of another waits for two short transactions, and not for all that one has asked for. */
+  #send(most: number = BATCHES_SENT * this.#batchCommands() - this.#sent): void {
     this.#isScheduled = false;
-    if (this.#outgoing.length === 0) return;
-    const commands = this.#outgoing;
-    this.#outgoing = [];
+    const commands: [number, Command][] = [];
     const buffers: ArrayBuffer[] = [];
-    for (const [, command] of commands) {
+    while (commands.length < most) {
+      const next = this.#outgoing.shift();
+      if (next === undefined) break;
+      commands.push(next);
       // Copied when it was taken in, so it can move instead of being copied once more.
-      const bytes = bytesOf(command);
+      const bytes = bytesOf(next[1]);
       if (bytes !== undefined) buffers.push(bytes.buffer as ArrayBuffer);
     }
-    this.#port.postMessage({ commands } satisfies WriterRequest, buffers);
+    if (commands.length === 0) return;
+    this.#sent += commands.length;
+    this.#port.postMessage({ commands, atOnce: this.#batchCommands() } satisfies WriterRequest, buffers);
+  }
+
+  #noteParty(party: string): void {
+    if (party === "") return;
+    const nowMs = performance.now();
+    if (party !== this.#lastParty && nowMs - this.#lastAtMs < SHARED_FOR_MS)
+      this.#sharedUntilMs = nowMs + SHARED_FOR_MS;
+    this.#lastParty = party;
+    this.#lastAtMs = nowMs;
+  }
+
+  /** Commands of one transaction: as many as make a flush worth it where one user is alone, few where others wait for it. */
+  #batchCommands(): number {
+    return performance.now() < this.#sharedUntilMs ? STORAGE_SHARED_BATCH_COMMANDS : STORAGE_BATCH_COMMANDS;
   }
 
   #take(answer: WriterAnswer): void {
     this.#facts = answer.facts;
     this.#events.committed();
     if (answer.sharesChanged.length > 0) this.#events.sharesChanged(answer.sharesChanged);
+    this.#sent -= answer.replies.length;
     for (const [number, value] of answer.replies) this.#settle(number, value);
+    if (this.#outgoing.size > 0 && answer.failure === undefined) this.#send();
     if (answer.failure !== undefined) this.fail(answer.failure);
     else if (answer.hasGarbage && !this.#isClosing) this.#events.garbage();
     this.#ready.resolve();
@@ -217,6 +255,12 @@ export class WriteQueue {
     if (isRefused(value)) pending.reject(unpackRefusal(value));
     else pending.resolve(value);
   }
+}
+
+/** On whose behalf a command is; empty for the node's own. Commands of one party keep their order. */
+function partyOf(command: Command): string {
+  if ("by" in command) return command.by;
+  return "owner" in command ? command.owner : "";
 }
 
 /** Content of a small file that comes with a command. */

@@ -1,6 +1,6 @@
 // The writer's thread: takes what has queued up, commits it at once, answers; purges and checkpoints between transactions.
 import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { GARBAGE_BATCH_CHUNKS, STORAGE_BATCH_COMMANDS } from "#base/limits.ts";
+import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
 import type { WriterAnswer, WriterRequest } from "./write-commands.ts";
 import { type NumberedCommands, Writer } from "./writer.ts";
 
@@ -22,15 +22,20 @@ const data = workerData as WriterData;
 const { port } = data;
 const writer = new Writer(data);
 let waiting: (readonly [number, NumberedCommands[number][1]])[] = [];
+let atOnce = 1;
 let closing: "checkpoint" | "leave" | undefined;
 let transactions = 0;
 let isPurging = true;
 let idleTimer: NodeJS.Timeout | undefined;
 
 function take(request: WriterRequest): void {
-  if ("close" in request) closing = request.close;
+  if ("close" in request) {
+    closing = request.close;
+    return;
+  }
+  atOnce = request.atOnce;
   // Commands after the wish to close do not come: the main thread sends none.
-  else if (waiting.length === 0) waiting = [...request.commands];
+  if (waiting.length === 0) waiting = [...request.commands];
   else waiting.push(...request.commands);
 }
 
@@ -38,7 +43,7 @@ function drain(): void {
   for (
     let next = receiveMessageOnPort(port);
     next !== undefined;
-    next = waiting.length < STORAGE_BATCH_COMMANDS ? receiveMessageOnPort(port) : undefined
+    next = waiting.length < atOnce ? receiveMessageOnPort(port) : undefined
   ) {
     take(next.message as WriterRequest);
   }
@@ -61,7 +66,7 @@ function work(): void {
   for (;;) {
     drain();
     if (waiting.length === 0) break;
-    const batch = waiting.splice(0, STORAGE_BATCH_COMMANDS);
+    const batch = waiting.splice(0, atOnce);
     answer(writer.run(batch));
     writer.checkpoint("long");
     isPurging ||= batch.some(([, command]) => mayDetach(command.op));
