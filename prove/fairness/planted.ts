@@ -36,4 +36,28 @@ export const fairnessBugs: readonly PlantedBug[] = [
     narrow: "ranged writes to one file",
     goal: 2,
   },
+  {
+    name: "changes-in-one-line",
+    is: "whoever changes something waits behind all that others have asked the writer for",
+    rigs: ["fairness"],
+    edits: [
+      {
+        file: "src/storage/write-queue.ts",
+        from: "    const party = partyOf(command);\n    this.#noteParty(party);\n",
+        to: '    const party = "";\n    this.#noteParty(party);\n',
+      },
+    ],
+    narrow: "empty files",
+    goal: 2,
+  },
+  {
+    name: "sockets-read-to-their-end",
+    is: "a connection is read for as long as it brings something, whoever else is there",
+    rigs: ["fairness"],
+    edits: [
+      { file: "src/grpc/read-turns.ts", from: "if (others < 2) return;", to: "if (others > 0) return;" },
+    ],
+    narrow: "uploads",
+    goal: 2,
+  },
 ];
