@@ -24,6 +24,10 @@ export const UPLOAD_STARTS_MAX = 3;
 export const UPLOAD_MEMORY_MAX = 1_000;
 /** How long an unfinished upload is remembered: longer than any server keeps it. */
 export const UPLOAD_MEMORY_MS: number = 48 * 60 * 60_000;
+/** Records of whole folders that went somewhere, which are looked through for old ones. */
+export const TRANSFER_RECORDS_MAX = 10_000;
+/** How long such a record is kept after its last run: longer than the year between two runs of something yearly. */
+export const TRANSFER_RECORD_MS: number = 400 * 24 * 60 * 60_000;
 /** Times that one download begins anew because the file has changed or what was there was wrong. */
 export const DOWNLOAD_STARTS_MAX = 4;
 /** Bytes of one stream from which on it counts as moving: more than what the sockets take of a server that is gone. */

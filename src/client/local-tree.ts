@@ -4,6 +4,7 @@ import { join, sep } from "node:path";
 import { nameProblem } from "#base/names.ts";
 import { localFailure } from "./client-error.ts";
 import { FOLDER_DEPTH_MAX, LINKED_FOLDERS_MAX } from "./limits.ts";
+import { toldTimeMs } from "./local-source.ts";
 import { childPath } from "./remote-path.ts";
 
 /** A folder to be made. */
@@ -23,7 +24,9 @@ export interface FileEntry {
   /** Place of the folder that it is in. */
   readonly folder: string;
   readonly sizeBytes: number;
+  /** As servers are told: whole milliseconds, never 0. */
   readonly mtimeMs: number;
+  readonly ctimeMs: number;
 }
 
 /** Something that cannot be uploaded, and why. */
@@ -172,7 +175,8 @@ class LocalWalk {
       place,
       folder: parent.place,
       sizeBytes: stats.size,
-      mtimeMs: Math.trunc(stats.mtimeMs),
+      mtimeMs: toldTimeMs(stats.mtimeMs),
+      ctimeMs: stats.ctimeMs,
     };
   }
 }
