@@ -45,4 +45,9 @@ export class ComparedFolder {
     this.#entries.delete(name);
     return entry;
   }
+
+  /** What was not taken out, by name. */
+  rest(): Iterable<readonly [string, EntryThere]> {
+    return this.#entries;
+  }
 }

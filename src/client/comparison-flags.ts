@@ -10,10 +10,12 @@ export interface TransferFlags extends ClientFlags {
   readonly quiet?: boolean;
   readonly update?: boolean;
   readonly checksum?: boolean;
+  readonly delete?: boolean;
+  readonly yes?: boolean;
 }
 
-/** Adds the flags to a verb's parser. */
-export function withTransferFlags(command: Command): Command {
+/** Adds the flags to a verb's parser; `away` is what becomes of what only the target has. */
+export function withTransferFlags(command: Command, away: string): Command {
   return command
     .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")
     .option("-u, --update", "leave out files that are there with the same size and time of change")
@@ -21,17 +23,19 @@ export function withTransferFlags(command: Command): Command {
       "--checksum",
       "leave out files that are there with the same size and content, whatever their times",
     )
+    .option("--delete", `like --update, and then ${away}; asks first`)
+    .option("-y, --yes", "do not ask")
     .option("-q, --quiet", "say nothing unless something fails");
 }
 
 /** What is to be left out; undefined for nothing. */
-export function wantedSameness({ update, checksum }: TransferFlags): Sameness | undefined {
-  if (checksum === true) return BY_CHECKSUM;
-  return update === true ? BY_TIME : undefined;
+export function wantedSameness(flags: TransferFlags): Sameness | undefined {
+  if (flags.checksum === true) return BY_CHECKSUM;
+  return flags.update === true || flags.delete === true ? BY_TIME : undefined;
 }
 
 /** The flags that a command needs again to do the same. */
 export function repeatedFlags(flags: TransferFlags): TypedFlags {
-  const { recursive, update, checksum, metaserver, fileserver, ca } = flags;
-  return { r: recursive, update, checksum, metaserver, fileserver, ca };
+  const { recursive, update, checksum, yes, metaserver, fileserver, ca } = flags;
+  return { r: recursive, update, checksum, delete: flags.delete, yes, metaserver, fileserver, ca };
 }

@@ -9,8 +9,10 @@ import { repeatedFlags, type TransferFlags, wantedSameness, withTransferFlags } 
 import { folderIdAt, type NamedRemote, type PlannedDownload, planGet } from "./get-plan.ts";
 import { attrOf, isFolder } from "./listing.ts";
 import { removeUnfinishedFiles } from "./local-file.ts";
+import { putAside } from "./local-surplus.ts";
 import { localTime } from "./local-time.ts";
 import { ProgressDisplay, ProgressMeter } from "./progress.ts";
+import { checkCanAsk } from "./surplus.ts";
 import { TransferJournal, TransferRuns } from "./transfer-journal.ts";
 import { TransferReport } from "./transfer-report.ts";
 import { arrivedText, commandLine, goOnText, interrupted } from "./transfer-words.ts";
@@ -30,6 +32,7 @@ export function command(host: CommandHost = processHost()): Command {
             "such command put it, and only what differs is fetched.",
         )
         .argument("<path...>", "files and folders on the cluster, then where to on this machine"),
+      "move what is in the target folder and not on the cluster into a folder beside it",
     ),
     [
       ["grove get report.pdf", "into the folder of this machine you are in"],
@@ -69,6 +72,7 @@ class Get {
     // Also when the program is left in a hurry.
     process.once("exit", removeUnfinishedFiles);
     try {
+      if (this.#flags.delete === true) checkCanAsk(this.#context, this.#flags.yes === true);
       const plan = await this.#plan();
       const command = this.#commandToGoOn(plan);
       try {
@@ -98,7 +102,8 @@ class Get {
       sources.push({ path, attr: await attrOf(cluster, path) });
     }
     const wanted = wantedSameness(this.#flags);
-    return planGet({ context, journal: this.#journal, target: this.#target, wanted }, sources);
+    const isMirror = this.#flags.delete === true;
+    return planGet({ context, journal: this.#journal, target: this.#target, wanted, isMirror }, sources);
   }
 
   async #download(plan: readonly PlannedDownload[]): Promise<void> {
@@ -108,7 +113,7 @@ class Get {
       await runs.begin(source, source.run);
       this.#tellOfGoingOn(source);
     }
-    await new TreeDownload({
+    const download = new TreeDownload({
       cluster: await this.#context.cluster(),
       meter: this.#meter,
       report: this.#report,
@@ -116,8 +121,16 @@ class Get {
         if (!this.#context.isJson) this.#display.note(text);
       },
       onTop: (source) => runs.isIn(source, folderIdAt(join(source.localFolder, source.localName))),
-    }).run(plan);
-    if (!this.#report.hasFailed) await runs.end();
+    });
+    await download.run(plan);
+    const isWhole = !this.#report.hasFailed;
+    if (isWhole) await runs.end();
+    if (this.#flags.delete !== true) return;
+    this.#display.stop();
+    if (isWhole) {
+      const deps = { context: this.#context, report: this.#report, nowMs: systemClock.wallMs() };
+      await putAside(deps, download.surplus, this.#flags.yes === true);
+    } else this.#context.note("Nothing was moved away, since not everything has arrived.");
   }
 
   #tellOfGoingOn({ path, run, goesOn }: PlannedDownload): void {

@@ -39,6 +39,8 @@ export interface GetPlanDeps {
   readonly target: string;
   /** What people want left out; undefined when they want all fetched. */
   readonly wanted: Sameness | undefined;
+  /** True when what the sources do not have is to be found. */
+  readonly isMirror: boolean;
 }
 
 /** Finds the place of each source. Rejects with ClientError for a target that cannot take them. */
@@ -68,7 +70,7 @@ export async function planGet(
     }
     if (names.has(name)) throw new ClientError("USAGE", `two of them are called ${name}`);
     names.add(name);
-    plan.push(await planOne(deps, source, isInto));
+    plan.push({ ...(await planOne(deps, source, isInto)), isMirror: deps.isMirror });
   }
   return plan;
 }

@@ -40,6 +40,10 @@ export const FOLDER_DEPTH_MAX = 2_048;
 export const DOWNLOAD_BLOCK_BYTES: number = 1_048_576;
 /** Blocks of one download that are filled or wait for the disk; when all do, the sender waits. */
 export const DOWNLOAD_BLOCKS_MAX = 4;
+/** Files and folders that one `put` or `get` with --delete takes away; more are a mistake of the source or the target. */
+export const SURPLUS_MAX = 100_000;
+/** Of those, the ones that are named before the question. */
+export const SURPLUS_SHOWN_MAX = 20;
 /** Failures of single files that are told one by one; the rest is counted. */
 export const FAILURES_SHOWN_MAX = 50;
 

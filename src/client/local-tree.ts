@@ -34,6 +34,8 @@ export interface SkippedEntry {
   readonly kind: "skipped";
   readonly localPath: string;
   readonly why: string;
+  /** Where it would be on the server; of a folder that cannot be read, where that is. Undefined for a name that the server cannot have. */
+  readonly place?: string;
 }
 
 /** One thing that the walk has found. */
@@ -86,7 +88,7 @@ class LocalWalk {
       for (const name of this.#names(visit)) {
         if (performance.now() - this.#sliceStartedMs > SLICE_MS) await this.#letOthersRun();
         const found = typeof name === "string" ? this.#look(visit, name, seen) : name;
-        if ("kind" in found) yield found;
+        if ("kind" in found) yield found.kind === "skipped" ? withPlace(found, visit, name) : found;
         else folders.push(found);
       }
       // Reversed, so that the last pushed, which is visited next, is the first by name.
@@ -183,6 +185,13 @@ class LocalWalk {
 
 function skipped(localPath: string, why: string): SkippedEntry {
   return { kind: "skipped", localPath, why };
+}
+
+function withPlace(entry: SkippedEntry, parent: Visit, name: string | SkippedEntry): SkippedEntry {
+  if (typeof name !== "string") return { ...entry, place: parent.place };
+  return nameProblem(name) === undefined
+    ? { ...entry, place: childPath(parent.place, name.normalize("NFC")) }
+    : entry;
 }
 
 function withSeparator(path: string): string {

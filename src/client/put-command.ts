@@ -12,6 +12,7 @@ import { localTime } from "./local-time.ts";
 import { ProgressDisplay, ProgressMeter } from "./progress.ts";
 import { isLocalFolder, type PlannedSource, planPut } from "./put-plan.ts";
 import { formatRemotePath, type TypedPath } from "./remote-path.ts";
+import { checkCanAsk, removeSurplus } from "./surplus.ts";
 import { TransferJournal, TransferRuns } from "./transfer-journal.ts";
 import { TransferReport } from "./transfer-report.ts";
 import { arrivedText, commandLine, goOnText, interrupted } from "./transfer-words.ts";
@@ -31,11 +32,13 @@ export function command(host: CommandHost = processHost()): Command {
             "or --checksum a folder goes where the last such command sent it, and only what differs is sent.",
         )
         .argument("<path...>", "files and folders of this machine, then where to on the cluster"),
+      "move to the trash what is in the target folder and not in the source",
     ),
     [
       ["grove put report.pdf", "into the current folder"],
       ["grove put -r photos /backup", "a folder with all that is in it"],
       ["grove put -r --update photos /backup", "the same again: only what is new or has changed"],
+      ["grove put -r --delete photos /backup", "and what is gone from here goes to the trash there"],
       ["grove put a.txt b.txt alice@example.com:/inbox", "into a folder that alice shares with you"],
     ],
   ).action((paths: string[], flags: TransferFlags) =>
@@ -66,6 +69,7 @@ class Put {
 
   async run(): Promise<number> {
     try {
+      if (this.#flags.delete === true) checkCanAsk(this.#context, this.#flags.yes === true);
       const hasTarget = this.#words.length > 1;
       const target = await this.#context.resolve(hasTarget ? (this.#words.at(-1) ?? ".") : ".");
       const plan = await this.#plan(hasTarget ? this.#words.slice(0, -1) : this.#words, target);
@@ -113,8 +117,9 @@ class Put {
       await runs.begin(source, source.run);
       this.#tellOfGoingOn(source, target);
     }
-    await new TreeUpload({
-      cluster: await this.#context.cluster(),
+    const cluster = await this.#context.cluster();
+    const upload = new TreeUpload({
+      cluster,
       meter: this.#meter,
       report: this.#report,
       memory: new UploadMemory(this.#context.config.uploads),
@@ -123,8 +128,16 @@ class Put {
       },
       root: target.root,
       onTop: (source, folder) => runs.isIn(source, folder.id),
-    }).run(plan);
-    if (!this.#report.hasFailed) await runs.end();
+    });
+    await upload.run(plan);
+    const isWhole = !this.#report.hasFailed;
+    if (isWhole) await runs.end();
+    if (this.#flags.delete !== true) return;
+    this.#display.stop();
+    if (isWhole) {
+      const deps = { context: this.#context, cluster, report: this.#report, root: target.root };
+      await removeSurplus(deps, await upload.surplus(), this.#flags.yes === true);
+    } else this.#context.note("Nothing was moved to the trash, since not everything has arrived.");
   }
 
   #tellOfGoingOn({ path, remotePath, goesOn }: PlannedSource, { root }: TypedPath): void {

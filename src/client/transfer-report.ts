@@ -48,6 +48,10 @@ export class TransferReport {
   folders = 0;
   /** Files that were there already. */
   unchanged = 0;
+  /** Files and folders that only the target had, and which were moved away. */
+  removed = 0;
+  /** Where they are now. */
+  removedTo = "the trash";
 
   /** isQuiet: what went well is not summed up. */
   constructor(
@@ -102,6 +106,7 @@ export class TransferReport {
         folders: this.folders,
         bytes: doneBytes,
         unchanged: this.unchanged,
+        removed: this.removed,
         seconds: Math.round(elapsedMs) / 1_000,
         failed_count: this.#failedCount,
         failed: this.#failed.map(({ path, error }) => ({ path, ...errorJson(error) })),
@@ -117,6 +122,7 @@ export class TransferReport {
     const what = `${filesText(doneFiles)}, ${formatBytes(doneBytes)} in ${time} (${formatBytes(Math.round(rate))}/s)`;
     const rest = [
       this.unchanged > 0 ? `${filesText(this.unchanged)} there already` : "",
+      this.removed > 0 ? `${this.removed.toLocaleString("en-US")} moved to ${this.removedTo}` : "",
       this.#failedCount > 0 ? `${this.#failedCount} failed` : "",
       this.#skippedCount > 0 ? `${this.#skippedCount} skipped` : "",
     ].filter((text) => text !== "");

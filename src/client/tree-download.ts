@@ -8,11 +8,18 @@ import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { ClientError } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { downloadFile, readWholeFile } from "./download.ts";
-import { FOLDER_DEPTH_MAX, LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES, SMALL_FILE_BYTES } from "./limits.ts";
+import {
+  FOLDER_DEPTH_MAX,
+  LARGE_FILE_BYTES,
+  RESUMABLE_FROM_BYTES,
+  SMALL_FILE_BYTES,
+  SURPLUS_MAX,
+} from "./limits.ts";
 import { isFolder, listPages } from "./listing.ts";
 import { LocalFileWriter, removeLeftFiles, writeSmallFile } from "./local-file.ts";
 import { LocalFolder } from "./local-folder.ts";
 import { toldTimeMs } from "./local-source.ts";
+import type { LocalSurplus } from "./local-surplus.ts";
 import type { ProgressMeter } from "./progress.ts";
 import { childPath, type RemotePath } from "./remote-path.ts";
 import { downloadResumable } from "./resumable-download.ts";
@@ -30,6 +37,8 @@ export interface DownloadSource extends RemotePath {
   readonly sameness?: Sameness | undefined;
   /** True when an earlier run was cut: what it has left half-written goes. */
   readonly isCutBefore?: boolean;
+  /** True to find what is in its place and not in it. */
+  readonly isMirror?: boolean;
 }
 
 /** What a download is made from. */
@@ -67,9 +76,15 @@ interface FileJob {
 export class TreeDownload {
   readonly #deps: TreeDownloadDeps;
   readonly #pool = new TransferPool();
+  readonly #surplus: LocalSurplus[] = [];
 
   constructor(deps: TreeDownloadDeps) {
     this.#deps = deps;
+  }
+
+  /** What is in the places of mirrored folders and not in them, once all has been fetched. */
+  get surplus(): readonly LocalSurplus[] {
+    return this.#surplus;
   }
 
   /** Downloads everything. Rejects only with what would have met every further file too. */
@@ -122,6 +137,21 @@ export class TreeDownload {
           report.fail(remote.path, error);
         }
       }
+    }
+    if (visit.source.isMirror === true) this.#findSurplus(visit);
+  }
+
+  #findSurplus({ source, local, depth }: Visit): void {
+    const others = local.others();
+    if (depth === 0 && !local.hasEntries && others.length > 0) {
+      this.#deps.report.skip(local.path, "nothing is on the cluster, so nothing is taken away for it");
+      return;
+    }
+    const top = pathIn(source);
+    for (const name of others) {
+      // One more than may be taken away, so that it is known to be too many.
+      if (this.#surplus.length > SURPLUS_MAX) return;
+      this.#surplus.push({ top, path: join(local.path, name) });
     }
   }
 

@@ -10,9 +10,10 @@ import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "./limits.ts";
 import { toldTimeMs } from "./local-source.ts";
 import { type FileEntry, walkLocalTree } from "./local-tree.ts";
 import type { ProgressMeter } from "./progress.ts";
-import { baseName, parentPath } from "./remote-path.ts";
+import { baseName, childPath, parentPath } from "./remote-path.ts";
 import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
 import { isSame, type Sameness } from "./sameness.ts";
+import type { Surplus } from "./surplus.ts";
 import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
 import { type OnBytes, uploadFile } from "./upload.ts";
@@ -50,6 +51,16 @@ export interface TreeUploadDeps {
 type FolderState = "failed" | "empty" | "there" | ComparedFolder;
 type Folder = Promise<FolderState>;
 
+/** A tree whose folders are compared. */
+interface ComparedTree {
+  readonly source: UploadSource;
+  readonly folders: ReadonlyMap<string, Folder>;
+  /** Places of what is in the source and was not sent: nothing at them, and nothing in a folder that could not be read, is too much. */
+  readonly kept: ReadonlySet<string>;
+  /** True when the source has anything in it. */
+  hasEntries: boolean;
+}
+
 /** A file of this machine, and how it is sent. */
 interface FileJob {
   readonly file: Pick<FileEntry, "localPath" | "sizeBytes" | "mtimeMs" | "ctimeMs">;
@@ -64,6 +75,7 @@ export class TreeUpload {
   readonly #pool: TransferPool;
   /** Folders that are not made yet, and who waits for them. */
   readonly #pending = new Set<(state: FolderState) => void>();
+  readonly #trees: ComparedTree[] = [];
 
   constructor(deps: TreeUploadDeps) {
     this.#deps = deps;
@@ -86,12 +98,38 @@ export class TreeUpload {
     }
   }
 
+  /** What is in the compared folders and not in their sources, once all has been sent. */
+  async surplus(): Promise<Surplus[]> {
+    const found: Surplus[] = [];
+    for (const { source, folders, kept, hasEntries } of this.#trees) {
+      // Far more often a disk that is not mounted than somebody's wish.
+      if (!hasEntries) {
+        this.#deps.report.skip(source.path, "it is empty, so nothing is taken away for it");
+        continue;
+      }
+      for (const [place, folder] of folders) {
+        const state = await folder;
+        if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
+        for (const [name, { isFolder, sizeBytes }] of state.rest()) {
+          const lost = childPath(place, name);
+          if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
+        }
+      }
+    }
+    return found;
+  }
+
   async #addTree(source: UploadSource): Promise<void> {
     const { meter, report } = this.#deps;
     const folders = new Map<string, Folder>();
+    const kept = new Set<string>();
+    const tree: ComparedTree = { source, folders, kept, hasEntries: false };
+    if (source.sameness !== undefined) this.#trees.push(tree);
     for await (const entry of walkLocalTree(source.path)) {
+      tree.hasEntries ||= entry.place !== "/";
       if (entry.kind === "skipped") {
         report.skip(entry.localPath, entry.why);
+        if (entry.place !== undefined) kept.add(entry.place);
       } else if (entry.kind === "folder") {
         await this.#addFolder(source, entry.place, folders);
       } else {
