@@ -21,6 +21,8 @@ export interface VerbInput {
   readonly stdin?: string | Buffer;
   /** True makes standard output and error look like a terminal. */
   readonly isTty?: boolean;
+  /** True makes standard input look like one, so that questions are asked. */
+  readonly isAsked?: boolean;
 }
 
 /** A client with settings of its own. */
@@ -55,7 +57,7 @@ async function runVerb(
   env: Record<string, string>,
 ): Promise<VerbResult> {
   const streams = { out: caught(input.isTty === true), err: caught(input.isTty === true) };
-  const stdin = new PassThrough();
+  const stdin = Object.assign(new PassThrough(), { isTTY: input.isAsked === true });
   stdin.end(input.stdin ?? "");
   const terminal = {
     input: stdin,

@@ -1,7 +1,7 @@
 // Runs the action of a verb: gives it its context, listens for Ctrl-C, and turns failures into sentences and exit codes.
 import { setMaxListeners } from "node:events";
 import { ClientContext, makeSharedParts, type SharedParts } from "./client-context.ts";
-import { ClientError } from "./client-error.ts";
+import { ClientError, isClientError } from "./client-error.ts";
 import type { ClientFlags } from "./client-flags.ts";
 import { errorJson, explain } from "./error-text.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
@@ -64,7 +64,9 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
   try {
     return (await action(new ClientContext(terminal, flags, shared))) ?? EXIT.ok;
   } catch (error) {
-    const failure = controller.signal.aborted ? (controller.signal.reason as unknown) : error;
+    // An action may know better than the signal how it was interrupted.
+    const isToldBetter = !controller.signal.aborted || isClientError(error, "CANCELLED");
+    const failure = isToldBetter ? error : (controller.signal.reason as unknown);
     report(verb, failure, terminal, flags);
     return exitCodeOf(failure);
   } finally {

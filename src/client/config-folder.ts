@@ -16,6 +16,8 @@ export interface ConfigFolder {
   readonly shellHistory: string;
   /** What is known of uploads that were not finished. */
   readonly uploads: string;
+  /** Which folders went where, and what of them was not finished. */
+  readonly transfers: string;
 }
 
 /** The folder that `GROVE_CONFIG_DIR` names, else the system's own for configuration (XDG on Linux). */
@@ -39,5 +41,6 @@ export function configFolderAt(path: string): ConfigFolder {
     place: join(path, "place.json"),
     shellHistory: join(path, "shell-history"),
     uploads: join(path, "uploads"),
+    transfers: join(path, "transfers"),
   };
 }

@@ -24,6 +24,10 @@ export const UPLOAD_STARTS_MAX = 3;
 export const UPLOAD_MEMORY_MAX = 1_000;
 /** How long an unfinished upload is remembered: longer than any server keeps it. */
 export const UPLOAD_MEMORY_MS: number = 48 * 60 * 60_000;
+/** Records of whole folders that went somewhere, which are looked through for old ones. */
+export const TRANSFER_RECORDS_MAX = 10_000;
+/** How long such a record is kept after its last run: longer than the year between two runs of something yearly. */
+export const TRANSFER_RECORD_MS: number = 400 * 24 * 60 * 60_000;
 /** Times that one download begins anew because the file has changed or what was there was wrong. */
 export const DOWNLOAD_STARTS_MAX = 4;
 /** Bytes of one stream from which on it counts as moving: more than what the sockets take of a server that is gone. */
@@ -36,6 +40,10 @@ export const FOLDER_DEPTH_MAX = 2_048;
 export const DOWNLOAD_BLOCK_BYTES: number = 1_048_576;
 /** Blocks of one download that are filled or wait for the disk; when all do, the sender waits. */
 export const DOWNLOAD_BLOCKS_MAX = 4;
+/** Files and folders that one `put` or `get` with --delete takes away; more are a mistake of the source or the target. */
+export const SURPLUS_MAX = 100_000;
+/** Of those, the ones that are named before the question. */
+export const SURPLUS_SHOWN_MAX = 20;
 /** Failures of single files that are told one by one; the rest is counted. */
 export const FAILURES_SHOWN_MAX = 50;
 

@@ -8,8 +8,10 @@ import {
   fstatSync,
   futimes,
   futimesSync,
+  lstatSync,
   open,
   openSync,
+  readdirSync,
   renameSync,
   type Stats,
   unlinkSync,
@@ -20,6 +22,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { localFailure } from "./client-error.ts";
 import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "./limits.ts";
+import { isProcessAlive } from "./process-lock.ts";
 import { modeWhileFilling, rightsAt, takeRights } from "./replaced-file.ts";
 
 const openFile = promisify(open);
@@ -53,8 +56,26 @@ export function removeUnfinishedFiles(): void {
 }
 
 /** O_EXCL alone keeps files apart, so one random part for the whole process does. */
-const PROCESS_PART = randomBytes(9).toString("base64url");
+const PROCESS_PART = `${randomBytes(9).toString("base64url")}-${process.pid}`;
+const TEMPORARY_NAME = /^\.grove-get-[\w-]{12}-(\d{1,10})-\d{1,16}\.part$/;
 let made = 0;
+
+/** Removes the temporary files that processes which are gone have left in a folder; others keep theirs. */
+export function removeLeftFiles(folder: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const pid = Number(TEMPORARY_NAME.exec(name)?.[1] ?? process.pid);
+    if (pid === process.pid || isProcessAlive(pid)) continue;
+    const path = join(folder, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats !== undefined && isOwn(stats)) removeQuietly(path);
+  }
+}
 
 function temporaryPath(folder: string): string {
   return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);

@@ -1,12 +1,15 @@
 // Makes the folders of a download, and lets no name that a server sends lead out of them (failure B-09).
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, rmdirSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { nameProblem } from "#base/names.ts";
 import { ClientError, localFailure } from "./client-error.ts";
 
 /** What Windows and its disks cannot store, or understand as a way elsewhere. */
 const FORBIDDEN_ON_WINDOWS = /[\\<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i;
+
+/** Downloads of this or another process. */
+const UNFINISHED = /^\.grove-get-.*\.part$/s;
 
 /** One folder of this machine that a download fills. */
 export class LocalFolder {
@@ -49,8 +52,7 @@ export class LocalFolder {
     if (problem !== undefined) {
       throw new ClientError("SERVER_BROKEN", `the server sent a name that is none: ${problem}`);
     }
-    const canonical = name.normalize("NFC");
-    const key = this.#isFolding ? canonical.toLowerCase() : canonical;
+    const key = this.#keyOf(name);
     if (this.#taken.has(key)) {
       throw new ClientError("LOCAL_FILE", "another entry of this folder has the same name on this machine", {
         todo: "Rename one of them on the cluster, or fetch them one by one.",
@@ -58,6 +60,27 @@ export class LocalFolder {
     }
     this.#taken.add(key);
     return name;
+  }
+
+  /** Names in it that no entry has taken, unfinished downloads excepted. Throws ClientError. */
+  others(): string[] {
+    try {
+      return readdirSync(this.path).filter(
+        (name) => !this.#taken.has(this.#keyOf(name)) && !UNFINISHED.test(name),
+      );
+    } catch (error) {
+      throw localFailure(error, this.path);
+    }
+  }
+
+  /** True when some entry has taken a name. */
+  get hasEntries(): boolean {
+    return this.#taken.size > 0;
+  }
+
+  #keyOf(name: string): string {
+    const canonical = name.normalize("NFC");
+    return this.#isFolding ? canonical.toLowerCase() : canonical;
   }
 }
 

@@ -1,9 +1,12 @@
 // What a local file is when its upload begins, and whether it still is that when the last piece goes out.
-import type { BigIntStats } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
 import { ClientError } from "./client-error.ts";
 import { COARSE_FILE_TIME_MS, FILE_TIME_MS, SOURCE_LOOKS_MAX } from "./limits.ts";
+
+/** Neither through a link, nor waiting for whoever opens the other end of a pipe. */
+export const READ_FLAGS: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Everything that a change of a file's content changes. */
 export interface SourceState {
@@ -24,7 +27,12 @@ export function stateOf(stats: BigIntStats, path: string): SourceState {
   const { mtimeNs, ctimeNs } = stats;
   // Not by whole numbers alone: a time that was set as seconds with a fraction lies some nanoseconds before its millisecond.
   const mtimeMs = Number(mtimeNs / 1_000_000n) + Number(mtimeNs % 1_000_000n) / 1e6;
-  return { sizeBytes: Number(stats.size), mtimeMs: Math.trunc(mtimeMs) || 1, mtimeNs, ctimeNs };
+  return { sizeBytes: Number(stats.size), mtimeMs: toldTimeMs(mtimeMs), mtimeNs, ctimeNs };
+}
+
+/** A time of change as servers are told it. */
+export function toldTimeMs(mtimeMs: number): number {
+  return Math.trunc(mtimeMs) || 1;
 }
 
 /** True when nobody has written to the file since an earlier look found it settled. */

@@ -4,6 +4,7 @@ import { join, sep } from "node:path";
 import { nameProblem } from "#base/names.ts";
 import { localFailure } from "./client-error.ts";
 import { FOLDER_DEPTH_MAX, LINKED_FOLDERS_MAX } from "./limits.ts";
+import { toldTimeMs } from "./local-source.ts";
 import { childPath } from "./remote-path.ts";
 
 /** A folder to be made. */
@@ -23,7 +24,9 @@ export interface FileEntry {
   /** Place of the folder that it is in. */
   readonly folder: string;
   readonly sizeBytes: number;
+  /** As servers are told: whole milliseconds, never 0. */
   readonly mtimeMs: number;
+  readonly ctimeMs: number;
 }
 
 /** Something that cannot be uploaded, and why. */
@@ -31,6 +34,8 @@ export interface SkippedEntry {
   readonly kind: "skipped";
   readonly localPath: string;
   readonly why: string;
+  /** Where it would be on the server; of a folder that cannot be read, where that is. Undefined for a name that the server cannot have. */
+  readonly place?: string;
 }
 
 /** One thing that the walk has found. */
@@ -83,7 +88,7 @@ class LocalWalk {
       for (const name of this.#names(visit)) {
         if (performance.now() - this.#sliceStartedMs > SLICE_MS) await this.#letOthersRun();
         const found = typeof name === "string" ? this.#look(visit, name, seen) : name;
-        if ("kind" in found) yield found;
+        if ("kind" in found) yield found.kind === "skipped" ? withPlace(found, visit, name) : found;
         else folders.push(found);
       }
       // Reversed, so that the last pushed, which is visited next, is the first by name.
@@ -172,13 +177,21 @@ class LocalWalk {
       place,
       folder: parent.place,
       sizeBytes: stats.size,
-      mtimeMs: Math.trunc(stats.mtimeMs),
+      mtimeMs: toldTimeMs(stats.mtimeMs),
+      ctimeMs: stats.ctimeMs,
     };
   }
 }
 
 function skipped(localPath: string, why: string): SkippedEntry {
   return { kind: "skipped", localPath, why };
+}
+
+function withPlace(entry: SkippedEntry, parent: Visit, name: string | SkippedEntry): SkippedEntry {
+  if (typeof name !== "string") return { ...entry, place: parent.place };
+  return nameProblem(name) === undefined
+    ? { ...entry, place: childPath(parent.place, name.normalize("NFC")) }
+    : entry;
 }
 
 function withSeparator(path: string): string {

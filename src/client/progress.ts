@@ -24,6 +24,12 @@ export class ProgressMeter {
     this.#samples.push({ atMs: this.#startedMs, bytes: 0 });
   }
 
+  /** A file that was counted need not be moved. */
+  leaveOut(sizeBytes: number): void {
+    this.totalFiles--;
+    this.totalBytes -= sizeBytes;
+  }
+
   get elapsedMs(): number {
     return this.#clock.steadyMs() - this.#startedMs;
   }

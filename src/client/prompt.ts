@@ -26,10 +26,14 @@ interface Asker {
   note(text: string): void;
 }
 
-/** Asks before something that cannot be undone; anything but yes is no. Throws USAGE where there is no terminal to ask on. */
-export async function askToGoOn(asker: Asker, question: string): Promise<boolean> {
+/** Asks before something that takes things away; anything but yes is no. Throws USAGE with `why` where there is no terminal to ask on. */
+export async function askToGoOn(
+  asker: Asker,
+  question: string,
+  why = "this cannot be undone, and there is no terminal to ask on",
+): Promise<boolean> {
   if (!isTty(asker.terminal.input)) {
-    throw new ClientError("USAGE", "this cannot be undone, and there is no terminal to ask on", {
+    throw new ClientError("USAGE", why, {
       todo: "Add --yes to do it without a question.",
     });
   }

@@ -1,108 +1,177 @@
 // The verb `put`: uploads files and whole folders.
 
-import { statSync } from "node:fs";
-import { basename, resolve as resolveLocal } from "node:path";
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
-import { canonicalName } from "#base/names.ts";
 import type { ClientContext } from "./client-context.ts";
-import { ClientError, localFailure } from "./client-error.ts";
-import { type ClientFlags, withClientFlags } from "./client-flags.ts";
+import { ClientError } from "./client-error.ts";
+import { withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
+import { repeatedFlags, type TransferFlags, wantedSameness, withTransferFlags } from "./comparison-flags.ts";
 import { attrIfThere, isFolder } from "./listing.ts";
+import { localTime } from "./local-time.ts";
 import { ProgressDisplay, ProgressMeter } from "./progress.ts";
-import { childPath, formatRemotePath, type TypedPath } from "./remote-path.ts";
+import { isLocalFolder, type PlannedSource, planPut } from "./put-plan.ts";
+import { formatRemotePath, type TypedPath } from "./remote-path.ts";
+import { checkCanAsk, removeSurplus } from "./surplus.ts";
+import { TransferJournal, TransferRuns } from "./transfer-journal.ts";
 import { TransferReport } from "./transfer-report.ts";
+import { arrivedText, commandLine, goOnText, interrupted } from "./transfer-words.ts";
 import { TreeUpload, type UploadSource } from "./tree-upload.ts";
 import { UploadMemory } from "./upload-memory.ts";
-
-interface PutFlags extends ClientFlags {
-  readonly recursive?: boolean;
-  readonly quiet?: boolean;
-}
 
 /** Makes the parser of `grove put`. */
 export function command(host: CommandHost = processHost()): Command {
   return withClientFlags(
-    new Command("put")
-      .description(
-        "Upload files and whole folders, with their times of change. With two or more words the last is where to: a " +
-          "folder to put them into, or a new name. Files that are there are replaced; one that changes while it is read is " +
-          "refused, and the others go on. A large file whose upload was cut, " +
-          "however it was, goes on where it stopped when the same command is given again within 24 hours.",
-      )
-      .argument("<path...>", "files and folders of this machine, then where to on the cluster")
-      .option("-r, --recursive", "folders with all that is in them (also without it, when a folder is named)")
-      .option("-q, --quiet", "say nothing unless something fails"),
+    withTransferFlags(
+      new Command("put")
+        .description(
+          "Upload files and whole folders, with their times of change. With two or more words the last is where to: a " +
+            "folder to put them into, or a new name. Files that are there are replaced; one that changes while it is read is " +
+            "refused, and the others go on. When it was cut, however it was, the same command goes on where it stopped: a " +
+            "folder into the same place and without the files that have arrived, a large file within 24 hours. With --update " +
+            "or --checksum a folder goes where the last such command sent it, and only what differs is sent.",
+        )
+        .argument("<path...>", "files and folders of this machine, then where to on the cluster"),
+      "move to the trash what is in the target folder and not in the source",
+    ),
     [
       ["grove put report.pdf", "into the current folder"],
       ["grove put -r photos /backup", "a folder with all that is in it"],
+      ["grove put -r --update photos /backup", "the same again: only what is new or has changed"],
+      ["grove put -r --delete photos /backup", "and what is gone from here goes to the trash there"],
       ["grove put a.txt b.txt alice@example.com:/inbox", "into a folder that alice shares with you"],
     ],
-  ).action((paths: string[], flags: PutFlags) =>
-    host.run("put", flags, (context) => upload(context, paths, flags)),
+  ).action((paths: string[], flags: TransferFlags) =>
+    host.run("put", flags, (context) => new Put(context, paths, flags).run()),
   );
 }
 
-async function upload(context: ClientContext, words: readonly string[], flags: PutFlags): Promise<number> {
-  const hasTarget = words.length > 1;
-  const locals = hasTarget ? words.slice(0, -1) : words;
-  const target = await context.resolve(hasTarget ? (words.at(-1) ?? ".") : ".");
-  const sources = locals.map((path) => ({ path, isFolder: isLocalFolder(path) }));
-  const cluster = await context.cluster();
-  const there = await attrIfThere(cluster, target);
-  const isInto = there !== undefined && isFolder(there);
-  const [only] = sources;
-  if (!isInto && (sources.length > 1 || (target.isFolder && only?.isFolder !== true))) {
-    throw new ClientError("USAGE", `${formatRemotePath(target)} is not a folder on the cluster`, {
-      todo: `Make it first: grove mkdir ${formatRemotePath(target)}`,
-    });
+class Put {
+  readonly #context: ClientContext;
+  readonly #words: readonly string[];
+  readonly #flags: TransferFlags;
+  readonly #isQuiet: boolean;
+  readonly #meter = new ProgressMeter(systemClock);
+  readonly #display: ProgressDisplay;
+  readonly #report: TransferReport;
+  readonly #journal: TransferJournal;
+
+  constructor(context: ClientContext, words: readonly string[], flags: TransferFlags) {
+    this.#context = context;
+    this.#words = words;
+    this.#flags = flags;
+    this.#isQuiet = flags.quiet === true;
+    const isSilent = this.#isQuiet || context.isJson;
+    this.#display = new ProgressDisplay(context.terminal, this.#meter, "uploaded", isSilent);
+    this.#report = new TransferReport(context, this.#display, this.#meter, { isQuiet: this.#isQuiet });
+    this.#journal = new TransferJournal(context.config.transfers);
   }
-  const meter = new ProgressMeter(systemClock);
-  const display = new ProgressDisplay(
-    context.terminal,
-    meter,
-    "uploaded",
-    flags.quiet === true || context.isJson,
-  );
-  const report = new TransferReport(context, display, meter, { isQuiet: flags.quiet === true });
-  try {
-    const plan = sources.map((source) => placeOf(source, target, isInto));
-    await new TreeUpload({
+
+  async run(): Promise<number> {
+    try {
+      if (this.#flags.delete === true) checkCanAsk(this.#context, this.#flags.yes === true);
+      const hasTarget = this.#words.length > 1;
+      const target = await this.#context.resolve(hasTarget ? (this.#words.at(-1) ?? ".") : ".");
+      const plan = await this.#plan(hasTarget ? this.#words.slice(0, -1) : this.#words, target);
+      const command = this.#commandToGoOn(plan);
+      try {
+        await this.#upload(plan, target);
+      } catch (error) {
+        this.#display.stop();
+        throw this.#tellOfCut(error, { plan, target, command });
+      }
+      this.#display.stop();
+      const code = await this.#report.end("uploaded");
+      if (this.#report.hasFailed) this.#context.note(`To send what is missing, type: ${command}`);
+      return code;
+    } finally {
+      this.#display.stop();
+    }
+  }
+
+  async #plan(paths: readonly string[], target: TypedPath): Promise<PlannedSource[]> {
+    const context = this.#context;
+    const sources = paths.map((path) => ({ path, isFolder: isLocalFolder(path) }));
+    const cluster = await context.cluster();
+    const there = await attrIfThere(cluster, target);
+    const isInto = there !== undefined && isFolder(there);
+    const [only] = sources;
+    if (!isInto && (sources.length > 1 || (target.isFolder && only?.isFolder !== true))) {
+      throw new ClientError("USAGE", `${formatRemotePath(target)} is not a folder on the cluster`, {
+        todo: `Make it first: grove mkdir ${formatRemotePath(target)}`,
+      });
+    }
+    const plan: PlannedSource[] = [];
+    const wanted = wantedSameness(this.#flags);
+    for (const source of sources) {
+      const deps = { context, cluster, journal: this.#journal, target, there, wanted };
+      plan.push(await planPut(deps, source));
+    }
+    return plan;
+  }
+
+  async #upload(plan: readonly PlannedSource[], target: TypedPath): Promise<void> {
+    const runs = new TransferRuns<UploadSource>(this.#journal);
+    for (const source of plan) {
+      if (source.run === undefined) continue;
+      await runs.begin(source, source.run);
+      this.#tellOfGoingOn(source, target);
+    }
+    const cluster = await this.#context.cluster();
+    const upload = new TreeUpload({
       cluster,
-      meter,
-      report,
-      memory: new UploadMemory(context.config.uploads),
+      meter: this.#meter,
+      report: this.#report,
+      memory: new UploadMemory(this.#context.config.uploads),
       note: (text) => {
-        if (!context.isJson) display.note(text);
+        if (!this.#context.isJson) this.#display.note(text);
       },
       root: target.root,
-    }).run(plan);
-  } finally {
-    display.stop();
-  }
-  return report.end("uploaded");
-}
-
-function placeOf(
-  source: { readonly path: string; readonly isFolder: boolean },
-  target: TypedPath,
-  isInto: boolean,
-): UploadSource {
-  // `put .` and `put ..` have a name too: that of the folder they lead to.
-  const name = basename(resolveLocal(source.path));
-  if (isInto && name === "")
-    throw new ClientError("USAGE", "the root of this machine has no name", {
-      todo: "Name a new folder as the target.",
+      onTop: (source, folder) => runs.isIn(source, folder.id),
     });
-  const path = isInto ? childPath(target.path, canonicalName(name)) : target.path;
-  return { ...source, remotePath: path };
-}
+    await upload.run(plan);
+    const isWhole = !this.#report.hasFailed;
+    if (isWhole) await runs.end();
+    if (this.#flags.delete !== true) return;
+    this.#display.stop();
+    if (isWhole) {
+      const deps = { context: this.#context, cluster, report: this.#report, root: target.root };
+      await removeSurplus(deps, await upload.surplus(), this.#flags.yes === true);
+    } else this.#context.note("Nothing was moved to the trash, since not everything has arrived.");
+  }
 
-function isLocalFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch (error) {
-    throw localFailure(error, path);
+  #tellOfGoingOn({ path, remotePath, goesOn }: PlannedSource, { root }: TypedPath): void {
+    if (goesOn === undefined || this.#isQuiet || this.#context.isJson) return;
+    const where = formatRemotePath({ root, path: remotePath });
+    this.#display.note(
+      `${path}: going on in ${where}, where the upload of ${localTime(goesOn.startedMs)} was cut`,
+    );
+  }
+
+  /** Says how much has arrived and what to type, whatever has cut it. */
+  #tellOfCut(
+    error: unknown,
+    run: {
+      readonly plan: readonly PlannedSource[];
+      readonly target: TypedPath;
+      readonly command: string;
+    },
+  ): unknown {
+    const { plan, target, command } = run;
+    const [only] = plan;
+    const path = plan.length === 1 && only !== undefined ? only.remotePath : target.path;
+    const where = formatRemotePath({ root: target.root, path });
+    const arrived = arrivedText({ meter: this.#meter, report: this.#report }, { where, verb: "sent" });
+    if (this.#context.signal.aborted) return interrupted(arrived, command);
+    if (this.#meter.totalFiles > 0) this.#context.note(`${arrived}. ${goOnText(command)}`);
+    return error;
+  }
+
+  /** The same command; where single files are named, one that does not send again what has arrived. */
+  #commandToGoOn(plan: readonly PlannedSource[]): string {
+    const flags = repeatedFlags(this.#flags);
+    const isWithoutRecord =
+      plan.some(({ isFolder }) => !isFolder) && wantedSameness(this.#flags) === undefined;
+    return commandLine("put", this.#words, isWithoutRecord ? { ...flags, update: true } : flags);
   }
 }

@@ -1,12 +1,12 @@
 // Fetches a large file so that whatever cuts it costs nothing that has arrived: by offset, as long as the file has the same etag (D15).
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { formatBytes } from "#base/bytes.ts";
 import { isGroveError } from "#base/errors.ts";
-import { crc32 } from "#os/crc32.ts";
-import { ClientError, isClientError, localFailure } from "./client-error.ts";
+import { ClientError, isClientError } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { downloadFile } from "./download.ts";
-import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_STARTS_MAX, PROGRESS_BYTES } from "./limits.ts";
+import { DOWNLOAD_STARTS_MAX, PROGRESS_BYTES } from "./limits.ts";
+import { checksumOf } from "./local-checksum.ts";
 import { LocalFileWriter } from "./local-file.ts";
 import { claimPartial } from "./partial-file.ts";
 import { refusalOf } from "./refusal.ts";
@@ -116,25 +116,5 @@ class ResumableDownload {
       if (!isTooLong) throw error;
       throw new ClientError("SERVER_BROKEN", `${remote.path}: what was there of it is longer than the file`);
     }
-  }
-}
-
-async function checksumOf(path: string, length: number): Promise<number> {
-  let handle: FileHandle | undefined;
-  try {
-    handle = await open(path, "r");
-    const buffer = Buffer.allocUnsafeSlow(DOWNLOAD_BLOCK_BYTES);
-    let crc = 0;
-    for (let at = 0; at < length; ) {
-      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, length - at), at);
-      if (bytesRead === 0) throw new ClientError("LOCAL_FILE", `${path} became shorter while it was read`);
-      crc = crc32(buffer.subarray(0, bytesRead), crc);
-      at += bytesRead;
-    }
-    return crc;
-  } catch (error) {
-    throw localFailure(error, path);
-  } finally {
-    await handle?.close();
   }
 }

@@ -8,10 +8,10 @@ import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { ClientError, isClientError, localFailure } from "./client-error.ts";
 import { type Cluster, LONG, type Server } from "./cluster.ts";
 import { PROGRESS_BYTES, UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "./limits.ts";
-import { isSameState, settledState, stateOf, unchanged } from "./local-source.ts";
+import { isSameState, READ_FLAGS, settledState, stateOf, unchanged } from "./local-source.ts";
 import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
-import { type OnBytes, READ_FLAGS, readChunks, uploadChunks } from "./upload.ts";
+import { type OnBytes, readChunks, uploadChunks } from "./upload.ts";
 import type { UploadMemory, UploadSource } from "./upload-memory.ts";
 
 /** What a resumable upload is made from. */

@@ -46,6 +46,12 @@ export class TransferReport {
   #skippedCount = 0;
   #exitCode: number = EXIT.ok;
   folders = 0;
+  /** Files that were there already. */
+  unchanged = 0;
+  /** Files and folders that only the target had, and which were moved away. */
+  removed = 0;
+  /** Where they are now. */
+  removedTo = "the trash";
 
   /** isQuiet: what went well is not summed up. */
   constructor(
@@ -58,6 +64,11 @@ export class TransferReport {
     this.#isQuiet = options.isQuiet;
     this.#display = display;
     this.#meter = meter;
+  }
+
+  /** True when something that should have arrived has not. */
+  get hasFailed(): boolean {
+    return this.#failedCount > 0;
   }
 
   /** A file or folder that failed; the others go on. */
@@ -94,6 +105,8 @@ export class TransferReport {
         files: doneFiles,
         folders: this.folders,
         bytes: doneBytes,
+        unchanged: this.unchanged,
+        removed: this.removed,
         seconds: Math.round(elapsedMs) / 1_000,
         failed_count: this.#failedCount,
         failed: this.#failed.map(({ path, error }) => ({ path, ...errorJson(error) })),
@@ -107,14 +120,16 @@ export class TransferReport {
     const time =
       elapsedMs < 10_000 ? `${(elapsedMs / 1_000).toFixed(1)} s` : formatSeconds(elapsedMs / 1_000);
     const what = `${filesText(doneFiles)}, ${formatBytes(doneBytes)} in ${time} (${formatBytes(Math.round(rate))}/s)`;
-    const troubles = [
+    const rest = [
+      this.unchanged > 0 ? `${filesText(this.unchanged)} there already` : "",
+      this.removed > 0 ? `${this.removed.toLocaleString("en-US")} moved to ${this.removedTo}` : "",
       this.#failedCount > 0 ? `${this.#failedCount} failed` : "",
       this.#skippedCount > 0 ? `${this.#skippedCount} skipped` : "",
     ].filter((text) => text !== "");
     const isHidden =
       this.#failed.length === FAILURES_SHOWN_MAX || this.#skipped.length === FAILURES_SHOWN_MAX;
     const more = isHidden ? `; only the first ${FAILURES_SHOWN_MAX} of a kind are shown` : "";
-    this.#context.note(`${verb} ${[what, ...troubles].join(", ")}${more}`);
+    this.#context.note(`${verb} ${[what, ...rest].join(", ")}${more}`);
     return this.#exitCode;
   }
 

@@ -1,12 +1,19 @@
 // Uploads files and trees: folders before what is in them, many files at a time, each failure for itself.
 import { lstatSync, realpathSync } from "node:fs";
+import { GroveError } from "#base/errors.ts";
+import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import { localFailure } from "./client-error.ts";
 import { type Cluster, LONG } from "./cluster.ts";
+import { ComparedFolder, type EntryThere, entryThere } from "./compared-folder.ts";
 import { makeFolder } from "./folders.ts";
 import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "./limits.ts";
+import { toldTimeMs } from "./local-source.ts";
 import { type FileEntry, walkLocalTree } from "./local-tree.ts";
 import type { ProgressMeter } from "./progress.ts";
+import { baseName, childPath, parentPath } from "./remote-path.ts";
 import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
+import { isSame, type Sameness } from "./sameness.ts";
+import type { Surplus } from "./surplus.ts";
 import { POOL_LIMITS, TransferPool } from "./transfer-pool.ts";
 import { isFinal, type TransferReport } from "./transfer-report.ts";
 import { type OnBytes, uploadFile } from "./upload.ts";
@@ -17,6 +24,10 @@ export interface UploadSource {
   readonly path: string;
   readonly isFolder: boolean;
   readonly remotePath: string;
+  /** What need not be sent because it is there; undefined sends everything. */
+  readonly sameness?: Sameness | undefined;
+  /** What was at its place when that was looked at. */
+  readonly there?: Attr | undefined;
 }
 
 /** What an upload is made from. */
@@ -29,11 +40,34 @@ export interface TreeUploadDeps {
   readonly note: (text: string) => void;
   /** Username of the root that it goes into; empty for one's own. */
   readonly root: string;
+  /** Told of the folder that a source becomes, before anything goes into it. */
+  readonly onTop: (source: UploadSource, folder: Attr) => Promise<void>;
 }
 
-/** What is known of a folder on the cluster: that it could not be made, which has been told; that nothing was in it; or that it is there. */
-type FolderState = "failed" | "empty" | "there";
+/**
+ * What is known of a folder on the cluster: that it could not be made, which has been told; that nothing was in it; that it is there; or
+ * what was in it, where that is compared.
+ */
+type FolderState = "failed" | "empty" | "there" | ComparedFolder;
 type Folder = Promise<FolderState>;
+
+/** A tree whose folders are compared. */
+interface ComparedTree {
+  readonly source: UploadSource;
+  readonly folders: ReadonlyMap<string, Folder>;
+  /** Places of what is in the source and was not sent: nothing at them, and nothing in a folder that could not be read, is too much. */
+  readonly kept: ReadonlySet<string>;
+  /** True when the source has anything in it. */
+  hasEntries: boolean;
+}
+
+/** A file of this machine, and how it is sent. */
+interface FileJob {
+  readonly file: Pick<FileEntry, "localPath" | "sizeBytes" | "mtimeMs" | "ctimeMs">;
+  readonly path: string;
+  readonly folder: Folder;
+  readonly source: UploadSource;
+}
 
 /** One upload of any number of files and trees. */
 export class TreeUpload {
@@ -41,6 +75,7 @@ export class TreeUpload {
   readonly #pool: TransferPool;
   /** Folders that are not made yet, and who waits for them. */
   readonly #pending = new Set<(state: FolderState) => void>();
+  readonly #trees: ComparedTree[] = [];
 
   constructor(deps: TreeUploadDeps) {
     this.#deps = deps;
@@ -63,19 +98,45 @@ export class TreeUpload {
     }
   }
 
+  /** What is in the compared folders and not in their sources, once all has been sent. */
+  async surplus(): Promise<Surplus[]> {
+    const found: Surplus[] = [];
+    for (const { source, folders, kept, hasEntries } of this.#trees) {
+      // Far more often a disk that is not mounted than somebody's wish.
+      if (!hasEntries) {
+        this.#deps.report.skip(source.path, "it is empty, so nothing is taken away for it");
+        continue;
+      }
+      for (const [place, folder] of folders) {
+        const state = await folder;
+        if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
+        for (const [name, { isFolder, sizeBytes }] of state.rest()) {
+          const lost = childPath(place, name);
+          if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
+        }
+      }
+    }
+    return found;
+  }
+
   async #addTree(source: UploadSource): Promise<void> {
     const { meter, report } = this.#deps;
     const folders = new Map<string, Folder>();
+    const kept = new Set<string>();
+    const tree: ComparedTree = { source, folders, kept, hasEntries: false };
+    if (source.sameness !== undefined) this.#trees.push(tree);
     for await (const entry of walkLocalTree(source.path)) {
+      tree.hasEntries ||= entry.place !== "/";
       if (entry.kind === "skipped") {
         report.skip(entry.localPath, entry.why);
+        if (entry.place !== undefined) kept.add(entry.place);
       } else if (entry.kind === "folder") {
-        await this.#addFolder(source.remotePath, entry.place, folders);
+        await this.#addFolder(source, entry.place, folders);
       } else {
         meter.totalFiles++;
         meter.totalBytes += entry.sizeBytes;
         const folder = folders.get(entry.folder) ?? Promise.resolve("there");
-        await this.#addFile(entry, join(source.remotePath, entry.place), folder);
+        await this.#addFile({ file: entry, path: join(source.remotePath, entry.place), folder, source });
       }
     }
   }
@@ -89,16 +150,17 @@ export class TreeUpload {
     } catch (error) {
       throw localFailure(error, source.path);
     }
-    const sizeBytes = lstatSync(localPath).size;
+    const { size: sizeBytes, mtimeMs, ctimeMs } = lstatSync(localPath);
     meter.totalFiles++;
     meter.totalBytes += sizeBytes;
-    await this.#addFile({ localPath, sizeBytes }, source.remotePath, Promise.resolve("there"));
+    const file = { localPath, sizeBytes, mtimeMs: toldTimeMs(mtimeMs), ctimeMs };
+    await this.#addFile({ file, path: source.remotePath, folder: Promise.resolve("there"), source });
   }
 
-  async #addFolder(top: string, place: string, folders: Map<string, Folder>): Promise<void> {
-    const { cluster, report, root } = this.#deps;
-    const path = join(top, place);
-    const parent = place === "/" ? Promise.resolve("there") : folders.get(parentOf(place));
+  async #addFolder(source: UploadSource, place: string, folders: Map<string, Folder>): Promise<void> {
+    const { report } = this.#deps;
+    const path = join(source.remotePath, place);
+    const parent = place === "/" ? Promise.resolve("there" as const) : folders.get(parentPath(place));
     const made = Promise.withResolvers<FolderState>();
     folders.set(place, made.promise);
     this.#pending.add(made.resolve);
@@ -108,10 +170,11 @@ export class TreeUpload {
     };
     const transfer = async (): Promise<void> => {
       try {
-        if (((await parent) ?? "failed") === "failed") return settle("failed");
-        const { childCount } = await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
+        const above = (await parent) ?? "failed";
+        if (above === "failed") return settle("failed");
+        const state = await this.#enter(source, place, above);
         report.folders++;
-        settle(childCount === 0n ? "empty" : "there");
+        settle(state);
       } catch (error) {
         settle("failed");
         if (isFinal(error)) throw error;
@@ -122,23 +185,37 @@ export class TreeUpload {
     if (added !== true) await added;
   }
 
-  async #addFile(
-    file: Pick<FileEntry, "localPath" | "sizeBytes">,
-    path: string,
-    folder: Folder,
-  ): Promise<void> {
-    const { meter, report } = this.#deps;
-    const onBytes = (bytes: number): void => {
-      meter.doneBytes += bytes;
-    };
+  /** Makes a folder, or finds what is in it where that is compared. */
+  async #enter(source: UploadSource, place: string, above: FolderState): Promise<FolderState> {
+    const { cluster, onTop, root } = this.#deps;
+    const path = join(source.remotePath, place);
+    const isTop = place === "/";
+    const top = isTop && source.sameness !== undefined ? source.there : undefined;
+    let there: EntryThere | undefined;
+    if (top !== undefined) there = entryThere(top);
+    else if (above instanceof ComparedFolder) there = above.take(baseName(place));
+    let isEmpty: boolean;
+    if (there !== undefined) {
+      if (!there.isFolder) throw new GroveError("NOT_DIRECTORY", `${path} is a file`);
+      if (top !== undefined) await onTop(source, top);
+      ({ isEmpty } = there);
+    } else {
+      const made = await makeFolder(cluster, { root, path }, { mayExist: true, patience: LONG });
+      if (isTop) await onTop(source, made);
+      isEmpty = made.childCount === 0n;
+    }
+    if (source.sameness === undefined) return isEmpty ? "empty" : "there";
+    return isEmpty ? new ComparedFolder() : ComparedFolder.read(cluster, { root, path });
+  }
+
+  async #addFile(job: FileJob): Promise<void> {
+    const { report } = this.#deps;
+    const { file } = job;
     const transfer = async (): Promise<void> => {
-      const state = await folder;
+      const state = await job.folder;
       if (state === "failed") return report.leaveOut();
       try {
-        if (file.sizeBytes < RESUMABLE_FROM_BYTES) {
-          await this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew: state === "empty" });
-        } else await this.#sendResumable(file.localPath, path, onBytes);
-        meter.doneFiles++;
+        await this.#send(job, state);
       } catch (error) {
         if (isFinal(error)) throw error;
         report.fail(file.localPath, error);
@@ -146,6 +223,30 @@ export class TreeUpload {
     };
     const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
     if (added !== true) await added;
+  }
+
+  /** Sends a file, unless it is there. */
+  async #send({ file, path, source }: FileJob, state: FolderState): Promise<void> {
+    const { meter, report } = this.#deps;
+    let there: EntryThere | undefined;
+    if (state instanceof ComparedFolder) there = state.take(baseName(path));
+    else if (!source.isFolder && source.there !== undefined) there = entryThere(source.there);
+    if (source.sameness !== undefined && there !== undefined && !there.isFolder && !there.isDamaged) {
+      const same = isSame({ ...file, path: file.localPath }, there, source.sameness);
+      if (same === true || (await same)) {
+        meter.leaveOut(file.sizeBytes);
+        report.unchanged++;
+        return;
+      }
+    }
+    const onBytes = (bytes: number): void => {
+      meter.doneBytes += bytes;
+    };
+    if (file.sizeBytes < RESUMABLE_FROM_BYTES) {
+      const isLikelyNew = state === "empty" || (state instanceof ComparedFolder && there === undefined);
+      await this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew });
+    } else await this.#sendResumable(file.localPath, path, onBytes);
+    meter.doneFiles++;
   }
 
   async #sendPlain(
@@ -174,9 +275,4 @@ export class TreeUpload {
 function join(top: string, place: string): string {
   if (place === "/") return top;
   return top === "/" ? place : top + place;
-}
-
-function parentOf(place: string): string {
-  const at = place.lastIndexOf("/");
-  return at === 0 ? "/" : place.slice(0, at);
 }

@@ -1,10 +1,10 @@
 // What this installation knows of uploads that it has not finished, so that another run of the same command goes on with them (D15).
 import { createHash } from "node:crypto";
-import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { removePrivateFile } from "#os/private-file.ts";
 import { UPLOAD_MEMORY_MAX, UPLOAD_MEMORY_MS } from "./limits.ts";
 import type { SourceState } from "./local-source.ts";
+import { removeOldFiles } from "./old-files.ts";
 import { isProcessAlive } from "./process-lock.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { readStored, writeStored } from "./stored-json.ts";
@@ -61,12 +61,7 @@ export class UploadMemory {
   async #tidy(): Promise<void> {
     if (this.#isTidied) return;
     this.#isTidied = true;
-    const names = await readdir(this.#folder).catch(() => []);
-    for (const name of names.slice(0, UPLOAD_MEMORY_MAX)) {
-      const path = join(this.#folder, name);
-      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
-      if (Date.now() - mtimeMs > UPLOAD_MEMORY_MS) await rm(path, { force: true });
-    }
+    await removeOldFiles(this.#folder, { files: UPLOAD_MEMORY_MAX, ageMs: UPLOAD_MEMORY_MS });
   }
 
   #path(source: UploadSource, { root, path }: RemotePath): string {

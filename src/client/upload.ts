@@ -1,6 +1,6 @@
 // Sends one file: read in chunks, each with its checksum computed once, and never held as a whole (decision D15).
 
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { isGroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
@@ -20,6 +20,7 @@ import {
   changedWhileRead,
   isSameState,
   isSettled,
+  READ_FLAGS,
   type SourceState,
   settledState,
   stateOf,
@@ -49,8 +50,6 @@ type Upload = SlicedUpload<typeof UploadRequestSchema, typeof UploadResponseSche
 /** Buffers of one large upload: one is read into while one is sent, and one may still wait in the socket. */
 const BUFFERS = 3;
 const NO_SIZE = { todo: "Send what it holds: grove write PATH < FILE" };
-/** Neither through a link, nor waiting for whoever opens the other end of a pipe. */
-export const READ_FLAGS: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Uploads a file of this machine with its time of change. Rejects with StatusError, or with ClientError also when it changes meanwhile. */
 export async function uploadFile(
