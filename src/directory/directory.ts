@@ -52,6 +52,8 @@ export interface NodeRegistration {
   readonly knownEpoch?: number | undefined;
   /** Made once for each data directory. */
   readonly dataId: string;
+  /** The process that registered from that directory last, as the directory remembers it; empty or undefined for none. */
+  readonly predecessorId?: string | undefined;
   readonly diskTotalBytes: bigint;
   readonly diskFreeBytes: bigint;
   readonly diskReserveBytes: bigint;
@@ -217,7 +219,8 @@ export interface Directory {
    * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. One that does not name the epoch of
    * the process that it replaces is told that epoch, and changes nothing: it may have come late, of a process that is gone. Throws
    * CLUSTER_MISMATCH; FENCED when it had an epoch itself, and another process has a newer one;
-   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory);
+   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory), unless the directory proves
+   * to be the holder's, by the process that registered from it last;
    * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
    *
    * Of a registration in pages nothing is in force before the last; those before are kept for 10 minutes. A page that is there already,

@@ -76,6 +76,7 @@ test("whatever a node keeps at the top of its data folder a backup takes or leav
     "inodes.db",
     "inodes.db-shm",
     "inodes.db-wal",
+    "last_process",
     "chunks",
     "slack",
   ]);

@@ -148,5 +148,13 @@ test(
     const back = await start("-id", "n1", ...member, ...tls);
     await back.says(/"event":"registered"/);
     await stopProgram(back);
+
+    // Another key on the same folder: it proves to be the next process, and waits for no lease.
+    const other = join(folder, "other");
+    await groveOk(["ca", "issue", "n1", "-ca_dir", cluster.caDir, "-host", "127.0.0.1", "-out", other]);
+    const renewed = tls.map((word) => word.replace(files, other));
+    const next = await start("-id", "n1", ...member, ...renewed);
+    await next.says(/"event":"registered"/, 10_000);
+    assert.doesNotMatch(next.output(), /NODE_ID_HELD/);
   },
 );
