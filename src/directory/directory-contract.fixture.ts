@@ -5,6 +5,7 @@ import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeRegistration, Speaker } from "./directory.ts";
 import { testListings } from "./listings-contract.fixture.ts";
+import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
 import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
@@ -331,6 +332,7 @@ export function testDirectoryContract(
   testRoots(contract);
   testListings(contract);
   testSshNodes(contract);
+  testNodeRemoval(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

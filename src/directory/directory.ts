@@ -189,6 +189,18 @@ export interface MissingLists {
   readonly givenUp: readonly string[];
 }
 
+/** What came of removing a node. */
+export interface NodeRemoval {
+  /** "holds_roots" when nothing was changed, since that many roots were not given up. */
+  readonly outcome: "removed" | "holds_roots" | "unknown";
+  /** Roots that it holds or held: their files are on its disk alone. */
+  readonly rootCount: number;
+  /** Whose they are, in order; the first 100. */
+  readonly owners: readonly string[];
+  /** True when it was reached over SSH until now. */
+  readonly ssh: boolean;
+}
+
 /** Whether the store answers at present, and if not, why. Holds no secret. */
 export type StoreState =
   | { readonly available: true }
@@ -286,6 +298,13 @@ export interface Directory {
    */
   giveUpNode(fsId: string): Promise<boolean>;
 
+  /**
+   * Takes a node out of the store, and out of those that are reached over SSH. One that holds roots goes only with as many of them given up as
+   * it holds: their users get new, empty ones. Throws BAD_ARGUMENT for one whose lease runs, and for one that has not listed its roots since
+   * the store was lost. A node that registers again is there again.
+   */
+  removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
+
   /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
   sshNodes(): Promise<SshNode[]>;
 
@@ -319,8 +338,8 @@ export type DirectoryReader = Pick<
   | "close"
 >;
 
-/** The store for whoever enrols nodes and gives them up, beside the MetaServers that use it. */
+/** The store for whoever enrols nodes, gives them up and removes them, beside the MetaServers that use it. */
 export type NodeStore = Pick<
   Directory,
-  "nodes" | "missingLists" | "giveUpNode" | "sshNodes" | "putSshNode" | "removeSshNode" | "close"
+  "nodes" | "missingLists" | "giveUpNode" | "removeNode" | "sshNodes" | "putSshNode" | "removeSshNode" | "close"
 >;
