@@ -333,6 +333,7 @@ export type DirectoryReader = Pick<
   | "findRoot"
   | "listRoots"
   | "nodes"
+  | "missingLists"
   | "sshNodes"
   | "securityReports"
   | "close"
@@ -341,5 +342,12 @@ export type DirectoryReader = Pick<
 /** The store for whoever enrols nodes, gives them up and removes them, beside the MetaServers that use it. */
 export type NodeStore = Pick<
   Directory,
-  "nodes" | "missingLists" | "giveUpNode" | "removeNode" | "sshNodes" | "putSshNode" | "removeSshNode" | "close"
+  | "nodes"
+  | "missingLists"
+  | "giveUpNode"
+  | "removeNode"
+  | "sshNodes"
+  | "putSshNode"
+  | "removeSshNode"
+  | "close"
 >;
