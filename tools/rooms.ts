@@ -243,7 +243,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   doctor: {
     floor: 4,
     holds: "`grove doctor`: what is wrong with a client machine or a server's host, and what to do about it",
-    imports: [...PROCESS_ROOM, "identity", "directory", "client"],
+    imports: [...PROCESS_ROOM, "identity", "directory", "authority", "client"],
     packages: ["commander"],
     builtins: [...FILES, "node:net", "node:tls"],
   },

@@ -103,6 +103,19 @@ test("a node that vanishes from the store is stale at once, offline after 30 s, 
   );
 });
 
+test("a node that an operator has removed is forgotten at once; one that was given up and is listed stays", () => {
+  const { book } = testCluster("n1", "n2", "n3");
+  for (const id of ["n1", "n2", "n3"]) book.answered(id, nodeReading());
+  book.list([listedNode("n2")], ["n1", "n2"]);
+  assert.deepEqual(
+    book.nodes().map(({ id, stale }) => [id, stale]),
+    [
+      ["n2", false],
+      ["n3", true],
+    ],
+  );
+});
+
 test("a store that was lost for a moment and comes back leaves every node as it was", () => {
   const { book, clock } = testCluster("n1");
   book.answered("n1", nodeReading());

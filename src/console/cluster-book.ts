@@ -106,8 +106,11 @@ export class ClusterBook implements ClusterState {
     return () => this.#changeListeners.delete(listener);
   }
 
-  /** Takes what the store lists now. Nodes that it lists no more stay as they are, grow silent and are forgotten after 24 h (D19). */
-  list(nodes: readonly ListedNode[]): void {
+  /**
+   * Takes what the store lists now. Nodes that it lists no more stay as they are, grow silent and are forgotten after 24 h (D19); those that an
+   * operator has removed or given up are forgotten at once.
+   */
+  list(nodes: readonly ListedNode[], givenUp: readonly string[] = []): void {
     this.#isListed = true;
     const gone = new Set(this.#entries.keys());
     for (const node of nodes) {
@@ -118,7 +121,8 @@ export class ClusterBook implements ClusterState {
     for (const id of gone) {
       const entry = this.#entries.get(id);
       if (entry === undefined) continue;
-      if (entry.vanishedMs === undefined) {
+      if (givenUp.includes(id)) this.#forget(id);
+      else if (entry.vanishedMs === undefined) {
         entry.vanishedMs = nowMs;
         this.#change(entry, { stale: true, pollError: VANISHED });
       } else if (nowMs - entry.vanishedMs > VANISHED_NODE_KEPT_MS) this.#forget(id);

@@ -10,7 +10,7 @@ import { Poller } from "./poller.ts";
 
 /** What watching needs. */
 export interface ClusterWatchDeps {
-  readonly directory: Pick<Directory, "nodes">;
+  readonly directory: Pick<Directory, "nodes"> & Partial<Pick<Directory, "missingLists">>;
   /** SVC_METRICS_TOKEN (T8). */
   readonly metricsToken: string | undefined;
   /** `-allow_nodes` (F-04). */
@@ -43,8 +43,8 @@ export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
     names: new NodeNames({ clock, networks, ...(deps.lookup === undefined ? {} : { lookup: deps.lookup }) }),
     clock,
     log,
-    onList(nodes) {
-      book.list(nodes);
+    onList(nodes, givenUp) {
+      book.list(nodes, givenUp);
       poller.setNodes(nodes.map((node) => node.id));
     },
   });

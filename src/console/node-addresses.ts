@@ -11,12 +11,12 @@ import type { NodeNames } from "./node-names.ts";
 
 /** What the addresses are read with. */
 export interface NodeAddressesDeps {
-  readonly directory: Pick<Directory, "nodes">;
+  readonly directory: Pick<Directory, "nodes"> & Partial<Pick<Directory, "missingLists">>;
   readonly names: NodeNames;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called with all nodes that the store lists, whenever it was read. */
-  readonly onList: (nodes: readonly ListedNode[]) => void;
+  /** Called with all nodes that the store lists, and the ids of those that an operator has given up, whenever it was read. */
+  readonly onList: (nodes: readonly ListedNode[], givenUp: readonly string[]) => void;
 }
 
 /** Where the nodes are, as the store says. */
@@ -52,7 +52,9 @@ export class NodeAddresses {
     if (this.#isReading || this.#isClosed) return;
     this.#isReading = true;
     try {
-      this.#take(await this.#deps.directory.nodes());
+      const { directory } = this.#deps;
+      const nodes = await directory.nodes();
+      this.#take(nodes, (await directory.missingLists?.())?.givenUp ?? []);
       this.#readAtWallMs = this.#deps.clock.wallMs();
       if (this.#hasFailed) this.#deps.log.info("metadata_store_back");
       this.#hasFailed = false;
@@ -78,7 +80,7 @@ export class NodeAddresses {
     this.#cancel();
   }
 
-  #take(records: readonly NodeRecord[]): void {
+  #take(records: readonly NodeRecord[], givenUp: readonly string[]): void {
     if (this.#isClosed) return;
     this.#places.clear();
     const listed: ListedNode[] = [];
@@ -93,7 +95,7 @@ export class NodeAddresses {
     this.#deps.names.keepOnly(hosts);
     // A name that is new is looked up before its node is polled for the first time.
     for (const { id } of listed) this.#prepare(id);
-    this.#deps.onList(listed);
+    this.#deps.onList(listed, givenUp);
   }
 
   #place({ fsId, name, address, softwareVersion }: NodeRecord): ListedNode | undefined {

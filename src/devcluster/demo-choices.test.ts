@@ -9,12 +9,13 @@ import { stripVTControlCharacters } from "node:util";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { shellWord } from "#base/shell-word.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { adminPasswordHash, readOrMakeState, writeState } from "./demo-state.ts";
 import { HeldPorts } from "./held-ports.ts";
 import { ProviderMemory } from "./provider-memory.ts";
 import { chooseReserve, DEMO_ROOM_BYTES } from "./reserve-choice.ts";
-import { reserveWarning, shellWord, shortPath, summaryLines } from "./up-screen.ts";
+import { reserveWarning, shortPath, summaryLines } from "./up-screen.ts";
 
 const TIMEOUT = { timeout: 10_000 };
 

@@ -122,6 +122,8 @@ function nodePlan(plan: DemoPlan, id: string, port: number): ProcessPlan {
         reserve: String(plan.reserveBytes),
       }),
       ...tlsFlags(plan, id),
+      // The same folder is tried with and without TLS.
+      ...(plan.tls === undefined ? ["--new-role"] : []),
       "--reflection",
     ],
     env: {

@@ -3,6 +3,7 @@ import { isAbsolute, relative, sep } from "node:path";
 import { styleText } from "node:util";
 import { formatBytes } from "#base/bytes.ts";
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
+import { shellWord } from "#base/shell-word.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
 
 /** Lines for people; the stream decides whether they are coloured. */
@@ -95,9 +96,4 @@ function mockLines(): string[] {
 export function shortPath(path: string, cwd: string): string {
   const near = relative(cwd, path);
   return near === "" || near.startsWith(`..${sep}`) || near === ".." || isAbsolute(near) ? path : near;
-}
-
-/** A word that a shell takes as one. */
-export function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

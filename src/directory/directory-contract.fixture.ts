@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { Speaker } from "./directory.ts";
+import type { NodeRegistration, Speaker } from "./directory.ts";
 import { testListings } from "./listings-contract.fixture.ts";
+import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
 import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
@@ -99,6 +100,33 @@ export function testDirectoryContract(
       assert.equal((await directory.register(clone)).epoch, 3);
       clock.advance(NODE_LEASE_MS);
       assert.equal((await directory.register(registration("a", { speaker: key("K9") }))).epoch, 4);
+    },
+  );
+
+  contract(
+    "with another key the holder's own data directory decides, which alone names the process that registered from it last (D19)",
+    async ({ directory }) => {
+      const named = (keyFingerprint: string): Speaker => ({ kind: "named", keyFingerprint });
+      const first = registration("a", { speaker: named("K1") });
+      await directory.register(first);
+      const next = (facts: Partial<NodeRegistration>): NodeRegistration =>
+        registration("a", { speaker: named("K2"), predecessorId: first.instanceId, ...facts });
+      for (const stranger of [
+        next({ predecessorId: "" }),
+        next({ predecessorId: "of before the backup" }),
+        next({ dataId: "restored" }),
+      ]) {
+        await refused("NODE_ID_HELD", directory.register(stranger));
+      }
+      const second = next({});
+      assert.equal((await directory.register(second)).epoch, 2);
+      // A certificate that names no node proves nothing beyond its key.
+      const generic: Speaker = { kind: "generic", keyFingerprint: "K1" };
+      const unnamed = registration("a", { speaker: generic, predecessorId: second.instanceId });
+      await refused("NODE_ID_HELD", directory.register(unnamed));
+      // Who had the directory before is a stranger now.
+      await refused("NODE_ID_HELD", directory.register(next({ speaker: named("K3") })));
+      await refused("FENCED", directory.heartbeat(beat("a", 1, { speaker: named("K2") })));
     },
   );
 
@@ -304,6 +332,7 @@ export function testDirectoryContract(
   testRoots(contract);
   testListings(contract);
   testSshNodes(contract);
+  testNodeRemoval(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

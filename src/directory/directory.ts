@@ -52,6 +52,8 @@ export interface NodeRegistration {
   readonly knownEpoch?: number | undefined;
   /** Made once for each data directory. */
   readonly dataId: string;
+  /** The process that registered from that directory last, as the directory remembers it; empty or undefined for none. */
+  readonly predecessorId?: string | undefined;
   readonly diskTotalBytes: bigint;
   readonly diskFreeBytes: bigint;
   readonly diskReserveBytes: bigint;
@@ -187,6 +189,18 @@ export interface MissingLists {
   readonly givenUp: readonly string[];
 }
 
+/** What came of removing a node. */
+export interface NodeRemoval {
+  /** "holds_roots" when nothing was changed, since that many roots were not given up. */
+  readonly outcome: "removed" | "holds_roots" | "unknown";
+  /** Roots that it holds or held: their files are on its disk alone. */
+  readonly rootCount: number;
+  /** Whose they are, in order; the first 100. */
+  readonly owners: readonly string[];
+  /** True when it was reached over SSH until now. */
+  readonly ssh: boolean;
+}
+
 /** Whether the store answers at present, and if not, why. Holds no secret. */
 export type StoreState =
   | { readonly available: true }
@@ -217,7 +231,8 @@ export interface Directory {
    * Registers a node, takes over the roots that it holds and the store lacks, and begins a new epoch. One that does not name the epoch of
    * the process that it replaces is told that epoch, and changes nothing: it may have come late, of a process that is gone. Throws
    * CLUSTER_MISMATCH; FENCED when it had an epoch itself, and another process has a newer one;
-   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory);
+   * NODE_ID_HELD when a live lease belongs to another certificate key (in mock mode, to another data directory), unless the directory proves
+   * to be the holder's, by the process that registered from it last;
    * CLIENT_CERT_REQUIRED when the speaker may not speak for this id; OVERLOADED beyond 1000 nodes.
    *
    * Of a registration in pages nothing is in force before the last; those before are kept for 10 minutes. A page that is there already,
@@ -283,6 +298,13 @@ export interface Directory {
    */
   giveUpNode(fsId: string): Promise<boolean>;
 
+  /**
+   * Takes a node out of the store, and out of those that are reached over SSH. One that holds roots goes only with as many of them given up as
+   * it holds: their users get new, empty ones. Throws BAD_ARGUMENT for one whose lease runs, and for one that has not listed its roots since
+   * the store was lost. A node that registers again is there again.
+   */
+  removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
+
   /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
   sshNodes(): Promise<SshNode[]>;
 
@@ -311,13 +333,21 @@ export type DirectoryReader = Pick<
   | "findRoot"
   | "listRoots"
   | "nodes"
+  | "missingLists"
   | "sshNodes"
   | "securityReports"
   | "close"
 >;
 
-/** The store for whoever enrols nodes and gives them up, beside the MetaServers that use it. */
+/** The store for whoever enrols nodes, gives them up and removes them, beside the MetaServers that use it. */
 export type NodeStore = Pick<
   Directory,
-  "nodes" | "missingLists" | "giveUpNode" | "sshNodes" | "putSshNode" | "removeSshNode" | "close"
+  | "nodes"
+  | "missingLists"
+  | "giveUpNode"
+  | "removeNode"
+  | "sshNodes"
+  | "putSshNode"
+  | "removeSshNode"
+  | "close"
 >;

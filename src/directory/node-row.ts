@@ -33,17 +33,28 @@ export function maySpeak(node: Pick<NodeRow, "first_key">, speaker: Speaker): vo
 
 /** Throws NODE_ID_HELD unless the newcomer proves to be the holder of the live lease, started again (D19). */
 export function mayHold(
-  node: Pick<NodeRow, "holder_key" | "data_id">,
-  newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "fsId">,
+  node: Pick<NodeRow, "holder_key" | "data_id" | "instance_id">,
+  newcomer: Pick<NodeRegistration, "speaker" | "dataId" | "predecessorId" | "fsId">,
 ): void {
   const key = newcomer.speaker.kind === "mock" ? null : newcomer.speaker.keyFingerprint;
   // Where one of the two has no key, that is mock mode, and there the data directory is the proof.
   const isSame =
     key === null || node.holder_key === null ? node.data_id === newcomer.dataId : node.holder_key === key;
-  if (isSame) return;
+  if (isSame || continues(node, newcomer)) return;
   throw new GroveError("NODE_ID_HELD", `another FileServer is running as ${newcomer.fsId}`, {
     metadata: { fs_id: newcomer.fsId },
   });
+}
+
+/**
+ * True for a certificate of this very id and the holder's own data directory: the process that holds the lease is named by that directory
+ * alone, and locks it while it runs. A copy from before that process registered names another.
+ */
+function continues(
+  node: Pick<NodeRow, "data_id" | "instance_id">,
+  { speaker, dataId, predecessorId = "" }: Pick<NodeRegistration, "speaker" | "dataId" | "predecessorId">,
+): boolean {
+  return speaker.kind === "named" && node.data_id === dataId && node.instance_id === predecessorId;
 }
 
 /**

@@ -53,7 +53,7 @@ export async function openDirectoryReader(
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
 }
 
-/** Opens a store to enrol nodes in it or give them up, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
+/** Opens a store to enrol nodes in it, give them up or remove them, beside the MetaServers that use it. Throws as `openDirectoryReader` does. */
 export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteNodes({ path: pathOf(url), clock: deps.clock });

@@ -58,6 +58,17 @@ export interface Acquired {
   readonly release: (isBroken: boolean) => void;
 }
 
+/** How a command uses the database. */
+export interface Use {
+  readonly connections: PostgresConnections;
+  /**
+   * "read": each statement for itself. "row": one transaction, which locks what it changes. "all": one transaction at a time in the
+   * whole cluster, for what is decided by more than one row.
+   */
+  readonly holds: "read" | "row" | "all";
+  readonly timeoutMs: number;
+}
+
 /** The pools of one kind of use. */
 export class PostgresConnections {
   readonly #deps: PostgresConnectionsDeps;

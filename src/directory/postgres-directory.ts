@@ -23,6 +23,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  NodeRemoval,
   RootPlace,
   SecurityReport,
   SharedRoot,
@@ -32,7 +33,8 @@ import type {
 } from "./directory.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
-import { ConnectFailure, PostgresConnections } from "./postgres-connections.ts";
+import { removeNode } from "./node-removal.ts";
+import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
@@ -57,17 +59,6 @@ export interface PostgresDirectoryDeps {
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 /** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
 const WAITED_OUT_MS = 10_000;
-
-/** How a command uses the database. */
-interface Use {
-  readonly connections: PostgresConnections;
-  /**
-   * "read": each statement for itself. "row": one transaction, which locks what it changes. "all": one transaction at a time in the
-   * whole cluster, for what is decided by more than one row.
-   */
-  readonly holds: "read" | "row" | "all";
-  readonly timeoutMs: number;
-}
 
 /**
  * Opens the store, making its tables when they are missing. A database that does not answer is waited for: commands reject with
@@ -203,6 +194,10 @@ class PostgresDirectory implements Directory {
 
   giveUpNode(fsId: string): Promise<boolean> {
     return this.#run(this.#decide, (now) => nodeCommands.giveUpNode(now, fsId));
+  }
+
+  removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
+    return this.#run(this.#decide, (now) => removeNode(now, fsId, abandonedRoots));
   }
 
   sshNodes(): Promise<SshNode[]> {

@@ -17,6 +17,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  NodeRemoval,
   NodeStore,
   RootPlace,
   SecurityReport,
@@ -46,7 +47,7 @@ export async function openSqliteReader(deps: SqliteDirectoryDeps): Promise<Direc
 }
 
 /**
- * Opens a store that a MetaServer may be using, to enrol nodes in it or give them up: nothing of that goes by the writer's leases, so that
+ * Opens a store that a MetaServer may be using, to enrol nodes in it, give them up or remove them: nothing of that goes by the writer's leases, so that
  * a second one does no harm. Throws as `openSqliteReader` does.
  */
 export async function openSqliteNodes(deps: SqliteDirectoryDeps): Promise<NodeStore> {
@@ -174,6 +175,10 @@ class SqliteDirectory implements Directory {
 
   giveUpNode(fsId: string): Promise<boolean> {
     return this.#call("giveUpNode", fsId);
+  }
+
+  removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
+    return this.#call("removeNode", fsId, abandonedRoots);
   }
 
   sshNodes(): Promise<SshNode[]> {

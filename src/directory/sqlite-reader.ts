@@ -3,9 +3,17 @@ import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
-import type { LocatedRoot, MissingLists, NodeRecord, RootPlace, SecurityReport } from "./directory.ts";
+import type {
+  LocatedRoot,
+  MissingLists,
+  NodeRecord,
+  NodeRemoval,
+  RootPlace,
+  SecurityReport,
+} from "./directory.ts";
 import { missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
+import { removeNode } from "./node-removal.ts";
 import { securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -55,6 +63,10 @@ export class SqliteReader {
 
   giveUpNode(now: Now, fsId: string): boolean {
     return this.#write(nodeCommands.giveUpNode(readersMoment(now), fsId));
+  }
+
+  removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
+    return this.#write(removeNode(readersMoment(now), fsId, abandonedRoots));
   }
 
   sshNodes(now: Now): SshNode[] {

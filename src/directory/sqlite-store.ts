@@ -12,6 +12,7 @@ import type {
   NodeCaller,
   NodeRecord,
   NodeRegistration,
+  NodeRemoval,
   RootPlace,
   SecurityReport,
   SharedRoot,
@@ -21,6 +22,7 @@ import type {
 import { lockFile } from "./file-lock.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
+import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { all, type Plan } from "./sql-plan.ts";
@@ -140,6 +142,10 @@ export class SqliteStore {
 
   giveUpNode(now: Now, fsId: string): boolean {
     return this.#write(nodeCommands.giveUpNode(this.#moment(now), fsId));
+  }
+
+  removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
+    return this.#write(removeNode(this.#moment(now), fsId, abandonedRoots));
   }
 
   sshNodes(_now: Now): SshNode[] {

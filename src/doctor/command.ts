@@ -32,6 +32,7 @@ import {
 } from "./host-checks.ts";
 import { providerChecks } from "./provider-checks.ts";
 import { countStates, reportJson, reportLines } from "./report.ts";
+import { roleCheck } from "./role-check.ts";
 import { serverCheck, type Trust } from "./server-probe.ts";
 import { sudoCheck } from "./sudo-check.ts";
 
@@ -137,6 +138,7 @@ function fileserverChecks(
   const address = flags.listen ?? `127.0.0.1:${FILESERVER_PORT}`;
   const token = env["SVC_METRICS_TOKEN"];
   return [
+    roleCheck(folder),
     quotaFileCheck(folder),
     portRuleCheck(address),
     ...(trust === undefined ? [] : [serverCheck("fileserver", address, FileServer.typeName, trust)]),

@@ -1,9 +1,11 @@
 // `grove backup`: copies of a storage node's data, made while it runs, checked, restored and pruned.
 import { Command, InvalidArgumentError } from "commander";
+import { commandsToServe, type PastRole, pastInWords, readPastRole } from "#authority/node-role.ts";
 import { formatBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
 import { systemRandom } from "#base/random.ts";
+import { shellWord } from "#base/shell-word.ts";
 import { type BackupProgress, type BackupReport, createBackup } from "#storage/backup-create.ts";
 import { type RestoreReport, restoreBackup } from "#storage/backup-restore.ts";
 import { listBackups, pruneBackups, type VerifyReport, verifyBackups } from "#storage/backup-verify.ts";
@@ -14,8 +16,9 @@ interface Flags {
 }
 
 const HELP = `
-A backup holds the files of all users with their trash and shares, the quotas, and who is known by which identity; with
--certificates also the node's certificate and key. Each is complete in itself; chunks that several share lie there once.
+A backup holds the files of all users with their trash and shares, the quotas, who is known by which identity, and which node of
+which cluster it was, with its certificate; with -certificates also the certificate's private key, so that what is restored needs
+no new one. Each is complete in itself; chunks that several share lie there once.
 
 On the filesystem of the node's data a backup links the chunk files, which costs no space and does not help against that
 disk's death: copy the folder to another machine (rsync -a), or let -to be another disk. docs/operating.md begins with it.
@@ -53,7 +56,7 @@ function create(): Command {
       .description("Back up a node's data: only what the backups there do not have yet is copied.")
       .requiredOption("--data <folder>", "the node's data folder")
       .requiredOption("--to <folder>", "the folder of backups; made when missing")
-      .option("--certificates", "the node's certificate and key too", false)
+      .option("--certificates", "the private key of the node's certificate too", false)
       .option("--full", "read what is there from earlier backups too, and replace what is damaged", false)
       .option("--copy", "copy chunk files even where links would do", false),
   ).action(
@@ -64,7 +67,7 @@ function create(): Command {
       const report = await createBackup({
         directory: flags.data,
         folder: flags.to,
-        certificates: flags.certificates,
+        keys: flags.certificates,
         full: flags.full,
         copies: flags.copy,
         nowMs: () => systemClock.wallMs(),
@@ -129,7 +132,8 @@ function restore(): Command {
       progress: (done) => progress.show(done),
     });
     progress.end();
-    print(flags, report, restoredText(report, flags.to));
+    const past = await readPastRole(flags.to);
+    print(flags, { ...report, next: commandsToServe(past, flags.to) }, restoredText(report, past, flags.to));
     if (report.problems.length > 0) process.exitCode = 1;
   });
 }
@@ -207,14 +211,22 @@ function verifiedText({
 
 function restoredText(
   { id, inodes, chunks, bytes, problems, damagedFiles }: RestoreReport,
+  past: PastRole,
   target: string,
 ): string[] {
+  const commands = commandsToServe(past, target);
+  const isJoining = commands.length > 1;
   return [
     `${target}: restored from backup ${id}: ${inodes} inodes, ${chunks} chunks, ${formatBytes(bytes)} copied and checked`,
     ...problems.map((problem) => `  damaged: ${problem}`),
     ...(damagedFiles > 0 ? [`${damagedFiles} files are marked as damaged`] : []),
-    `Look at it with: grove fsck -data ${target} -deep`,
-    "Serve it under the id of the node that it came from, and only when that one is gone for good.",
+    `It was ${pastInWords(past)}. Only when that one is gone for good:`,
+    `  grove fsck -data ${shellWord(target)} -deep`,
+    ...commands.map(
+      (command, at) => `  ${command}${isJoining && at === 0 ? "    (on the MetaServer's host)" : ""}`,
+    ),
+    ...(isJoining ? ["Its private key is not in the backup: 'join' makes a new one."] : []),
+    "What else it was started with (variables, further flags) is not in a backup.",
   ];
 }
 

@@ -22,3 +22,18 @@ test("the cluster's id is remembered, and what a crash left of writing it is swe
   await writeFile(join(folder, "cluster_id"), "two words\n");
   await assert.rejects(openClusterMemory(folder), (error) => isGroveError(error, "CORRUPT"));
 });
+
+test("the process that registered last is remembered beside it, and what is no process is none", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-memory-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const first = await openClusterMemory(folder);
+  assert.equal(first.lastProcess, "");
+  await first.registered("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  await first.registered("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  assert.equal(first.lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  assert.equal((await openClusterMemory(folder)).lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  for (const text of ["", "two words", "\u0000"]) {
+    await writeFile(join(folder, "last_process"), text);
+    assert.equal((await openClusterMemory(folder)).lastProcess, "");
+  }
+});

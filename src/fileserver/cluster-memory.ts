@@ -1,4 +1,4 @@
-// Remembers in the data folder which cluster it belongs to, so that it never joins another by mistake (D19).
+// Remembers in the data folder which cluster it belongs to, so that it never joins another by mistake, and which process registered last (D19).
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
@@ -6,22 +6,33 @@ import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 
 const FILE = "cluster_id";
+/** Not in a backup: what is restored is another folder, and must not speak for the process that has this one. */
+const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Reads the folder's cluster id, empty for a folder that has joined none. Throws CORRUPT when the file holds something else. */
 export async function openClusterMemory(dataFolder: string): Promise<ClusterMemory> {
   const path = join(dataFolder, FILE);
+  const processPath = join(dataFolder, PROCESS_FILE);
   await removeLeftovers(path);
-  let clusterId = "";
-  try {
-    clusterId = (await readFile(path, "utf8")).trim();
-    if (!FORM.test(clusterId)) throw new GroveError("CORRUPT", `${path} does not hold a cluster id`);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
+  await removeLeftovers(processPath);
+  let clusterId = await lineOf(path);
+  if (clusterId !== undefined && !FORM.test(clusterId))
+    throw new GroveError("CORRUPT", `${path} does not hold a cluster id`);
+  let lastProcess = (await lineOf(processPath)) ?? "";
+  // It only saves a wait.
+  if (!FORM.test(lastProcess)) lastProcess = "";
   return {
     get clusterId(): string {
-      return clusterId;
+      return clusterId ?? "";
+    },
+    get lastProcess(): string {
+      return lastProcess;
+    },
+    async registered(instanceId: string): Promise<void> {
+      if (instanceId === lastProcess) return;
+      await writeFileAtomic(processPath, `${instanceId}\n`);
+      lastProcess = instanceId;
     },
     async remember(joined: string): Promise<void> {
       if (!FORM.test(joined))
@@ -30,4 +41,13 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
       clusterId = joined;
     },
   };
+}
+
+async function lineOf(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
 }

@@ -1,7 +1,8 @@
 // `grove fileserver`: reads flags and environment, starts a storage node, and stops it on a signal.
 import { hostname } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
-import { joinedTlsPaths, readJoinedNode } from "#authority/joined-node.ts";
+import { joinedTlsPaths } from "#authority/joined-node.ts";
+import { lossesOf, type PastRole, pastInWords, readPastRole, writeNodeRole } from "#authority/node-role.ts";
 import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { parseDuration } from "#base/duration.ts";
@@ -28,6 +29,7 @@ import { run } from "#os/exit-signals.ts";
 import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
 import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
+import { requireKey, requireSameRole, roleOf } from "./same-role.ts";
 import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
 import { type LimitFlags, limitsOf, movedLimits, withLimitFlags } from "./service-limits.ts";
 
@@ -48,6 +50,7 @@ interface Flags extends LimitFlags, ScrubFlags {
   readonly passwordPath: boolean;
   readonly mock: boolean;
   readonly insecure: boolean;
+  readonly newRole: boolean;
   readonly logFile?: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";
 }
@@ -124,6 +127,11 @@ export function command(): Command {
     .option("--no-password-path", "refuse SetQuota by x-admin-password-hash; SVC_ADMIN_EMAIL still may")
     .option("--mock", "accept mock tokens instead of real ones; for trials only", false)
     .option("--insecure", "serve without TLS, or with mock sign-in, where other machines can reach it", false)
+    .option(
+      "--new-role",
+      "serve the folder although it was a cluster's, had TLS or another id, and this start has not; once, then leave it out",
+      false,
+    )
     .option("--log-file <file>", "write the log there instead of standard error")
     .option("--log-level <level>", "debug, info, warn or error", parseLevel, "info")
     .addHelpText("after", EXAMPLES)
@@ -135,7 +143,11 @@ export function command(): Command {
 
 async function serve(flags: Flags, env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const identity = readIdentitySettings(flags.mock ? { ...env, SVC_AUTH_MOCK: "1" } : env);
-  const options = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
+  const { options, past } = await optionsOf(flags, identity, env["SVC_METRICS_TOKEN"]);
+  // First, so that nobody who lacks certificates is told of -insecure before that the folder had some.
+  if (!flags.newRole) requireSameRole(past, options);
+  const hasTls = options.tls !== undefined;
+  requireSafe(options.listen, { hasTls, isMock: identity.mock, isAllowed: flags.insecure });
   const log = createLogger({
     destination: flags.logFile === undefined ? "stderr" : { file: flags.logFile },
     level: flags.logLevel,
@@ -144,12 +156,23 @@ async function serve(flags: Flags, env: Readonly<Record<string, string | undefin
   switchLevelOnSignal(log);
   for (const warning of identity.warnings) log.warn("setting", { warning });
   warnOfDeviations(options, log);
+  const losses = lossesOf(past, roleOf(options));
+  if (losses.length > 0) log.warn("new_role", { was: pastInWords(past), now: losses.join(", ") });
   try {
     await run(
       async () => {
         const node = await startFileServer(options, { log });
+        await writeNodeRole(options.dataFolder, roleOf(options)).catch((error: unknown) =>
+          log.warn("role_not_kept", { error: errorText(error) }),
+        );
         const { host } = options.listen;
-        log.info("serving", { host, grpc_port: node.grpcPort, metrics_port: node.metricsPort });
+        log.info("serving", {
+          host,
+          grpc_port: node.grpcPort,
+          metrics_port: node.metricsPort,
+          metaservers: options.metaservers.length === 0 ? "none: stands alone" : options.metaservers.join(),
+          tls: hasTls,
+        });
         process.stdout.write(
           `grove fileserver ${options.id}: serves ${options.dataFolder} on ${formatHostPort({ host, port: node.grpcPort })}, ` +
             `metrics on http://${formatHostPort({ host, port: node.metricsPort })}/metrics${identity.mock ? ", MOCK sign-in" : ""}\n`,
@@ -177,17 +200,19 @@ async function optionsOf(
   flags: Flags,
   identity: IdentitySettings,
   metricsToken: string | undefined,
-): Promise<FileServerOptions> {
-  const joined = await readJoinedNode(flags.data);
-  const tlsPaths = tlsPathsOf(flags) ?? (joined === undefined ? undefined : joinedTlsPaths(flags.data));
+): Promise<{ readonly options: FileServerOptions; readonly past: PastRole }> {
+  const past = await readPastRole(flags.data);
+  const { joined } = past;
+  const given = tlsPathsOf(flags);
+  if (given === undefined) requireKey(past, flags.data);
+  const tlsPaths = given ?? (joined === undefined ? undefined : joinedTlsPaths(flags.data));
   const tls = tlsPaths === undefined ? undefined : { paths: tlsPaths };
   const listen = flags.listen ?? {
     host: tls === undefined || identity.mock ? "127.0.0.1" : "0.0.0.0",
     port: FILESERVER_PORT,
   };
-  requireSafe(listen, { hasTls: tls !== undefined, isMock: identity.mock, isAllowed: flags.insecure });
   const id = checkedNodeId(flags.id ?? joined?.id ?? hostname().split(".", 1)[0]?.toLowerCase() ?? "node");
-  return {
+  const options: FileServerOptions = {
     dataFolder: flags.data,
     id,
     name: flags.name ?? id,
@@ -210,6 +235,7 @@ async function optionsOf(
     metricsToken: metricsToken === "" ? undefined : metricsToken,
     limits: limitsOf(flags),
   };
+  return { options, past };
 }
 
 /** Refuses to let other machines reach what is only safe on this one, unless that was asked for (C-06). */

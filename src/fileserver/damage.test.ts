@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code } from "#grpc/status.ts";
-import { isTakenFile, isTakenFolder } from "#storage/backup-layout.ts";
+import { isTakenFile, isTakenFolder, isTakenInside } from "#storage/backup-layout.ts";
 import { parts, refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const TOKEN = "t".repeat(32);
@@ -76,27 +76,33 @@ test("whatever a node keeps at the top of its data folder a backup takes or leav
     "inodes.db",
     "inodes.db-shm",
     "inodes.db-wal",
+    "last_process",
     "chunks",
     "slack",
   ]);
   for (const entry of readdirSync(node.dataFolder, { withFileTypes: true })) {
-    const isTaken = entry.isDirectory() ? isTakenFolder(entry.name, true) : isTakenFile(entry.name, true);
+    const isTaken = entry.isDirectory() ? isTakenFolder(entry.name) : isTakenFile(entry.name);
     const isJournal = entry.name.endsWith("-journal");
     assert.ok(isTaken || left.has(entry.name) || isJournal, `nobody has decided about ${entry.name}`);
   }
 });
 
-test("certificates and what belongs to them are taken only when asked for", () => {
-  assert.deepEqual([isTakenFolder("tls", false), isTakenFolder("tls", true)], [false, true]);
-  assert.deepEqual([isTakenFile("node.json", false), isTakenFile("node.json", true)], [false, true]);
+test("a node's certificate and what it joined as are taken, its key only when asked for", () => {
+  assert.equal(isTakenFolder("tls"), true);
+  const keys = [false, true];
+  assert.deepEqual(
+    keys.map((asked) => isTakenInside("tls", "node.key", asked)),
+    [false, true],
+  );
   for (const name of [
+    "node.json",
     "quota_config.json",
     "quota_config.json.previous",
     "subjects.json",
     "identity.json",
     "cluster_id",
   ]) {
-    assert.ok(isTakenFile(name, false), name);
+    assert.ok(isTakenFile(name), name);
   }
-  for (const name of ["node.key", ".x.json", "slack", "inodes.db"]) assert.ok(!isTakenFile(name, true), name);
+  for (const name of ["node.key", ".x.json", "slack", "inodes.db"]) assert.ok(!isTakenFile(name), name);
 });

@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
+import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION, worksWith } from "#base/version.ts";
 import type { Client } from "#grpc/client.ts";
@@ -45,7 +45,11 @@ export interface Person {
 /** Keeps the cluster that a data folder belongs to. */
 export interface ClusterMemory {
   readonly clusterId: string;
+  /** The process that registered from this folder last; empty for none. */
+  readonly lastProcess: string;
   remember(clusterId: string): Promise<void>;
+  /** Remembers that a process has registered. */
+  registered(instanceId: string): Promise<void>;
 }
 
 /** What the link is made from. */
@@ -78,6 +82,8 @@ const JITTER = 0.1;
 
 /** Refusals that want an operator. */
 const LASTING: readonly ErrorCode[] = ["NODE_ID_HELD", "CLUSTER_MISMATCH", "CLIENT_CERT_REQUIRED"];
+/** What a node does about the first of them. */
+const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1_000} s after that one has stopped: until then it serves the roots that it has, and takes no new users`;
 
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
 export class MetaLink {
@@ -94,6 +100,7 @@ export class MetaLink {
   #beating: Promise<void> = Promise.resolve();
   #lastFailure: string | undefined;
   #refusal: string | undefined;
+  #isHeldOff = false;
   #isFenced = false;
   #clockSkewMs: number | null = null;
 
@@ -155,7 +162,7 @@ export class MetaLink {
     const { client, node } = this.#deps;
     if (this.#epoch === undefined) await this.beatNow();
     const epoch = this.#epoch;
-    if (epoch === undefined) throw unreachable(undefined);
+    if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
     try {
       const { username, issuer, subject } = user;
       const request = { username, issuer, subject, fsId: node.id, epoch };
@@ -188,15 +195,18 @@ export class MetaLink {
       if (this.#lastFailure !== undefined) log.info("metaserver_reached");
       this.#lastFailure = undefined;
       this.#refusal = undefined;
+      this.#isHeldOff = false;
       this.#deps.shares.reached();
     } catch (error) {
       this.#deps.shares.lost();
       this.#noticeFence(error);
       const failure = errorText(error);
       const reason = reasonOf(error);
-      this.#refusal = reason !== undefined && LASTING.includes(reason) ? `${reason}: ${failure}` : undefined;
+      this.#isHeldOff = reason === "NODE_ID_HELD";
+      const told = this.#isHeldOff ? `${failure}; ${WAITS}` : failure;
+      this.#refusal = reason !== undefined && LASTING.includes(reason) ? `${reason}: ${told}` : undefined;
       // One line for each new state of affairs, not one every five seconds.
-      if (failure !== this.#lastFailure) log.warn("metaserver_failed", { reason, error: failure });
+      if (failure !== this.#lastFailure) log.warn("metaserver_failed", { reason, error: told });
       this.#lastFailure = failure;
     }
   }
@@ -235,6 +245,9 @@ export class MetaLink {
     this.#knownEpoch = answer.epoch;
     this.#isRegistrationDue = false;
     shares.registered(answer.epoch, list);
+    await cluster
+      .registered(this.#deps.node.instanceId)
+      .catch((error: unknown) => log.warn("last_process_not_kept", { error: errorText(error) }));
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
@@ -280,6 +293,7 @@ export class MetaLink {
       diskReserve: node.reserveBytes,
       instanceId: node.instanceId,
       dataId: node.dataId,
+      predecessorId: cluster.lastProcess,
       lastEpoch: this.#epoch ?? 0n,
     };
   }
@@ -300,6 +314,16 @@ function requireSameCluster(own: string, answered: string): void {
     "CLUSTER_MISMATCH",
     `this data folder belongs to the cluster ${own}, and the metaserver is of ${answered}`,
     { metadata: { own_cluster: own, other_cluster: answered } },
+  );
+}
+
+/** What a new user is told while another process holds this node's id: the directory answers, and it is not theirs to wait for. */
+function heldOff(id: string): GroveError {
+  return new GroveError(
+    "STARTING",
+    `this server (${id}) was started a moment ago and waits for the one before it to be given up, up to ${NODE_LEASE_MS / 1_000} s after that one ` +
+      "has stopped; whoever has files here can use them meanwhile",
+    { metadata: { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) } },
   );
 }
 

@@ -13,6 +13,7 @@ import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort 
 import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { addLostVerb } from "./lost-node-command.ts";
+import { addRemoveVerb } from "./remove-node-command.ts";
 import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
 
@@ -49,6 +50,10 @@ Examples:
     grove node add n1 grove@n1.example.net -meta sqlite:/srv/grove-meta/metadata.db
     grove node list -meta sqlite:/srv/grove-meta/metadata.db
 
+  A node that is stopped for good and holds no roots (without them: -abandon_roots):
+    grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db
+    grove ca revoke n3 -ca_dir /etc/grove/ca
+
   After the metadata store was lost, when a node does not come back to list its roots:
     grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
 
@@ -58,8 +63,8 @@ right MetaServer before it sends anything. The node's private key is made in its
 /** The parser of `grove node`. */
 export function command(): Command {
   const root = new Command("node")
-    .summary("Bring a machine into the cluster")
-    .description("Bring a new machine into the cluster.")
+    .summary("Bring a machine into the cluster, or take it out")
+    .description("Bring a new machine into the cluster, or take one out.")
     .addHelpText("after", EXAMPLES);
   root
     .command("token")
@@ -107,6 +112,7 @@ export function command(): Command {
     .option("--json", "print JSON", false)
     .action(join);
   addSshVerbs(root);
+  addRemoveVerb(root);
   addLostVerb(root);
   return root;
 }

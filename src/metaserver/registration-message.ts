@@ -28,6 +28,7 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     lastEpoch: epochOf(message.lastEpoch),
     knownEpoch: message.knownEpoch === undefined ? undefined : epochOf(message.knownEpoch),
     dataId: label("data_id", message.dataId),
+    predecessorId: label("predecessor_id", message.predecessorId, { mayBeEmpty: true }),
     diskTotalBytes: storedBytes(message.diskTotal),
     diskFreeBytes: storedBytes(message.diskFree),
     diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),

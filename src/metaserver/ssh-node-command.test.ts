@@ -1,4 +1,4 @@
-// `grove node add|list|remove` as people type them, against a real sshd.
+// `grove node add|list`, and what `remove` forgets of them, as people type them, against a real sshd.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-// `grove node add|list|remove`: which nodes the console may reach over SSH, each with the key of its host pinned (D20).
+// `grove node add|list`: which nodes the console may reach over SSH, each with the key of its host pinned (D20).
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "#base/clock.ts";
@@ -75,15 +75,6 @@ export function addSshVerbs(root: Command): void {
   withStore(
     root.command("list").description("Show the machines that the console may reach over SSH."),
   ).action(list);
-  withStore(
-    root
-      .command("remove")
-      .description(
-        "Forget a machine: the console no longer reaches it over SSH. The node itself stays in the cluster.",
-      )
-      // It may have been added under an id that is refused today.
-      .argument("<id>", "the node's id"),
-  ).action(remove);
 }
 
 /** Adds the flags that say where the store is. */
@@ -173,14 +164,6 @@ async function list(flags: StoreFlags): Promise<void> {
     for (const row of rows) {
       process.stdout.write(`${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`);
     }
-  });
-}
-
-async function remove(id: string, flags: StoreFlags): Promise<void> {
-  await withNodes(flags, async (store) => {
-    if (!(await store.removeSshNode(id))) throw bad(`${id} is not known: grove node list`);
-    if (flags.json) print({ removed: id });
-    else process.stdout.write(`${id} is no longer reached over SSH.\n`);
   });
 }
 

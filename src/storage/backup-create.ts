@@ -32,6 +32,7 @@ import {
   FILES_FOLDER,
   isTakenFile,
   isTakenFolder,
+  isTakenInside,
   nextBackupId,
   POOL_FOLDER,
   poolPath,
@@ -50,8 +51,8 @@ const PAGES_AT_ONCE = 2_000;
 export interface BackupOrder {
   readonly directory: string;
   readonly folder: string;
-  /** Also takes the node's certificates and keys. */
-  readonly certificates: boolean;
+  /** Also takes the node's private key. */
+  readonly keys: boolean;
   /** Reads what earlier backups brought too, and brings anew what is damaged there. */
   readonly full: boolean;
   /** Copies even where a link would do, so that one bad sector cannot take both. */
@@ -165,8 +166,8 @@ function requireIntact(db: DatabaseSync, path: string): void {
   );
 }
 
-/** Identity, quotas, subjects, the audit log: each is replaced as a whole or only grows, so any moment's copy is good. */
-function copyFiles({ directory, certificates }: BackupOrder, partial: string): ManifestFile[] {
+/** Identity, role, quotas, subjects, certificates, the audit log: each is replaced as a whole or only grows, so any moment's copy is good. */
+function copyFiles({ directory, keys }: BackupOrder, partial: string): ManifestFile[] {
   const files: ManifestFile[] = [];
   const take = (path: string): void => {
     const relative = `${FILES_FOLDER}/${path}`;
@@ -182,16 +183,16 @@ function copyFiles({ directory, certificates }: BackupOrder, partial: string): M
     files.push({ path: relative, ...sealOf(target) });
   };
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    if (entry.isFile() && isTakenFile(entry.name, certificates)) take(entry.name);
-    if (!entry.isDirectory() || !isTakenFolder(entry.name, certificates)) continue;
-    const inside = readdirSync(join(directory, entry.name), { withFileTypes: true }).filter((each) =>
-      each.isFile(),
+    if (entry.isFile() && isTakenFile(entry.name)) take(entry.name);
+    if (!entry.isDirectory() || !isTakenFolder(entry.name)) continue;
+    const inside = readdirSync(join(directory, entry.name), { withFileTypes: true }).filter(
+      (each) => each.isFile() && isTakenInside(entry.name, each.name, keys),
     );
+    if (inside.length === 0) continue;
     // What says how long a log must be goes before the log.
     const first = inside.filter(({ name }) => name.endsWith(".json"));
-    for (const { name } of [...first, ...inside.filter((each) => !first.includes(each))]) {
-      if (!name.startsWith(".")) take(`${entry.name}/${name}`);
-    }
+    const rest = inside.filter((each) => !first.includes(each));
+    for (const { name } of [...first, ...rest]) take(`${entry.name}/${name}`);
     syncDirectoryNow(join(partial, FILES_FOLDER, entry.name));
   }
   syncDirectoryNow(join(partial, FILES_FOLDER));

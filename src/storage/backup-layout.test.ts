@@ -6,6 +6,7 @@ import {
   isBackupId,
   isTakenFile,
   isTakenFolder,
+  isTakenInside,
   nextBackupId,
   poolPath,
 } from "./backup-layout.ts";
@@ -31,15 +32,26 @@ test("a chunk of the pool lies in the directory that its name begins with", () =
   assert.equal(poolPath("/b", "a7".repeat(16)), `/b/chunks/a7/${"a7".repeat(16)}`);
 });
 
-test("a backup takes settings and the audit log, and certificates with who signs them only when it is asked to", () => {
-  for (const name of ["quota_config.json", "quota_config.json.previous", "cluster_id"]) {
-    assert.deepEqual([isTakenFile(name, false), isTakenFile(name, true)], [true, true], name);
+test("a backup takes settings, the audit log, what the node was and its certificate, and private keys only when it is asked to", () => {
+  for (const name of [
+    "quota_config.json",
+    "quota_config.json.previous",
+    "cluster_id",
+    "node.json",
+    "served_as.json",
+  ]) {
+    assert.equal(isTakenFile(name), true, name);
   }
-  for (const name of [".secret.json", "grove.db", "backup.lock", "cluster_id.tmp", "lock"]) {
-    assert.deepEqual([isTakenFile(name, false), isTakenFile(name, true)], [false, false], name);
+  for (const name of [".secret.json", "grove.db", "backup.lock", "cluster_id.tmp", "lock", "last_process"]) {
+    assert.equal(isTakenFile(name), false, name);
   }
-  assert.deepEqual([isTakenFile("node.json", false), isTakenFile("node.json", true)], [false, true]);
-  assert.deepEqual([isTakenFolder("audit", false), isTakenFolder("audit", true)], [true, true]);
-  assert.deepEqual([isTakenFolder("tls", false), isTakenFolder("tls", true)], [false, true]);
-  assert.deepEqual([isTakenFolder("chunks", false), isTakenFolder("chunks", true)], [false, false]);
+  assert.deepEqual(["audit", "tls", "chunks"].map(isTakenFolder), [true, true, false]);
+  const inside = (folder: string, name: string): boolean[] =>
+    [false, true].map((keys) => isTakenInside(folder, name, keys));
+  for (const name of ["node.crt", "ca.crt"]) assert.deepEqual(inside("tls", name), [true, true], name);
+  for (const name of ["node.key", "node.key.old", "key.pem", "node.crt.key"]) {
+    assert.deepEqual(inside("tls", name), [false, true], name);
+  }
+  assert.deepEqual(inside("tls", ".node.crt.0123456789abcdef.tmp"), [false, false]);
+  assert.deepEqual(inside("audit", "0000000000000001.log"), [true, true]);
 });

@@ -21,10 +21,10 @@ export const POOL_FOLDER = "chunks";
 
 const BACKUP_ID = /^(\d{6})-\d{8}T\d{6}Z$/;
 const CERTIFICATES_FOLDER = "tls";
-const TAKEN_FOLDERS: readonly string[] = ["audit"];
+const TAKEN_FOLDERS: readonly string[] = ["audit", CERTIFICATES_FOLDER];
 const TAKEN_FILE = /^(?:cluster_id|.*\.json(?:\.previous)?)$/;
-/** Says where the certificates are and who signs them, so it goes with them. */
-const JOINED_NODE_FILE = "node.json";
+/** Certificates are shown to everybody who connects. */
+const CERTIFICATE_FILE = /\.crt$/;
 
 /** True for what names a finished backup. */
 export function isBackupId(name: string): boolean {
@@ -46,13 +46,18 @@ export function poolPath(folder: string, name: string): string {
   return join(folder, POOL_FOLDER, directoryOfChunk(name), name);
 }
 
-/** Whether a backup takes a file of the data directory's top level. */
-export function isTakenFile(name: string, certificates: boolean): boolean {
-  if (name.startsWith(".") || (name === JOINED_NODE_FILE && !certificates)) return false;
-  return TAKEN_FILE.test(name);
+/** Whether a backup takes a file of the data directory's top level: settings, and what the node was and in which cluster. */
+export function isTakenFile(name: string): boolean {
+  return !name.startsWith(".") && TAKEN_FILE.test(name);
 }
 
-/** Whether a backup takes a folder of the data directory, with the files that lie in it. */
-export function isTakenFolder(name: string, certificates: boolean): boolean {
-  return TAKEN_FOLDERS.includes(name) || (certificates && name === CERTIFICATES_FOLDER);
+/** Whether a backup takes a folder of the data directory. */
+export function isTakenFolder(name: string): boolean {
+  return TAKEN_FOLDERS.includes(name);
+}
+
+/** Whether a backup takes a file that lies in such a folder; private keys only where that is asked for. */
+export function isTakenInside(folder: string, name: string, keys: boolean): boolean {
+  if (name.startsWith(".")) return false;
+  return folder !== CERTIFICATES_FOLDER || keys || CERTIFICATE_FILE.test(name);
 }

@@ -25,12 +25,12 @@ export async function lab(context: TestContext): Promise<Lab> {
   return { directory, folder, storage, parentId };
 }
 
-/** Makes a backup of it, of links and without certificates unless more is said. */
+/** Makes a backup of it, of links and without keys unless more is said. */
 export function make({ directory, folder }: Lab, more: Partial<BackupOrder> = {}): Promise<BackupReport> {
   return createBackup({
     directory,
     folder,
-    certificates: false,
+    keys: false,
     copies: false,
     full: false,
     nowMs: () => 1_790_000_000_000,

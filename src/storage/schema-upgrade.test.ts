@@ -63,7 +63,7 @@ for (let version = 1; version < SCHEMA_VERSION; version++) {
     // Neither a check nor a backup upgrades: both may be run by whoever only looks.
     assert.throws(() => assertSound(directory), refusal("STORAGE_FAILED"));
     const order = {
-      certificates: false,
+      keys: false,
       copies: false,
       full: false,
       nowMs: () => 0,

@@ -19,12 +19,14 @@ const endings = new Endings();
 let nodes: Record<Id, SshServer>;
 let places: Record<Id, Place>;
 let origin: string;
+let coordinator: string;
 let console: ActionConsole;
 
 before(async () => {
   if (skip !== false) return;
   const { folder, metaserver, servers, wish } = await openActionSite(endings);
   origin = makeOrigin(folder);
+  coordinator = metaserver;
   const each = async <T>(make: (id: Id) => Promise<T>): Promise<Record<Id, T>> => {
     const made: [Id, T][] = [];
     for (const id of IDS) made.push([id, await make(id)]);
@@ -234,7 +236,7 @@ test("reboot has happened when the host has another boot id and its FileServer i
   await sleep(4_000);
   assert.equal((await console.record(id)).state, "running");
   const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", "n3", "-mock", "-reserve", "1MiB"];
-  const back = startGrove([...words.slice(1), "-listen", places.n3.address]);
+  const back = startGrove([...words.slice(1), "-listen", places.n3.address, "-metaserver", coordinator]);
   endings.after(() => stopProgram(back, "SIGKILL"));
   const record = await console.ended(id);
   const [target] = record.targets;

@@ -1,0 +1,151 @@
+// Remembers in a data folder as what it was served last, so that a start that would be less is not taken for the same node (D19).
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { GroveError } from "#base/errors.ts";
+import { checkedNodeId } from "#base/node-id.ts";
+import { shellWord } from "#base/shell-word.ts";
+import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { type JoinedNode, joinedTlsPaths, readJoinedNode } from "./joined-node.ts";
+
+const FILE = "served_as.json";
+/** Left by the first registration; it stays when the folder is served alone later. */
+const CLUSTER_FILE = "cluster_id";
+
+/** As what a node serves its data folder. */
+export interface NodeRole {
+  readonly id: string;
+  /** host:port of each MetaServer; none for a node that stands alone. */
+  readonly metaservers: readonly string[];
+  /** host:port that clients are sent to; undefined when it was not said. */
+  readonly advertise: string | undefined;
+  readonly hasTls: boolean;
+}
+
+/** What a data folder says of its past. */
+export interface PastRole {
+  /** As what it was served last; undefined for one that was never served, or by a Grove that did not write it down. */
+  readonly role: NodeRole | undefined;
+  /** What `grove node join` has left; undefined for a folder that did not join. */
+  readonly joined: JoinedNode | undefined;
+  /** The cluster that has taken its registration; undefined for none. */
+  readonly clusterId: string | undefined;
+  /** True when the private key of `grove node join` is there. */
+  readonly hasKey: boolean;
+}
+
+/** Reads what a folder says, which may be missing or empty. Throws BAD_ARGUMENT for what cannot be understood. */
+export async function readPastRole(dataFolder: string): Promise<PastRole> {
+  const cluster = await textOf(join(dataFolder, CLUSTER_FILE));
+  return {
+    role: await readRole(join(dataFolder, FILE)),
+    joined: await readJoinedNode(dataFolder),
+    clusterId: cluster?.trim(),
+    hasKey: await stat(joinedTlsPaths(dataFolder).key).then(
+      () => true,
+      () => false,
+    ),
+  };
+}
+
+/** Writes down as what the folder is served, unless that is there. */
+export async function writeNodeRole(dataFolder: string, role: NodeRole): Promise<void> {
+  const path = join(dataFolder, FILE);
+  const { id, metaservers, advertise, hasTls } = role;
+  const document = { schema: 1, id, metaservers, advertise: advertise ?? null, tls: hasTls };
+  const text = `${JSON.stringify(document, null, 2)}\n`;
+  if ((await textOf(path)) === text) return;
+  await removeLeftovers(path);
+  await writeFileAtomic(path, text);
+}
+
+/** In what a start would be less than what the folder was: "alone", "without TLS", "as other-id". Empty for one that is not. */
+export function lossesOf(past: PastRole, now: NodeRole): string[] {
+  const id = idOf(past);
+  const isMember = wasMember(past);
+  return [
+    ...(isMember && now.metaservers.length === 0 ? ["alone"] : []),
+    ...(hadTls(past) && !now.hasTls ? ["without TLS"] : []),
+    ...(isMember && id !== undefined && id !== now.id ? [`as ${now.id}`] : []),
+  ];
+}
+
+/** What a folder was, in words: "n1 of the cluster at meta.example.net:50050, with TLS". */
+export function pastInWords(past: PastRole): string {
+  const metaservers = metaserversOf(past);
+  const place =
+    metaservers.length > 0 ? `the cluster at ${metaservers.join(",")}` : `cluster ${past.clusterId ?? ""}`;
+  const who = idOf(past) ?? "a node";
+  return `${who}${wasMember(past) || past.joined !== undefined ? ` of ${place}` : ""}${hadTls(past) ? ", with TLS" : ""}`;
+}
+
+/** The commands that serve a folder as it was, one after the other. What it does not say is in capitals. */
+export function commandsToServe(past: PastRole, dataFolder: string): string[] {
+  const { role, joined, hasKey } = past;
+  const data = shellWord(dataFolder);
+  const id = idOf(past) ?? "ID";
+  const metaservers = metaserversOf(past);
+  const advertise = joined?.advertise ?? role?.advertise;
+  if (joined !== undefined && hasKey) {
+    const told = joined.advertise === undefined && advertise !== undefined ? ` -advertise ${advertise}` : "";
+    return [`grove fileserver -data ${data}${told}`];
+  }
+  if (joined !== undefined || (role === undefined && wasMember(past))) {
+    const place = metaservers.length > 0 ? metaservers.join(",") : "HOST:50050";
+    return [
+      `grove node token -ca_dir FOLDER -id ${id} > ${id}.token`,
+      `grove node join -metaserver ${place} -data ${data} -id ${id} -advertise ${advertise ?? "HOST:50051"} -token_file ${id}.token`,
+      `grove fileserver -data ${data}`,
+    ];
+  }
+  if (role === undefined) return [`grove fileserver -data ${data}`];
+  const member = metaservers.length > 0 ? ` -metaserver ${metaservers.join(",")}` : "";
+  const told = advertise === undefined ? "" : ` -advertise ${advertise}`;
+  const tls = role.hasTls ? " -tls_cert FILE -tls_key FILE -tls_ca FILE" : "";
+  return [`grove fileserver -data ${data} -id ${id}${member}${told}${tls}`];
+}
+
+/** True for the folder of a node that a cluster knows. One that was meant to be served alone since is none. */
+export function wasMember({ role, clusterId }: PastRole): boolean {
+  return clusterId !== undefined && (role === undefined || role.metaservers.length > 0);
+}
+
+function metaserversOf({ role, joined }: PastRole): readonly string[] {
+  return joined?.metaservers ?? role?.metaservers ?? [];
+}
+
+function idOf({ role, joined }: PastRole): string | undefined {
+  return role?.id ?? joined?.id;
+}
+
+function hadTls({ role, joined }: PastRole): boolean {
+  return role?.hasTls ?? joined !== undefined;
+}
+
+async function readRole(path: string): Promise<NodeRole | undefined> {
+  const content = await textOf(path);
+  if (content === undefined) return undefined;
+  try {
+    const { schema, id, metaservers, advertise, tls } = JSON.parse(content) as Record<string, unknown>;
+    if (schema !== 1 || typeof id !== "string" || typeof tls !== "boolean")
+      throw new Error("a field is wrong");
+    if (!Array.isArray(metaservers) || !metaservers.every((item) => typeof item === "string"))
+      throw new Error("metaservers is no list of texts");
+    if (advertise !== null && typeof advertise !== "string") throw new Error("advertise is no text");
+    return { id: checkedNodeId(id), metaservers, advertise: advertise ?? undefined, hasTls: tls };
+  } catch (cause) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${path} cannot be understood: put it back from a backup, or remove it and start the node with all the flags that it had`,
+      { cause },
+    );
+  }
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

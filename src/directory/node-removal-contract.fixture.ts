@@ -1,0 +1,93 @@
+// The promises of the metadata store about nodes that are taken out of it, as tests for every implementation.
+import assert from "node:assert/strict";
+import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { HeldRoot } from "./directory.ts";
+import { sshNode } from "./ssh-nodes-contract.fixture.ts";
+import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
+
+function rootOf(owner: string): HeldRoot {
+  return { owner, rootId: `ROOT-${owner}`, version: 1n, grants: [{ path: "/", user: "v@example.com" }] };
+}
+
+/** Declares the tests. */
+export function testNodeRemoval(contract: Contract): void {
+  contract(
+    "a stopped node without roots is taken out, with its place over SSH; one that runs is not (D19)",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a"));
+      await directory.putSshNode(sshNode("a"));
+      clock.advance(NODE_LEASE_MS - 1);
+      await refused("BAD_ARGUMENT", directory.removeNode("a"));
+      assert.equal((await directory.sshNodes()).length, 1);
+      clock.advance(1);
+      const removed = { outcome: "removed", rootCount: 0, owners: [], ssh: true };
+      assert.deepEqual(await directory.removeNode("a"), removed);
+      assert.deepEqual([await directory.nodes(), await directory.sshNodes()], [[], []]);
+      const unknown = { outcome: "unknown", rootCount: 0, owners: [], ssh: false };
+      assert.deepEqual(await directory.removeNode("a"), unknown);
+      // Whoever remembers it does not have new users wait for it.
+      await directory.awaitNodes(["a"]);
+      assert.deepEqual((await directory.missingLists()).awaited, []);
+      await directory.putSshNode(sshNode("only-ssh"));
+      assert.deepEqual(await directory.removeNode("only-ssh"), { ...unknown, ssh: true });
+      // It may come back, as a node like any other.
+      assert.equal((await directory.register(registration("a"))).epoch, 1);
+      assert.deepEqual(await directory.missingLists(), { awaited: [], givenUp: [] });
+    },
+  );
+
+  contract(
+    "a node that holds roots goes only with all of them given up; their users are then placed anew (D19)",
+    async ({ directory }, clock) => {
+      const roots = ["u@example.com", "t@example.com"].map(rootOf);
+      await directory.register(registration("a", { roots }));
+      await directory.register(registration("b", { roots: [rootOf("w@example.com")] }));
+      clock.advance(NODE_LEASE_MS);
+      await directory.heartbeat(beat("b", 1, { rootCount: 1n }));
+      const owners = ["t@example.com", "u@example.com"];
+      for (const given of [undefined, 0, 1, 3]) {
+        const { outcome, rootCount, owners: named } = await directory.removeNode("a", given);
+        assert.deepEqual([outcome, rootCount, named], ["holds_roots", 2, owners]);
+      }
+      assert.equal((await directory.nodes()).length, 2);
+      assert.equal((await directory.rootsSharedWith("v@example.com")).length, 3);
+      assert.equal((await directory.removeNode("a", 2)).outcome, "removed");
+      assert.deepEqual(
+        (await directory.rootsSharedWith("v@example.com")).map(({ owner }) => owner),
+        ["w@example.com"],
+      );
+      assert.equal(await directory.findRoot("u@example.com"), undefined);
+      const placed = await directory.locateRoot("u@example.com");
+      assert.equal(placed.fsId, "b");
+      assert.notEqual(placed.rootId, "ROOT-u@example.com");
+      assert.equal((await directory.findRoot("w@example.com"))?.rootId, "ROOT-w@example.com");
+    },
+  );
+
+  contract(
+    "a root that was placed and never fetched keeps no node: its user is placed anew",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a"));
+      assert.equal((await directory.locateRoot("u@example.com")).fsId, "a");
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await directory.removeNode("a")).outcome, "removed");
+      await directory.register(registration("b"));
+      assert.equal((await directory.locateRoot("u@example.com")).fsId, "b");
+    },
+  );
+
+  contract(
+    "a node that has yet to list its roots is not taken out before it is given up (D19)",
+    async ({ directory }, clock) => {
+      await directory.register(registration("a"));
+      await directory.register(registration("b"));
+      // The store turns out to be an older copy.
+      await directory.heartbeat(beat("b", 7));
+      clock.advance(NODE_LEASE_MS);
+      assert.ok((await directory.missingLists()).awaited.includes("a"));
+      await refused("BAD_ARGUMENT", directory.removeNode("a"));
+      assert.equal(await directory.giveUpNode("a"), true);
+      assert.equal((await directory.removeNode("a")).outcome, "removed");
+    },
+  );
+}

@@ -1,0 +1,67 @@
+// Takes a node out of the metadata store for good, with what the store knows of it; roots that it holds only where that is said (D19).
+import { GroveError } from "#base/errors.ts";
+import type { NodeRemoval } from "./directory.ts";
+import { giveUpList } from "./missing-lists.ts";
+import type { Moment } from "./node-commands.ts";
+import type { NodeRow } from "./node-row.ts";
+import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
+import { removeSshNode } from "./ssh-node-commands.ts";
+import { forgetStaged } from "./staged-pages.ts";
+
+/** Owners that are named of a node which still holds roots. */
+const OWNERS_LISTED = 100;
+
+/** Removes a node that holds as many roots as are given up. Throws BAD_ARGUMENT for one that runs, or may hold roots that nobody knows. */
+export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan<NodeRemoval> {
+  const node = yield* getLocked<Pick<NodeRow, "fs_id" | "last_seen_ms">>(
+    "SELECT fs_id, last_seen_ms FROM nodes WHERE fs_id = ?",
+    fsId,
+  );
+  if (node === undefined)
+    return { outcome: "unknown", rootCount: 0, owners: [], ssh: yield* removeSshNode(fsId) };
+  if (now.isLive(node)) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${fsId} is running, or was until less than 30 s ago: stop it, wait, and remove it then`,
+    );
+  }
+  yield* requireListed(fsId);
+  // What was only placed has no files yet: its user is sent elsewhere at the next sign-in.
+  const held = yield* get<{ count: bigint }>(
+    "SELECT COUNT(*) AS count FROM roots WHERE fs_id = ? AND held = 1",
+    fsId,
+  );
+  const rootCount = Number(held?.count ?? 0n);
+  const owners = yield* ownersOf(fsId);
+  if (rootCount !== abandonedRoots) return { outcome: "holds_roots", rootCount, owners, ssh: false };
+  // MetaServers that remember it must not wait for its list.
+  yield* giveUpList(fsId);
+  yield* run("DELETE FROM grants WHERE owner IN (SELECT r.owner FROM roots r WHERE r.fs_id = ?)", fsId);
+  yield* run("DELETE FROM roots WHERE fs_id = ?", fsId);
+  yield* forgetStaged(fsId);
+  yield* run("DELETE FROM nodes WHERE fs_id = ?", fsId);
+  return { outcome: "removed", rootCount, owners, ssh: yield* removeSshNode(fsId) };
+}
+
+function* requireListed(fsId: string): Plan<void> {
+  const unlisted = yield* get<{ count: bigint }>(
+    "SELECT COUNT(*) AS count FROM unlisted_nodes WHERE fs_id = ? AND given_up = 0",
+    fsId,
+  );
+  if (unlisted === undefined || unlisted.count === 0n) return;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${fsId} has not listed its roots since the metadata store was lost or restored: start it once, or say that it does not come back ` +
+      `(grove node lost ${fsId})`,
+  );
+}
+
+function* ownersOf(fsId: string): Plan<string[]> {
+  const rows = yield* all<{ owner: string }>(
+    "SELECT owner FROM roots WHERE fs_id = ? AND held = 1 ORDER BY owner LIMIT ?",
+    fsId,
+    OWNERS_LISTED,
+  );
+  // Databases sort text by rules of their own.
+  return rows.map(({ owner }) => owner).toSorted();
+}
