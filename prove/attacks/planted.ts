@@ -26,14 +26,14 @@ export const attackBugs: readonly PlantedBug[] = [
     goal: 2,
   },
   {
-    name: "few-connections-of-an-address",
-    is: "people behind one address share twenty connections",
+    name: "few-handshakes-of-an-address",
+    is: "people behind one address share a handshake a second",
     rigs: ["peaks"],
     edits: [
       {
         file: "src/grpc/limits.ts",
-        from: "  maxConnectionsPerAddress: 200,\n",
-        to: "  maxConnectionsPerAddress: 20,\n",
+        from: "HANDSHAKES_OF_NETWORK: BucketRate = { burst: 256, perSecond: 20 };",
+        to: "HANDSHAKES_OF_NETWORK: BucketRate = { burst: 4, perSecond: 1 };",
       },
     ],
   },

@@ -41,8 +41,8 @@ const SLOWER_MAX = 5;
 const FLOOR_MS = 20;
 /** In strokes of less than a second only what hardly moves at all is told. */
 const SHORT_FLOOR_MS = 1_500;
-/** Questions to the provider about unknown tokens of one address: those that a large office may bring at once, and some more every second. */
-const ASKED_AT_ONCE = 400;
+/** Questions to the provider about unknown tokens of one address: twice as many as it may bring at once, and some more every second. */
+const ASKED_AT_ONCE = 120;
 const ASKED_PER_SECOND = 20;
 /** Bytes of log that one stroke may cause in a server. */
 const LOG_MAX_BYTES = 1_048_576;
