@@ -53,6 +53,10 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   quota_drift: { publicDetail: [], hidesValue: true, recovery: "quota_drift" },
   corruption: { publicDetail: [], hidesValue: true, recovery: "corruption" },
   storage_failed: { publicDetail: [], recovery: "storage_failed" },
+  storage_reserve: {
+    publicDetail: ["usable_bytes", "reserve_bytes", "full_in_days"],
+    recovery: "storage_reserve",
+  },
   snapshot_reset: { publicDetail: [] },
   action_failed: { hidden: "opening", overAfterMs: ATTEMPT_OVER_MS },
   login_failures: { hidden: "attempt", overAfterMs: ATTEMPT_OVER_MS },

@@ -170,6 +170,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
       message: `${node} was restarted and takes writes again.`,
     }),
   },
+  storage_reserve: { now: reserveText, over: reserveOverText },
   snapshot_reset: {
     now: ({ detail }) => ({
       title: "The console began a file anew",
@@ -200,6 +201,32 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
     }),
   },
 };
+
+function reserveText({ node, detail }: TextFacts): AlertText {
+  const [usable, reserve] = [detail["usable_bytes"], detail["reserve_bytes"]];
+  const of = reserve === undefined ? "" : ` of ${bytes(reserve)}`;
+  if (Number(usable ?? 1) === 0) {
+    return {
+      title: `${node} refuses uploads`,
+      message: `${node} refuses uploads now: its disk is down to the reserve${of} that it keeps free. Reading and deleting go on. Free space there, or give it a larger disk.`,
+    };
+  }
+  const left = usable === undefined ? "little" : bytes(usable);
+  const days = detail["full_in_days"];
+  const when = typeof days === "number" ? ` At this pace that is in ${span(days * 86_400)}.` : "";
+  return {
+    title: `${node} has ${left} left for uploads`,
+    message: `${node} has ${left} left above the reserve${of} that it keeps free, and refuses uploads once that is gone.${when}`,
+  };
+}
+
+function reserveOverText({ node, detail }: TextFacts): AlertText {
+  const usable = detail["usable_bytes"];
+  return {
+    title: `${node} has room for uploads again`,
+    message: `${node} has ${usable === undefined ? "enough" : bytes(usable)} above the reserve that it keeps free.`,
+  };
+}
 
 function quotaText({ username, severity, value, detail }: TextFacts): AlertText {
   const who = username ?? "A user";

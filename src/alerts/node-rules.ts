@@ -11,12 +11,15 @@ import type { AlertType } from "#webapi/alert.ts";
 import { publicNode } from "#webapi/cluster.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
+import { reserveLevel } from "./reserve-rule.ts";
 
 /** What a node reports, as far as rules look at it. Null is unknown. */
 export interface NodeGauges {
   readonly diskUsagePercent: number | null;
   readonly diskFreeBytes: bigint | null;
   readonly diskTotalBytes: bigint | null;
+  /** Free space that no write may take. */
+  readonly reserveBytes: bigint | null;
   readonly cpuTempCelsius: number | null;
   readonly certDaysLeft: number | null;
   readonly clockSkewMs: number | null;
@@ -78,6 +81,7 @@ export function nodeConditions(
   });
   return [
     about("storage_warning", storage(gauges, more.fullInDays)),
+    about("storage_reserve", reserveLevel(gauges, more.fullInDays)),
     about("temp_warning", gradeOf(gauges.cpuTempCelsius, ALERT_THRESHOLDS.temperatureCelsius)),
     about("error_spike", errors(more.window)),
     about("cert_expiring", certificate(gauges.certDaysLeft)),

@@ -74,6 +74,7 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
   cert_expiring: FACT,
   corruption: FACT,
   storage_failed: FACT,
+  storage_reserve: MEASURED,
   clock_skew: MEASURED,
   quota_drift: MEASURED,
   bad_metrics: MEASURED,

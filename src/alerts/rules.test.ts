@@ -14,6 +14,7 @@ const HEALTHY: NodeGauges = {
   diskUsagePercent: 40,
   diskFreeBytes: 600n,
   diskTotalBytes: 1_000n,
+  reserveBytes: 100n,
   cpuTempCelsius: 45,
   certDaysLeft: 60,
   clockSkewMs: 0,

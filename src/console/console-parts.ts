@@ -198,7 +198,11 @@ function openLive(
 ): { views: ClusterViews; hub: Hub; end: End } {
   const views = new ClusterViews({
     cluster: watch.book,
-    figuresOf: (id) => ({ rates: history.rates(id), diskFullInDays: history.forecastDiskFullDays(id) }),
+    figuresOf: (id) => ({
+      rates: history.rates(id),
+      diskFullInDays: history.forecastDiskFullDays(id),
+      isDiskForecastKnown: history.isDiskForecastKnown(id),
+    }),
     users: new ClusterUsers(users),
     clock,
   });

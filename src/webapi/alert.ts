@@ -26,6 +26,7 @@ export const ALERT_TYPES = [
   "quota_drift",
   "corruption",
   "storage_failed",
+  "storage_reserve",
   "snapshot_reset",
   "action_failed",
   "login_failures",

@@ -32,7 +32,10 @@ export const publicNode = z.object({
   write_iops: gauge,
   read_iops: gauge,
   error_rate_pct: percent.nullable(),
+  /** Days until nothing is left above the reserve; absent where that is not known and where the disk is not filling. */
   disk_full_in_days: z.number().optional(),
+  /** True when it is known whether the disk is filling; absent from consoles of before. */
+  disk_forecast_known: z.boolean().optional(),
   disk_total_bytes: count64.nullable(),
   disk_used_bytes: count64.nullable(),
   disk_free_bytes: count64.nullable(),

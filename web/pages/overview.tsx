@@ -14,10 +14,11 @@ import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { StepButtons } from "../parts/step-buttons.tsx";
 import { furtherAlerts, nothingOpen } from "../words/alert.ts";
+import { allBytesForUploads, fillsFirst, refusesUploads } from "../words/disk-room.ts";
 import { nextSteps } from "../words/next-step.ts";
-import { byNeed, firstFull } from "../words/node-state.ts";
+import { byNeed } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
-import { formatDaysUntil, formatMoment, formatSpan } from "../words/time.ts";
+import { formatMoment, formatSpan } from "../words/time.ts";
 
 const NEEDS_SHOWN = 8;
 
@@ -48,7 +49,7 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   if (alerts.length === 0) {
     return (
       <section>
-        <h1>{calmTitle(total, unknown)}</h1>
+        <h1>{calmTitle(total, unknown, cluster.nodes.filter(refusesUploads).length)}</h1>
         {total === 0 ? (
           further !== undefined && <p className="quiet">{further}.</p>
         ) : (
@@ -111,18 +112,22 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const write = nodes.reduce((sum, node) => sum + (node.write_mbps ?? 0), 0);
   const read = nodes.reduce((sum, node) => sum + (node.read_mbps ?? 0), 0);
   const share = percentText(used + free === 0 ? 0 : (used / (used + free)) * 100);
-  const first = firstFull(nodes);
+  const left = allBytesForUploads(nodes);
+  const first = fillsFirst(nodes);
   const facts: readonly Fact[] = [
     ["Nodes", nodeCount(sums)],
-    ["Capacity", `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share})`],
+    [
+      "Capacity",
+      `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share}), ${bytesText(left)} left for uploads`,
+    ],
     [
       "Fills first",
-      first === undefined ? (
-        "no disk is filling"
+      first.node === undefined ? (
+        first.text
       ) : (
         <>
-          <Link href={`/nodes/${encodeURIComponent(first.id)}?tab=users`}>{first.name}</Link>,{" "}
-          {formatDaysUntil(first.disk_full_in_days ?? 0)}
+          <Link href={`/nodes/${encodeURIComponent(first.node.id)}?tab=users`}>{first.node.name}</Link>,{" "}
+          {first.text}
         </>
       ),
     ],
@@ -142,8 +147,10 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
 }
 
 /** What stands above everything when nothing asks for anything. */
-function calmTitle(total: number, unknown: number): string {
+function calmTitle(total: number, unknown: number, refusing: number): string {
   if (total === 0) return "This cluster has no nodes yet";
+  // Also when its alert was resolved by hand.
+  if (refusing > 0) return countText(refusing, "node refuses uploads", "nodes refuse uploads");
   if (unknown === 0) return "Nothing needs you";
   return `${unknown} of ${countText(total, "node")} ${unknown === 1 ? "has" : "have"} not answered yet`;
 }

@@ -24,6 +24,7 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   quota_drift: "Quota counters off",
   corruption: "Damaged files",
   storage_failed: "Storage failed",
+  storage_reserve: "Disk at its reserve",
   snapshot_reset: "Console file begun anew",
   action_failed: "Action failed",
   login_failures: "Failed sign-ins",

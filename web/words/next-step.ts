@@ -25,6 +25,7 @@ function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
     case "quota_exceeded":
       return { label: "Raise quota …", path: `/users?user=${encodeURIComponent(username ?? "")}` };
     case "storage_warning":
+    case "storage_reserve":
       return { label: "Who fills it", path: nodeId === undefined ? "/users" : `/nodes/${node}?tab=users` };
     case "service_restart":
     case "error_spike":
