@@ -57,6 +57,7 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
     publicDetail: ["usable_bytes", "reserve_bytes", "full_in_days"],
     recovery: "storage_reserve",
   },
+  inodes_low: { publicDetail: ["free_inodes"], recovery: "inodes_low" },
   snapshot_reset: { publicDetail: [] },
   action_failed: { hidden: "opening", overAfterMs: ATTEMPT_OVER_MS },
   login_failures: { hidden: "attempt", overAfterMs: ATTEMPT_OVER_MS },

@@ -79,6 +79,10 @@ test("sentences name the node, the number, its unit and its limit", () => {
     "fs-pi4 has 5 GiB left above the reserve of 20 GiB that it keeps free, and refuses uploads once that is gone. At this pace that is in 3 days.",
   );
   assert.equal(
+    said({ type: "inodes_low", value: 2.5, threshold: 3, detail: { free_inodes: 25_000 } }),
+    "The filesystem of fs-pi4 has 2.5 % of its inodes free (25,000), below its limit of 3 %. Without any it takes no new file above 64 KiB, however many bytes are free: remove small files beside Grove's, or move it to a filesystem with more inodes.",
+  );
+  assert.equal(
     said({ value: 80.01, threshold: 80 }).includes("is 80.01 % full"),
     true,
     "a limit that is passed does not look kept",
@@ -115,6 +119,7 @@ test("visitors see exactly these types, and never one with a user (spec 5.8.4, D
       "corruption",
       "storage_failed",
       "storage_reserve",
+      "inodes_low",
       "snapshot_reset",
       "bad_metrics",
     ],

@@ -171,6 +171,16 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
     }),
   },
   storage_reserve: { now: reserveText, over: reserveOverText },
+  inodes_low: {
+    now: ({ node, value, threshold, detail }) => ({
+      title: `${node} runs out of inodes`,
+      message: `The filesystem of ${node} has ${percent(value)} of its inodes free${inodes(detail["free_inodes"])}, below its limit of ${percent(threshold)}. Without any it takes no new file above 64 KiB, however many bytes are free: remove small files beside Grove's, or move it to a filesystem with more inodes.`,
+    }),
+    over: ({ node, value }) => ({
+      title: `${node} has inodes again`,
+      message: `The filesystem of ${node} has ${percent(value)} of its inodes free.`,
+    }),
+  },
   snapshot_reset: {
     now: ({ detail }) => ({
       title: "The console began a file anew",
@@ -339,6 +349,10 @@ function fills(inDays: Part): string {
 function outOf(detail: TextFacts["detail"]): string {
   const [errors, operations] = [detail["errors"], detail["operations"]];
   return errors === undefined || operations === undefined ? "" : ` (${errors} of ${operations})`;
+}
+
+function inodes(free: Part): string {
+  return free === undefined ? "" : ` (${Number(free).toLocaleString("en-US")})`;
 }
 
 function trash(trashBytes: Part): string {

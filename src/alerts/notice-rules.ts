@@ -75,6 +75,7 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
   corruption: FACT,
   storage_failed: FACT,
   storage_reserve: MEASURED,
+  inodes_low: MEASURED,
   clock_skew: MEASURED,
   quota_drift: MEASURED,
   bad_metrics: MEASURED,

@@ -106,6 +106,8 @@ test("a disk at 40 % that is down to its reserve is critical beside a storage_wa
     diskFreeBytes: 60n * GIB,
     diskTotalBytes: 100n * GIB,
     reserveBytes: 60n * GIB,
+    inodeFree: null,
+    inodeTotal: null,
     cpuTempCelsius: null,
     certDaysLeft: null,
     clockSkewMs: null,

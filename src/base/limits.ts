@@ -72,6 +72,8 @@ export const RESERVE_ALERT = {
 } as const;
 /** What is left must be so many times the limit before such an alert is over: what hovers there would come and go with every poll. */
 export const RESERVE_ALERT_SLACK = 1.25;
+/** Share of a filesystem's inodes in percent that is free when there is an alert; crossed when there are fewer. */
+export const INODES_FREE_ALERT_PERCENT = { warning: 10, critical: 3 } as const;
 /** Share of a quota in percent above which there is a warning (T1, spec 3.1 rule 3). */
 export const QUOTA_ALERT_WARNING_PERCENT = 95;
 /** Attempts within 60 s below which there is no error rate (T4). */

@@ -41,6 +41,7 @@ export function publicNodeOf(node: NodeState, { rates, ...disk }: NodeFigures): 
     ...operationFields(reading),
     git_commit: reading?.gitCommit ?? null,
     inode_free: json(reading?.inodeFree),
+    inode_total: json(reading?.inodeTotal),
     reserve_bytes: json(reading?.reserveBytes),
     cert_days_left: reading?.certDaysLeft ?? null,
     clock_skew_ms: reading?.clockSkewMs ?? null,

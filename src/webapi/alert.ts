@@ -27,6 +27,7 @@ export const ALERT_TYPES = [
   "corruption",
   "storage_failed",
   "storage_reserve",
+  "inodes_low",
   "snapshot_reset",
   "action_failed",
   "login_failures",

@@ -66,6 +66,8 @@ export const publicNode = z.object({
   op_latency_read_ms_p99: gauge,
   git_commit: z.string().nullable(),
   inode_free: count64.nullable(),
+  /** 0 of a filesystem that makes inodes as they are needed. */
+  inode_total: count64.nullable(),
   reserve_bytes: count64.nullable(),
   cert_days_left: z.number().nullable(),
   clock_skew_ms: z.number().nullable(),

@@ -25,6 +25,7 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   corruption: "Damaged files",
   storage_failed: "Storage failed",
   storage_reserve: "Disk at its reserve",
+  inodes_low: "Inodes run out",
   snapshot_reset: "Console file begun anew",
   action_failed: "Action failed",
   login_failures: "Failed sign-ins",
@@ -37,6 +38,7 @@ export function measureText(type: AlertRecord["type"], value: number | undefined
   if (value === undefined) return undefined;
   switch (type) {
     case "storage_warning":
+    case "inodes_low":
     case "error_spike":
     case "quota_exceeded":
       return percentText(value);

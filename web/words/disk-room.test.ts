@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LiveNode } from "../live/connection.ts";
-import { allBytesForUploads, bytesForUploads, fillsFirst, refusesUploads } from "./disk-room.ts";
+import {
+  allBytesForUploads,
+  bytesForUploads,
+  fillsFirst,
+  inodesLeftText,
+  refusesUploads,
+} from "./disk-room.ts";
 import { reasonOf } from "./node-state.ts";
 
 const GIB = 2 ** 30;
@@ -41,6 +47,12 @@ test("uploads may take what is above the reserve, to the byte; of a node that is
     String(80 * GIB),
   );
   assert.equal(allBytesForUploads([node({ unknown: true })]), undefined);
+});
+
+test("inodes are told with their share; without a number of them there is no limit", () => {
+  assert.equal(inodesLeftText({ inode_free: 25, inode_total: 1_000 }), "25 of 1,000 free (2.5 %)");
+  assert.equal(inodesLeftText({ inode_free: 0, inode_total: 0 }), "as many as are needed");
+  assert.equal(inodesLeftText({ inode_free: 5, inode_total: null }), "–");
 });
 
 test("a disk that is down to its reserve is first, whatever the forecasts are", () => {

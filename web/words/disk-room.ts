@@ -1,6 +1,6 @@
 // What the disks have left for uploads, which end at the reserve and not when a disk is full; and which of them is full first.
 import type { LiveNode } from "../live/connection.ts";
-import { countText } from "./number.ts";
+import { countText, percentText, UNKNOWN } from "./number.ts";
 import { formatDaysUntil } from "./time.ts";
 
 type Disk = Pick<LiveNode, "status" | "unknown" | "disk_free_bytes" | "reserve_bytes">;
@@ -22,6 +22,17 @@ export function refusesUploads(node: Disk): boolean {
 export function allBytesForUploads(nodes: readonly Disk[]): string | undefined {
   const known = nodes.map(bytesForUploads).filter((left) => left !== undefined);
   return known.length === 0 ? undefined : String(known.reduce((sum, left) => sum + left, 0n));
+}
+
+/** "16,308,527 of 16,777,216 free (97 %)"; a filesystem without a number of them has no limit. */
+export function inodesLeftText({
+  inode_free: free,
+  inode_total: total,
+}: Pick<LiveNode, "inode_free" | "inode_total">): string {
+  if (free === null || total === null) return UNKNOWN;
+  if (Number(total) === 0) return "as many as are needed";
+  const share = percentText((Number(free) / Number(total)) * 100);
+  return `${Number(free).toLocaleString()} of ${Number(total).toLocaleString()} free (${share})`;
 }
 
 /** Which disk is full first: the node, if one can be named, and what is to be said of it. */
