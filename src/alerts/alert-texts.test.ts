@@ -120,6 +120,7 @@ test("visitors see exactly these types, and never one with a user (spec 5.8.4, D
       "storage_failed",
       "storage_reserve",
       "inodes_low",
+      "metaserver_offline",
       "snapshot_reset",
       "bad_metrics",
     ],

@@ -1,6 +1,8 @@
 // What alerts say to people: sentences with the number, its unit and its limit, made from facts (decision D11).
 import { formatBytes } from "#base/bytes.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
+import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
+import { because, lastAnswer, type Part, span } from "./text-parts.ts";
 
 /** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
 export interface TextFacts {
@@ -171,6 +173,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
     }),
   },
   storage_reserve: { now: reserveText, over: reserveOverText },
+  metaserver_offline: { now: metaServerText, over: metaServerOverText },
   inodes_low: {
     now: ({ node, value, threshold, detail }) => ({
       title: `${node} runs out of inodes`,
@@ -313,21 +316,6 @@ function bytes(value: string | number | undefined): string {
   return formatBytes(typeof value === "number" ? value : BigInt(value));
 }
 
-function span(secondsAway: number): string {
-  if (secondsAway < 60) return `${Math.round(secondsAway)} s`;
-  if (secondsAway < 3600) return `${Math.round(secondsAway / 60)} min`;
-  return secondsAway < 172_800
-    ? `${Math.round(secondsAway / 360) / 10} h`
-    : `${Math.round(secondsAway / 86_400)} days`;
-}
-
-type Part = string | number | undefined;
-
-function lastAnswer(lastSeen: Part): string {
-  if (typeof lastSeen !== "number" || lastSeen === 0) return "it never has since the console started";
-  return `its last answer came at ${new Date(lastSeen * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
-
 function cannotReach(users: Part): string {
   if (typeof users !== "number" || users === 0) return "";
   return ` ${count(users, "user")} cannot reach their files.`;
@@ -365,10 +353,6 @@ function seen(fingerprint: Part): string {
 
 function kept(as: Part): string {
   return as === undefined ? "" : ` as ${as}`;
-}
-
-function because(reason: Part): string {
-  return reason === undefined ? "" : `: ${reason}`;
 }
 
 function by(value: number | undefined): string {

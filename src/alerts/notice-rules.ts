@@ -60,6 +60,7 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
     clearComesOnce: true,
   },
   node_offline: { raise: { warning: lasting(30), critical: lasting(30) }, clear: TWO_READINGS },
+  metaserver_offline: { raise: { warning: lasting(30), critical: lasting(30) }, clear: AT_ONCE },
   service_restart: HAPPENING,
   node_online: FACT,
   ip_mismatch: HAPPENING,

@@ -28,6 +28,7 @@ export const ALERT_TYPES = [
   "storage_failed",
   "storage_reserve",
   "inodes_low",
+  "metaserver_offline",
   "snapshot_reset",
   "action_failed",
   "login_failures",

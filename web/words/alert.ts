@@ -26,6 +26,7 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   storage_failed: "Storage failed",
   storage_reserve: "Disk at its reserve",
   inodes_low: "Inodes run out",
+  metaserver_offline: "MetaServer offline",
   snapshot_reset: "Console file begun anew",
   action_failed: "Action failed",
   login_failures: "Failed sign-ins",
