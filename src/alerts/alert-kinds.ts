@@ -15,9 +15,16 @@ type Visibility =
       readonly publicDetail: readonly string[];
       /** True where the measured value is about what users have. */
       readonly hidesValue?: true;
+      /** True where the key names an address: visitors get the type in its place. */
+      readonly hidesKey?: true;
       readonly hidden?: undefined;
     }
-  | { readonly hidden: HiddenBecause; readonly publicDetail?: undefined; readonly hidesValue?: undefined };
+  | {
+      readonly hidden: HiddenBecause;
+      readonly publicDetail?: undefined;
+      readonly hidesValue?: undefined;
+      readonly hidesKey?: undefined;
+    };
 
 /** The rules of one type of alert. */
 type AlertKind = Visibility & {
@@ -53,6 +60,16 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   quota_drift: { publicDetail: [], hidesValue: true, recovery: "quota_drift" },
   corruption: { publicDetail: [], hidesValue: true, recovery: "corruption" },
   storage_failed: { publicDetail: [], recovery: "storage_failed" },
+  storage_reserve: {
+    publicDetail: ["usable_bytes", "reserve_bytes", "full_in_days"],
+    recovery: "storage_reserve",
+  },
+  inodes_low: { publicDetail: ["free_inodes"], recovery: "inodes_low" },
+  metaserver_offline: {
+    publicDetail: ["last_seen", "away_seconds", "others"],
+    hidesKey: true,
+    recovery: "metaserver_offline",
+  },
   snapshot_reset: { publicDetail: [] },
   action_failed: { hidden: "opening", overAfterMs: ATTEMPT_OVER_MS },
   login_failures: { hidden: "attempt", overAfterMs: ATTEMPT_OVER_MS },

@@ -18,8 +18,9 @@ export function recordOf(alert: Alert): AlertRecord {
  * The record as visitors see it: no user, nobody who works on it, and texts made without both. Undefined for what they may not see at
  * all (spec 5.8.4, D22).
  */
-export function publicRecordOf(alert: Alert): AlertRecord | undefined {
-  const { publicDetail, hidesValue } = ALERT_KINDS[alert.type];
+export function publicRecordOf(full: Alert): AlertRecord | undefined {
+  const { publicDetail, hidesValue, hidesKey } = ALERT_KINDS[full.type];
+  const alert = hidesKey === true ? { ...full, key: full.type } : full;
   if (publicDetail === undefined || !isPublic(alert)) return undefined;
   const detail: Record<string, string | number> = {};
   for (const name of publicDetail) {

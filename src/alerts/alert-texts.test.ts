@@ -66,6 +66,22 @@ test("sentences name the node, the number, its unit and its limit", () => {
     }),
     "admin_alerts.json could not be read and was set aside as admin_alerts.json.corrupt-1; the console began that of an hour ago.",
   );
+  const reserve = { type: "storage_reserve", severity: "critical" } as const;
+  assert.equal(
+    said({ ...reserve, detail: { usable_bytes: 0, reserve_bytes: 21_474_836_480, full_in_days: 0 } }),
+    "fs-pi4 refuses uploads now: its disk is down to the reserve of 20 GiB that it keeps free. Reading and deleting go on. Free space there, or give it a larger disk.",
+  );
+  assert.equal(
+    said({
+      ...reserve,
+      detail: { usable_bytes: 5_368_709_120, reserve_bytes: 21_474_836_480, full_in_days: 2.5 },
+    }),
+    "fs-pi4 has 5 GiB left above the reserve of 20 GiB that it keeps free, and refuses uploads once that is gone. At this pace that is in 3 days.",
+  );
+  assert.equal(
+    said({ type: "inodes_low", value: 2.5, threshold: 3, detail: { free_inodes: 25_000 } }),
+    "The filesystem of fs-pi4 has 2.5 % of its inodes free (25,000), below its limit of 3 %. Without any it takes no new file above 64 KiB, however many bytes are free: remove small files beside Grove's, or move it to a filesystem with more inodes.",
+  );
   assert.equal(
     said({ value: 80.01, threshold: 80 }).includes("is 80.01 % full"),
     true,
@@ -102,6 +118,9 @@ test("visitors see exactly these types, and never one with a user (spec 5.8.4, D
       "quota_drift",
       "corruption",
       "storage_failed",
+      "storage_reserve",
+      "inodes_low",
+      "metaserver_offline",
       "snapshot_reset",
       "bad_metrics",
     ],

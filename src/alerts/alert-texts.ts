@@ -1,6 +1,8 @@
 // What alerts say to people: sentences with the number, its unit and its limit, made from facts (decision D11).
 import { formatBytes } from "#base/bytes.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
+import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
+import { because, lastAnswer, type Part, span } from "./text-parts.ts";
 
 /** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
 export interface TextFacts {
@@ -170,6 +172,18 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
       message: `${node} was restarted and takes writes again.`,
     }),
   },
+  storage_reserve: { now: reserveText, over: reserveOverText },
+  metaserver_offline: { now: metaServerText, over: metaServerOverText },
+  inodes_low: {
+    now: ({ node, value, threshold, detail }) => ({
+      title: `${node} runs out of inodes`,
+      message: `The filesystem of ${node} has ${percent(value)} of its inodes free${inodes(detail["free_inodes"])}, below its limit of ${percent(threshold)}. Without any it takes no new file above 64 KiB, however many bytes are free: remove small files beside Grove's, or move it to a filesystem with more inodes.`,
+    }),
+    over: ({ node, value }) => ({
+      title: `${node} has inodes again`,
+      message: `The filesystem of ${node} has ${percent(value)} of its inodes free.`,
+    }),
+  },
   snapshot_reset: {
     now: ({ detail }) => ({
       title: "The console began a file anew",
@@ -200,6 +214,32 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
     }),
   },
 };
+
+function reserveText({ node, detail }: TextFacts): AlertText {
+  const [usable, reserve] = [detail["usable_bytes"], detail["reserve_bytes"]];
+  const of = reserve === undefined ? "" : ` of ${bytes(reserve)}`;
+  if (Number(usable ?? 1) === 0) {
+    return {
+      title: `${node} refuses uploads`,
+      message: `${node} refuses uploads now: its disk is down to the reserve${of} that it keeps free. Reading and deleting go on. Free space there, or give it a larger disk.`,
+    };
+  }
+  const left = usable === undefined ? "little" : bytes(usable);
+  const days = detail["full_in_days"];
+  const when = typeof days === "number" ? ` At this pace that is in ${span(days * 86_400)}.` : "";
+  return {
+    title: `${node} has ${left} left for uploads`,
+    message: `${node} has ${left} left above the reserve${of} that it keeps free, and refuses uploads once that is gone.${when}`,
+  };
+}
+
+function reserveOverText({ node, detail }: TextFacts): AlertText {
+  const usable = detail["usable_bytes"];
+  return {
+    title: `${node} has room for uploads again`,
+    message: `${node} has ${usable === undefined ? "enough" : bytes(usable)} above the reserve that it keeps free.`,
+  };
+}
 
 function quotaText({ username, severity, value, detail }: TextFacts): AlertText {
   const who = username ?? "A user";
@@ -276,21 +316,6 @@ function bytes(value: string | number | undefined): string {
   return formatBytes(typeof value === "number" ? value : BigInt(value));
 }
 
-function span(secondsAway: number): string {
-  if (secondsAway < 60) return `${Math.round(secondsAway)} s`;
-  if (secondsAway < 3600) return `${Math.round(secondsAway / 60)} min`;
-  return secondsAway < 172_800
-    ? `${Math.round(secondsAway / 360) / 10} h`
-    : `${Math.round(secondsAway / 86_400)} days`;
-}
-
-type Part = string | number | undefined;
-
-function lastAnswer(lastSeen: Part): string {
-  if (typeof lastSeen !== "number" || lastSeen === 0) return "it never has since the console started";
-  return `its last answer came at ${new Date(lastSeen * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
-
 function cannotReach(users: Part): string {
   if (typeof users !== "number" || users === 0) return "";
   return ` ${count(users, "user")} cannot reach their files.`;
@@ -314,6 +339,10 @@ function outOf(detail: TextFacts["detail"]): string {
   return errors === undefined || operations === undefined ? "" : ` (${errors} of ${operations})`;
 }
 
+function inodes(free: Part): string {
+  return free === undefined ? "" : ` (${Number(free).toLocaleString("en-US")})`;
+}
+
 function trash(trashBytes: Part): string {
   return trashBytes === undefined || trashBytes === 0 ? "" : `, of which ${bytes(trashBytes)} are trash`;
 }
@@ -324,10 +353,6 @@ function seen(fingerprint: Part): string {
 
 function kept(as: Part): string {
   return as === undefined ? "" : ` as ${as}`;
-}
-
-function because(reason: Part): string {
-  return reason === undefined ? "" : `: ${reason}`;
 }
 
 function by(value: number | undefined): string {

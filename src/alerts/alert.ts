@@ -1,7 +1,9 @@
 // An alert as the book keeps it: facts only. Texts are made from them for whoever looks (decision D11).
 import { createHash } from "node:crypto";
+import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
 
 /** Facts that texts are made from. */
 export type AlertDetail = Readonly<Record<string, string | number>>;
@@ -39,10 +41,11 @@ export const RANKS: Readonly<Record<Severity, number>> = { info: 0, warning: 1, 
 
 /**
  * The id of an alert: a ULID whose random part is a hash of what the alert is. So ids of alerts that visitors see do not depend on
- * how many there are that they do not see (D-09).
+ * how many there are that they do not see (D-09). Where they may not see the key it is random: of an address, a hash tells as much.
  */
 export function alertId(alert: Omit<Alert, "id" | "revision">): string {
   const { key, type, severity, raisedCount, isRecovery, raisedAtMs } = alert;
+  if (ALERT_KINDS[type].hidesKey === true) return ulid({ wallMs: () => raisedAtMs }, systemRandom);
   const digest = createHash("sha256").update(JSON.stringify([key, type, severity, raisedCount, isRecovery]));
   const bytes = digest.digest();
   return ulid({ wallMs: () => raisedAtMs }, { bytes: (count) => bytes.subarray(0, count) });

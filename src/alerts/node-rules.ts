@@ -6,17 +6,24 @@ import {
   CERTIFICATE_WARNING_DAYS,
   CLOCK_SKEW_ALERT_MS,
   ERROR_RATE_MIN_OPERATIONS,
+  INODES_FREE_ALERT_PERCENT,
 } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 import { publicNode } from "#webapi/cluster.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
+import { reserveLevel } from "./reserve-rule.ts";
 
 /** What a node reports, as far as rules look at it. Null is unknown. */
 export interface NodeGauges {
   readonly diskUsagePercent: number | null;
   readonly diskFreeBytes: bigint | null;
   readonly diskTotalBytes: bigint | null;
+  /** Free space that no write may take. */
+  readonly reserveBytes: bigint | null;
+  readonly inodeFree: bigint | null;
+  /** 0 of a filesystem that makes inodes as they are needed. */
+  readonly inodeTotal: bigint | null;
   readonly cpuTempCelsius: number | null;
   readonly certDaysLeft: number | null;
   readonly clockSkewMs: number | null;
@@ -78,6 +85,8 @@ export function nodeConditions(
   });
   return [
     about("storage_warning", storage(gauges, more.fullInDays)),
+    about("storage_reserve", reserveLevel(gauges, more.fullInDays)),
+    about("inodes_low", inodes(gauges)),
     about("temp_warning", gradeOf(gauges.cpuTempCelsius, ALERT_THRESHOLDS.temperatureCelsius)),
     about("error_spike", errors(more.window)),
     about("cert_expiring", certificate(gauges.certDaysLeft)),
@@ -146,6 +155,29 @@ function storage(gauges: NodeGauges, fullInDays: number | undefined): Level {
       ...(total === null ? {} : { total_bytes: toJson64(total) }),
       ...(fullInDays === undefined ? {} : { full_in_days: Math.round(fullInDays * 10) / 10 }),
     },
+  };
+}
+
+/** A filesystem without a number of inodes cannot run out of them. */
+function inodes({ inodeFree: free, inodeTotal: total }: NodeGauges): Level {
+  if (free === null || total === null) return { level: "unknown" };
+  if (total === 0n) return { level: "clear" };
+  const { warning, critical } = INODES_FREE_ALERT_PERCENT;
+  const parts = (percent: number): bigint => total * BigInt(percent);
+  const left = free * 100n;
+  const isCritical = left < parts(critical);
+  return {
+    level: isCritical
+      ? "critical"
+      : left < parts(warning)
+        ? "warning"
+        : left === parts(warning)
+          ? "hold"
+          : "clear",
+    keepsCritical: left === parts(critical),
+    value: Number((free * 10_000n) / total) / 100,
+    threshold: isCritical ? critical : warning,
+    detail: { free_inodes: toJson64(free) },
   };
 }
 

@@ -14,6 +14,9 @@ const HEALTHY: NodeGauges = {
   diskUsagePercent: 40,
   diskFreeBytes: 600n,
   diskTotalBytes: 1_000n,
+  reserveBytes: 100n,
+  inodeFree: 500n,
+  inodeTotal: 1_000n,
   cpuTempCelsius: 45,
   certDaysLeft: 60,
   clockSkewMs: 0,
@@ -72,6 +75,21 @@ for (const [type, gauge, warning, critical] of [
     assert.equal(conditionOf(type, { [gauge]: critical + 1 }).threshold, critical);
   });
 }
+
+test("inodes_low: below 10 and 3 % of the inodes only; exactly there nothing changes; none is known where there is no number", () => {
+  const level = (inodeFree: bigint | null, inodeTotal: bigint | null = 1_000n): string => {
+    const found = conditionOf("inodes_low", { inodeFree, inodeTotal });
+    return found.keepsCritical === true ? `${found.level}, keeps critical` : found.level;
+  };
+  assert.deepEqual(
+    [101n, 100n, 99n, 31n, 30n, 29n, 0n].map((free) => level(free)),
+    ["clear", "hold", "warning", "warning", "warning, keeps critical", "critical", "critical"],
+  );
+  assert.deepEqual([level(null), level(5n, null), level(0n, 0n)], ["unknown", "unknown", "clear"]);
+  assert.equal(conditionOf("inodes_low", { inodeFree: 99n }).threshold, 10);
+  const found = conditionOf("inodes_low", { inodeFree: 25n });
+  assert.deepEqual([found.value, found.threshold, found.detail], [2.5, 3, { free_inodes: 25 }]);
+});
 
 test("error_spike: above 5 and 20 % of at least 20 operations (T4)", () => {
   const level = (errors: number, ops: number, isFull = true): string =>

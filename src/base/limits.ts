@@ -61,6 +61,19 @@ export const ALERT_THRESHOLDS = {
   errorRatePercent: { warning: 5, critical: 20 },
   quotaPercent: { critical: 100 },
 } as const;
+/**
+ * What is left above a disk's reserve when there is an alert: bytes, but no more than a share of all that the disk has above it; and days
+ * at the present pace. Crossed when there is less.
+ */
+export const RESERVE_ALERT = {
+  bytes: { warning: 10_737_418_240, critical: 1_073_741_824 },
+  sharePercent: { warning: 10, critical: 1 },
+  days: { warning: 7, critical: 1 },
+} as const;
+/** What is left must be so many times the limit before such an alert is over: what hovers there would come and go with every poll. */
+export const RESERVE_ALERT_SLACK = 1.25;
+/** Share of a filesystem's inodes in percent that is free when there is an alert; crossed when there are fewer. */
+export const INODES_FREE_ALERT_PERCENT = { warning: 10, critical: 3 } as const;
 /** Share of a quota in percent above which there is a warning (T1, spec 3.1 rule 3). */
 export const QUOTA_ALERT_WARNING_PERCENT = 95;
 /** Attempts within 60 s below which there is no error rate (T4). */

@@ -75,7 +75,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   QUOTA_EXCEEDED: explainQuota,
   INODE_LIMIT: explainInodes,
   DISK_RESERVE: quoted(
-    "The disk is full for everybody on that server: deleting works (grove rm, grove trash empty), or ask the administrator for room.",
+    "That server takes no uploads from anybody until there is room: deleting works (grove rm, grove trash empty), or ask the administrator.",
   ),
   RATE_LIMITED: afterWait,
   SESSION_MISSING: fixed("You are not signed in.", SIGN_IN),

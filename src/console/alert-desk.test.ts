@@ -7,6 +7,7 @@ import { startDesk } from "./alert-desk.fixture.ts";
 import { listedNode, nodeReading } from "./cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 
+const GIB = 2n ** 30n;
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {
   for (const end of ends.toReversed()) await end();
@@ -23,6 +24,25 @@ test("a disk that fills and is emptied: each step within one poll (spec 3.1)", a
   assert.deepEqual(await round({ n1: { diskUsagePercent: 79.99 } }), [
     "resolved storage_warning:n1 warning",
     "recorded storage_warning:n1 info",
+  ]);
+});
+
+test("a disk that comes down to its reserve warns first and is critical while it refuses uploads, for visitors too (spec 4.6.3)", async () => {
+  const { round, desk } = await startDesk(ends, ["n1"]);
+  const left = (bytes: bigint): Partial<NodeReading> => ({
+    diskUsagePercent: 40,
+    reserveBytes: 500n * GIB,
+    diskFreeBytes: 500n * GIB + bytes,
+  });
+  assert.deepEqual(await round({ n1: left(100n * GIB) }), []);
+  assert.deepEqual(await round({ n1: left(9n * GIB) }), ["raised storage_reserve:n1 warning"]);
+  assert.deepEqual(await round({ n1: left(0n) }), ["changed storage_reserve:n1 critical"]);
+  const [seen] = desk.list("visitor", { types: new Set(["storage_reserve"]) }, {}).alerts;
+  assert.match(seen?.message ?? "", /^n1 refuses uploads now: its disk is down to the reserve of 500 GiB/);
+  assert.deepEqual(await round({ n1: left(9n * GIB) }), ["changed storage_reserve:n1 warning"]);
+  assert.deepEqual(await round({ n1: left(100n * GIB) }), [
+    "resolved storage_reserve:n1 warning",
+    "recorded storage_reserve:n1 info",
   ]);
 });
 

@@ -13,6 +13,7 @@ import {
 } from "#alerts/alert-list.ts";
 import { type AlertListener, AlertStore, momentOf } from "#alerts/alert-store.ts";
 import type { Condition, Moment, Occurrence } from "#alerts/condition.ts";
+import { type MetaServerReading, metaServerConditions } from "#alerts/metaserver-rule.ts";
 import { nodeConditions, offlineCondition } from "#alerts/node-rules.ts";
 import { type HomeOf, QuotaWatch } from "#alerts/quota-watch.ts";
 import { RestartWatch } from "#alerts/restart-watch.ts";
@@ -35,6 +36,8 @@ export interface AlertDeskDeps {
   readonly history: Pick<History, "errorWindow" | "forecastDiskFullDays">;
   /** Where users' roots are, as the metadata store says; kept fresh by whoever gives it. */
   readonly homeOf?: HomeOf;
+  /** How the MetaServers do that the console watches; default none. */
+  readonly metaServers?: () => readonly MetaServerReading[];
   /** True while the built-in password is in force (T10). */
   readonly isDefaultPassword: () => boolean;
 }
@@ -257,6 +260,7 @@ export class AlertDesk {
       .map((node) => this.#offline(node));
     const level = isDefaultPassword() ? "critical" : "clear";
     conditions.push({ key: alertKey("default_password"), type: "default_password", level });
+    conditions.push(...this.#metaServers(at));
     const events = [...book.apply(conditions, at), ...book.expire(at), ...book.drop(this.#orphans(at), at)];
     void this.#store.take(events);
     this.#forgetGone();
@@ -284,6 +288,15 @@ export class AlertDesk {
       reason: node.pollError,
       users: node.lastGood?.usersAssignedCount ?? null,
       awaySeconds: typeof lastSeen === "number" && lastSeen > 0 ? Math.max(0, nowUnix - lastSeen) : undefined,
+    });
+  }
+
+  #metaServers({ wallMs }: Moment): Condition[] {
+    const { book } = this.#store;
+    const standing = [...book.openAlerts(), ...book.mutedKeys()].map(({ key }) => key);
+    return metaServerConditions(this.#deps.metaServers?.() ?? [], Math.floor(wallMs / 1_000), {
+      sinceUnix: (key) => book.openAlert(key)?.detail?.["last_seen"],
+      standing,
     });
   }
 

@@ -72,6 +72,7 @@ const HEALTHY: NodeReading = {
   gitCommit: "0123456789abcdef0123456789abcdef01234567",
   bootId: "6f9e3c3e-0000-4000-8000-000000000001",
   inodeFree: 1_000_000n,
+  inodeTotal: 1_200_000n,
   reserveBytes: 20n * GIB,
   trashBytes: 0n,
   stagingBytes: 0n,

@@ -65,6 +65,8 @@ export interface NodeReading {
   readonly gitCommit: string | null;
   readonly bootId: string | null;
   readonly inodeFree: bigint | null;
+  /** 0 of a filesystem that makes inodes as they are needed; null from nodes of before. */
+  readonly inodeTotal: bigint | null;
   readonly reserveBytes: bigint | null;
   readonly trashBytes: bigint | null;
   readonly stagingBytes: bigint | null;

@@ -42,6 +42,7 @@ function cluster(...ids: readonly string[]): Cluster {
     figuresOf: (id) => ({
       rates: { writeMbps: id.length, readMbps: 2.5, writeIops: 3, readIops: 4, errorRatePct: null },
       diskFullInDays: 12.5,
+      isDiskForecastKnown: true,
     }),
     users: new ClusterUsers(users),
     clock,
@@ -111,6 +112,7 @@ test("a visitor gets nodes, figures and sums; users is empty and total_users 0 (
     assert.equal(reply.nodes[0]?.disk_total_bytes, "1152921504606846976");
     assert.equal(reply.nodes[0]?.write_mbps, 2);
     assert.equal(reply.nodes[0]?.disk_full_in_days, 12.5);
+    assert.equal(reply.nodes[0]?.disk_forecast_known, true);
     assert.equal(reply.nodes[1]?.disk_total_bytes, null);
     assert.deepEqual(reply.cluster, {
       nodes_total: 2,
@@ -207,6 +209,7 @@ test("rates that come with a poll are shown with it, although they are known onl
     figuresOf: () => ({
       rates: { writeMbps, readMbps: null, writeIops: null, readIops: null, errorRatePct: null },
       diskFullInDays: undefined,
+      isDiskForecastKnown: false,
     }),
     users: { json: () => Promise.resolve({ pieces: [], total: 0 }) },
     clock,

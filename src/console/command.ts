@@ -14,6 +14,7 @@ import {
   COMMAND_HISTORY_RECORDS,
   CONSOLE_PORT,
   LOGIN_FAILURES_PER_WINDOW,
+  METRICS_PORT_OFFSET,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
@@ -42,6 +43,7 @@ interface AdminFlags {
   readonly tlsCa?: string;
   readonly passwordFile?: string;
   readonly allowNodes?: readonly string[];
+  readonly metaserver?: readonly HostPort[];
   readonly trustedProxy?: readonly string[];
   readonly insecureHttp: boolean;
   readonly allowQueryToken: boolean;
@@ -96,6 +98,11 @@ export function command(): Command {
     )
     .option("--meta <url>", "metadata store of the MetaServer: sqlite:PATH, or postgres://USER@HOST/DATABASE")
     .option("--meta-file <file>", "file with that URL in its first line, for one that holds a password")
+    .option(
+      "--metaserver <host:port,...>",
+      `the MetaServers that are to be watched: their /health, at that port minus ${METRICS_PORT_OFFSET} (default: none is)`,
+      parseMetaServers,
+    )
     .option("--tls-cert <file>", "certificate for HTTPS, PEM")
     .option("--tls-key <file>", "its private key, PEM")
     .option(
@@ -203,7 +210,6 @@ async function start(
   const notices = flags.notices === undefined ? undefined : await readNoticeSettings(flags.notices, env);
   makePrivateFolder(dataFolder);
   const directory = await openDirectoryReader(url, { clock: systemClock });
-  const { failed } = directory;
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
   const secret = storePassword(url, env);
   const { rateVisitor, rateOperator } = flags;
@@ -216,6 +222,7 @@ async function start(
     password,
     loginFailures: flags.loginFailures,
     allowNodes: flags.allowNodes ?? [],
+    metaServers: flags.metaserver ?? [],
     trustedProxies: flags.trustedProxy ?? [],
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,
@@ -244,7 +251,7 @@ async function start(
   process.on("SIGHUP", onHangup);
   return {
     // A store that has failed for good recovers by a restart, which is whoever started us's affair.
-    ended: failed.then((error) => Promise.reject(error)),
+    ended: directory.failed.then((error) => Promise.reject(error)),
     async stop() {
       process.off("SIGHUP", onHangup);
       await console.stop();
@@ -294,6 +301,11 @@ function warnOfGaps(flags: AdminFlags, password: OperatorPassword, log: Logger):
       text: "no password is set: operators sign in with the built-in one, on this machine only; see grove admin hash-password",
     });
   }
+  if (flags.metaserver === undefined) {
+    log.warn("metaservers_unwatched", {
+      text: "no MetaServer is watched: name them with -metaserver, and one that is away is an alert",
+    });
+  }
   if (flags.insecureHttp) {
     log.warn("insecure_http", {
       text: "operators may send their password over plain HTTP, where everybody on the way can read it",
@@ -323,6 +335,14 @@ function parseListen(text: string): HostPort {
 
 function collectPlaces(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(",").map((place) => place.trim())];
+}
+
+function parseMetaServers(text: string): HostPort[] {
+  const addresses = text.split(",").map((item) => parseListen(item.trim()));
+  if (addresses.some(({ port }) => port <= METRICS_PORT_OFFSET)) {
+    throw new InvalidArgumentError(`the port must be above ${METRICS_PORT_OFFSET}.`);
+  }
+  return addresses;
 }
 
 function collectLogs(text: string, before: readonly LocalLog[] = []): LocalLog[] {

@@ -56,6 +56,8 @@ export interface ConsoleOptions {
   readonly metricsToken?: string;
   /** Networks that nodes may lie in beyond the usual ones (F-04). */
   readonly allowNodes?: readonly string[];
+  /** The MetaServers that are watched, by their gRPC addresses; default none. */
+  readonly metaServers?: readonly HostPort[];
   /** Authority of the nodes' gRPC, PEM; undefined for nodes without TLS. */
   readonly nodeAuthority?: string;
   /** Who is told of alerts; default nobody (spec 6). */

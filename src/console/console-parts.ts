@@ -19,6 +19,7 @@ import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { Hub } from "./hub.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
+import { MetaServerWatch } from "./metaserver-watch.ts";
 import { quotaDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
@@ -34,6 +35,7 @@ export interface ConsoleParts {
   readonly gathering: AuditGathering;
   readonly history: History;
   readonly watch: ClusterWatch;
+  readonly metaServers: MetaServerWatch;
   readonly alerts: AlertDesk;
   readonly notifier: Notifier;
   readonly users: UserList;
@@ -70,6 +72,8 @@ export async function openParts(
   ends.push(feedHistory(watch.book, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
+  const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
+  ends.push(() => metaServers.close());
   const alerts = await AlertDesk.open({
     folder: dataFolder,
     clock,
@@ -77,6 +81,7 @@ export async function openParts(
     cluster: watch.book,
     history,
     homeOf: (username) => homes.ofUser(username),
+    metaServers: () => metaServers.readings(),
     isDefaultPassword: () => gate.password.isDefault,
   });
   ends.push(() => alerts.close());
@@ -101,6 +106,7 @@ export async function openParts(
     gathering,
     history,
     watch,
+    metaServers,
     alerts,
     notifier,
     users: users.list,
@@ -198,7 +204,11 @@ function openLive(
 ): { views: ClusterViews; hub: Hub; end: End } {
   const views = new ClusterViews({
     cluster: watch.book,
-    figuresOf: (id) => ({ rates: history.rates(id), diskFullInDays: history.forecastDiskFullDays(id) }),
+    figuresOf: (id) => ({
+      rates: history.rates(id),
+      diskFullInDays: history.forecastDiskFullDays(id),
+      isDiskForecastKnown: history.isDiskForecastKnown(id),
+    }),
     users: new ClusterUsers(users),
     clock,
   });

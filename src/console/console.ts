@@ -142,7 +142,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   userRoutes(app, { users, quotas });
   statusRoutes(app, {
     metrics,
-    settings: () => settingsOf(options, watch),
+    settings: () => settingsOf(options, parts),
     metricsToken: options.metricsToken,
     unready: [
       () => (watch.book.isStarting() ? { text: "not all nodes have been asked yet" } : undefined),
@@ -153,7 +153,10 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   });
 }
 
-function settingsOf(options: ConsoleOptions, watch: ConsoleParts["watch"]): SettingsReply {
+function settingsOf(
+  options: ConsoleOptions,
+  { watch, metaServers }: Pick<ConsoleParts, "watch" | "metaServers">,
+): SettingsReply {
   const { state, readAtWallMs } = watch.addresses.store;
   return {
     store: {
@@ -162,6 +165,12 @@ function settingsOf(options: ConsoleOptions, watch: ConsoleParts["watch"]): Sett
       state,
       read_at: readAtWallMs === undefined ? null : Math.floor(readAtWallMs / 1_000),
     },
+    metaservers: metaServers.readings().map(({ address, isLate, isOffline, lastSeenWallMs, reason }) => ({
+      address,
+      state: isOffline ? "offline" : isLate ? "late" : "answering",
+      last_seen: lastSeenWallMs === 0 ? null : Math.floor(lastSeenWallMs / 1_000),
+      ...(reason === undefined ? {} : { reason }),
+    })),
     default_password: options.password.isDefault,
     is_https: options.tls !== undefined,
   };

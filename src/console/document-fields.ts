@@ -137,6 +137,7 @@ const FIELDS: FieldTable = {
   gitCommit: added("git_commit", text(/^[0-9a-f]{7,64}$/)),
   bootId: added("boot_id", text(/^[0-9A-Za-z-]{1,64}$/)),
   inodeFree: added("inode_free", count),
+  inodeTotal: added("inode_total", count),
   reserveBytes: added("reserve_bytes", count),
   trashBytes: added("trash_bytes", count),
   stagingBytes: added("staging_bytes", count),

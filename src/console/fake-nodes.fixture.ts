@@ -195,6 +195,7 @@ const HEALTHY: Readonly<Record<string, unknown>> = {
   git_commit: "0123456789abcdef0123456789abcdef01234567",
   boot_id: "6f9e3c3e-0000-4000-8000-000000000001",
   inode_free: 1_000_000,
+  inode_total: 1_200_000,
   reserve_bytes: 21_474_836_480,
   trash_bytes: 0,
   staging_bytes: 0,

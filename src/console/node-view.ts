@@ -10,13 +10,15 @@ export interface NodeFigures {
   /** Undefined before the first answer. */
   readonly rates: NodeRates | undefined;
   readonly diskFullInDays: number | undefined;
+  /** True when it is known whether the disk is filling. */
+  readonly isDiskForecastKnown: boolean;
 }
 
 /** What only operators see, without the two maps of users. */
 export type OperatorPart = Omit<OperatorNode, keyof PublicNode | "per_user_storage" | "per_user_quota">;
 
 /** A node as everybody may see it: nothing in it depends on users (spec 5.8.4). */
-export function publicNodeOf(node: NodeState, { rates, diskFullInDays }: NodeFigures): PublicNode {
+export function publicNodeOf(node: NodeState, { rates, ...disk }: NodeFigures): PublicNode {
   const reading = node.lastGood;
   return {
     id: node.id,
@@ -33,11 +35,13 @@ export function publicNodeOf(node: NodeState, { rates, diskFullInDays }: NodeFig
     write_iops: rates?.writeIops ?? null,
     read_iops: rates?.readIops ?? null,
     error_rate_pct: rates?.errorRatePct ?? null,
-    ...(diskFullInDays === undefined ? {} : { disk_full_in_days: diskFullInDays }),
+    ...(disk.diskFullInDays === undefined ? {} : { disk_full_in_days: disk.diskFullInDays }),
+    disk_forecast_known: disk.isDiskForecastKnown,
     ...machineFields(reading),
     ...operationFields(reading),
     git_commit: reading?.gitCommit ?? null,
     inode_free: json(reading?.inodeFree),
+    inode_total: json(reading?.inodeTotal),
     reserve_bytes: json(reading?.reserveBytes),
     cert_days_left: reading?.certDaysLeft ?? null,
     clock_skew_ms: reading?.clockSkewMs ?? null,

@@ -274,6 +274,16 @@ test("an operator sees who is signed in, and signs everybody out at once; a visi
   }
 });
 
+test("settings tell which MetaServers are watched and how they do", async (t) => {
+  const console = await startTestConsole(t, { metaServers: [{ host: "127.0.0.1", port: 41_001 }] });
+  const token = await console.signIn();
+  const answer = await console.ask("/api/settings", { headers: { authorization: `Bearer ${token}` } });
+  const { metaservers } = answer.json as { metaservers: { reason?: string }[] };
+  const [{ reason = "", ...rest } = {}] = metaservers;
+  assert.deepEqual(rest, { address: "127.0.0.1:41001", state: "late", last_seen: null });
+  assert.notEqual(reason, "");
+});
+
 test("settings tell where the metadata store is and whether it answers, without its user or password", async (t) => {
   const place = storePlace("postgres://grove:geheim@db.example:5433/meta", {});
   assert.deepEqual(place, { kind: "postgres", place: "db.example:5433/meta" });

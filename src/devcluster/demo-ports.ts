@@ -30,7 +30,7 @@ export async function choosePorts(
   // What can stay is settled first, so that nobody who has to move takes another's place.
   const kept = {
     idp: await keep(last?.idp, [0]),
-    metaserver: await keep(last?.metaserver, [0]),
+    metaserver: await keep(last?.metaserver, [0, METRICS_PORT_OFFSET]),
     console: await keep(last?.console, [0]),
     nodes: [] as (number | undefined)[],
   };
@@ -42,8 +42,14 @@ export async function choosePorts(
     taken.add(port);
     return port;
   };
+  const findPair = async (from: number): Promise<number> => {
+    const [pair] = await findFreePortPairs(from, 1, { taken });
+    const port = pair?.grpc ?? from;
+    taken.add(port).add(port - METRICS_PORT_OFFSET);
+    return port;
+  };
   const idp = kept.idp ?? (await find(DEMO_IDP_PORT));
-  const metaserver = kept.metaserver ?? (await find(METASERVER_PORT));
+  const metaserver = kept.metaserver ?? (await findPair(METASERVER_PORT));
   const console = kept.console ?? (await find(CONSOLE_PORT));
   const missing = kept.nodes.filter((port) => port === undefined).length;
   const pairs = await findFreePortPairs(FILESERVER_PORT, missing, { taken });

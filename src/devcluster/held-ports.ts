@@ -38,5 +38,5 @@ export class HeldPorts {
 }
 
 function allOf({ idp, metaserver, console, nodes }: ChosenPorts): number[] {
-  return [idp, metaserver, console, ...nodes.flatMap((port) => [port, port - METRICS_PORT_OFFSET])];
+  return [idp, console, ...[metaserver, ...nodes].flatMap((port) => [port, port - METRICS_PORT_OFFSET])];
 }

@@ -150,6 +150,7 @@ function consolePlan(plan: DemoPlan): ProcessPlan {
         listen: `127.0.0.1:${plan.ports.console}`,
         data: join(plan.folder, "console"),
         "allow-nodes": "127.0.0.1",
+        metaserver: `127.0.0.1:${plan.ports.metaserver}`,
         meta: `sqlite:${join(plan.folder, "metaserver", "metadata.db")}`,
       }),
       ...(plan.tls === undefined ? [] : flags({ "tls-ca": plan.tls.caPath })),

@@ -287,6 +287,7 @@ describe("forecasts", () => {
         reserveBytes: 20e9,
       });
       assert.equal(history.forecastDiskFullDays("a") === undefined, hour < 6);
+      assert.equal(history.isDiskForecastKnown("a"), hour >= 6);
       if (hour === 4) {
         await history.save();
         history = await open();
@@ -296,6 +297,19 @@ describe("forecasts", () => {
     clock.advance(-HOUR_MS);
     assert.equal(history.forecastDiskFullDays("a"), 19.7);
     assert.equal(history.forecastDiskFullDays("b"), undefined);
+    assert.equal(history.isDiskForecastKnown("b"), false);
+    clock.advance(HOUR_MS + 1);
+    assert.equal(history.isDiskForecastKnown("a"), false, "what was heard an hour ago is no basis");
+  });
+
+  it("of a disk that does not fill is known after six hours, and there is none", async () => {
+    const history = await open();
+    for (let hour = 0; hour <= 7; hour++) {
+      poll(history, "a", { diskUsedBytes: 500e9, diskFreeBytes: 500e9, reserveBytes: 20e9 });
+      assert.equal(history.forecastDiskFullDays("a"), undefined);
+      assert.equal(history.isDiskForecastKnown("a"), hour >= 6);
+      clock.advance(HOUR_MS);
+    }
   });
 
   it("of a user count down to the quota, and go on over a restart", async () => {

@@ -168,6 +168,11 @@ export class History {
     return this.#trends.diskFullDays(nodeId);
   }
 
+  /** True when it is known whether a node's disk fills: from six hours of answers on, while it answers. */
+  isDiskForecastKnown(nodeId: string): boolean {
+    return this.#trends.isDiskTrendKnown(nodeId);
+  }
+
   /** Takes the users of a node. Cheap to call after every poll: it looks at them once in a while only. */
   recordUsers(nodeId: string, wallMs: number, users: Iterable<UserUsage>): void {
     if (isClockSet(wallMs)) this.#trends.recordUsers(nodeId, wallMs, users);

@@ -7,6 +7,7 @@ export interface Point {
   readonly amount: number;
 }
 
+/** Fewer points tell no pace. */
 const POINTS_MIN = 4;
 /** Slopes between points that are closer say more of noise than of a pace. */
 const PAIR_MIN_MS = 3_600_000;
@@ -18,10 +19,7 @@ const RISING_LEAD_MIN = 0.2;
  * Points are in order of time; at most so many of them are compared, each with each.
  */
 export function pace(points: readonly Point[], pointsMax: number): number | undefined {
-  const first = points[0];
-  const last = points.at(-1);
-  if (first === undefined || last === undefined || points.length < POINTS_MIN) return undefined;
-  if (last.wallMs - first.wallMs < FORECAST_MIN_SPAN_MS) return undefined;
+  if (!spansEnough(points)) return undefined;
   const slopes = slopesOf(thinned(points, pointsMax));
   slopes.sort();
   const median = slopes[Math.floor((slopes.length - 1) / 2)] ?? 0;
@@ -29,6 +27,13 @@ export function pace(points: readonly Point[], pointsMax: number): number | unde
   let lead = 0;
   for (const slope of slopes) lead += Math.sign(slope);
   return lead / slopes.length >= RISING_LEAD_MIN ? median : undefined;
+}
+
+/** True when the points are enough, over at least six hours, to tell whether the amount rises. They are in order of time. */
+export function spansEnough(points: readonly Point[]): boolean {
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined || points.length < POINTS_MIN) return false;
+  return last.wallMs - first.wallMs >= FORECAST_MIN_SPAN_MS;
 }
 
 function slopesOf(points: readonly Point[]): Float64Array {

@@ -1,7 +1,7 @@
 // What is kept of one amount beyond the last hour, thinned with age, and when it reaches its limit at the pace of late.
 import { FORECAST_DAYS_MAX, FORECAST_WINDOW_MS } from "#base/limits.ts";
 import { rounded } from "./columns.ts";
-import { type Point, pace } from "./slope.ts";
+import { type Point, pace, spansEnough } from "./slope.ts";
 import { SlotRing } from "./slot-ring.ts";
 import { slotOf } from "./slots.ts";
 
@@ -38,7 +38,7 @@ export class Trend {
   readonly #comparedPoints: number;
   #latest: (Point & { readonly limit: number }) | undefined;
   /** Bytes per millisecond, with the moment up to which points were looked at; undefined before they were. */
-  #pace: { readonly value: number | undefined; readonly atMs: number } | undefined;
+  #pace: { readonly value: number | undefined; readonly isKnown: boolean; readonly atMs: number } | undefined;
 
   constructor(
     tiers: readonly { readonly slotMs: number; readonly points: number }[],
@@ -73,21 +73,34 @@ export class Trend {
 
   /** Days until the limit is reached; undefined when that is not known, too far away, or when the amount does not rise. */
   daysLeft(nowMs: number): number | undefined {
-    const latest = this.#latest;
-    if (latest === undefined || nowMs - latest.wallMs > LATEST_MAX_AGE_MS) return undefined;
-    const perMs = this.#paceAt(latest);
-    if (perMs === undefined) return undefined;
+    const latest = this.#latestAt(nowMs);
+    const perMs = latest === undefined ? undefined : this.#paceAt(latest).value;
+    if (latest === undefined || perMs === undefined) return undefined;
     const days = Math.max(0, latest.limit - latest.amount) / perMs / MS_PER_DAY;
     return days <= FORECAST_DAYS_MAX ? rounded(days, days < 10 ? 2 : 1) : undefined;
   }
 
+  /** True when it is known whether the amount rises: there are points enough, and the last is fresh. */
+  isKnown(nowMs: number): boolean {
+    const latest = this.#latestAt(nowMs);
+    return latest !== undefined && this.#paceAt(latest).isKnown;
+  }
+
+  #latestAt(nowMs: number): (Point & { readonly limit: number }) | undefined {
+    const latest = this.#latest;
+    return latest === undefined || nowMs - latest.wallMs > LATEST_MAX_AGE_MS ? undefined : latest;
+  }
+
   /** Worked out again with each new point, and each minute while there is none. */
-  #paceAt(latest: Point): number | undefined {
+  #paceAt(latest: Point): { readonly value: number | undefined; readonly isKnown: boolean } {
     const before = this.#pace;
-    if (before === undefined || (before.value === undefined && latest.wallMs - before.atMs >= NO_PACE_MS)) {
-      this.#pace = { value: pace(this.#points(latest), this.#comparedPoints), atMs: latest.wallMs };
+    if (before !== undefined && (before.value !== undefined || latest.wallMs - before.atMs < NO_PACE_MS)) {
+      return before;
     }
-    return this.#pace?.value;
+    const points = this.#points(latest);
+    const value = pace(points, this.#comparedPoints);
+    this.#pace = { value, isKnown: spansEnough(points), atMs: latest.wallMs };
+    return this.#pace;
   }
 
   /** The points of the last week, of the coarsest tier that has enough of them, and the latest amount. */

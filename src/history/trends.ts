@@ -77,6 +77,11 @@ export class Trends {
     return this.#nodes.get(nodeId)?.daysLeft(this.#clock.wallMs());
   }
 
+  /** True when it is known whether a node's disk fills. */
+  isDiskTrendKnown(nodeId: string): boolean {
+    return this.#nodes.get(nodeId)?.isKnown(this.#clock.wallMs()) === true;
+  }
+
   /** Days until a user's quota is full; undefined when that is not known or not to be expected. */
   userFullDays(username: string): number | undefined {
     return this.#users.get(username)?.daysLeft(this.#clock.wallMs());

@@ -106,13 +106,13 @@ for (const place of [1, 2]) {
   );
 }
 
-/** A filesystem of its own of so many MiB, or the reason why there is none. */
-function mountSmall(directory: string, mebibytes: number): string | undefined {
+/** A filesystem of its own of so many MiB and inodes, or the reason why there is none. */
+function mountSmall(directory: string, mebibytes: number, inodes = 100_000): string | undefined {
   const { status, stderr } = spawnSync("mount", [
     "-t",
     "tmpfs",
     "-o",
-    `size=${mebibytes}m`,
+    `size=${mebibytes}m,nr_inodes=${inodes}`,
     "tmpfs",
     directory,
   ]);
@@ -186,6 +186,39 @@ async function fillAndEmpty(directory: string): Promise<void> {
   await storage.close();
   assertSound(directory);
 }
+
+test("a filesystem without inodes refuses a file of chunks and says why; small files need none, and it goes on once there are some", async (context) => {
+  const directory = join(temporaryDirectory(context), "small");
+  mkdirSync(directory);
+  const reason = mountSmall(directory, 64, 2_000);
+  if (reason !== undefined) {
+    context.skip(reason);
+    return;
+  }
+  try {
+    const storage = await openTestStorage(directory, { slackBytes: 2_097_152 });
+    const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+    const filler = join(directory, "filler");
+    mkdirSync(filler);
+    for (let at = 0; statfsSync(directory).ffree > 0; at++) writeFileSync(join(filler, `${at}`), "");
+    const bytes = patterned(3_000_000);
+    await assert.rejects(upload(storage, { parentId, name: "large", bytes }), (error) => {
+      assert.ok(refusal("DISK_RESERVE")(error));
+      assert.match((error as GroveError).message, /no inodes left/);
+      return true;
+    });
+    const data = patterned(60_000);
+    await storage.createFile({ ...BY_OWNER, parentId, name: "small", data, mtimeMs: 0 });
+    assert.equal(storage.failure, undefined);
+    rmSync(filler, { recursive: true });
+    await upload(storage, { parentId, name: "large", bytes });
+    assert.ok((await readAll(storage, inodeAt(storage, "large").id)).equals(bytes));
+    await storage.close();
+    assertSound(directory);
+  } finally {
+    spawnSync("umount", [directory]);
+  }
+});
 
 test("a stream of a resumable upload that a full disk ends says so, and what was staged before it stays (A-07, D15)", async (context) => {
   const directory = join(temporaryDirectory(context), "small");

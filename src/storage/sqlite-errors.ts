@@ -1,4 +1,6 @@
 // Which errors of SQLite and of the filesystem end all writing, and which refuse one change.
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
 
 const SQLITE_BUSY = 5;
@@ -52,6 +54,26 @@ export function diskFull(cause?: unknown): GroveError {
   return new GroveError("DISK_RESERVE", "the disk is full; nothing was changed", { cause });
 }
 
+/** The refusal of a change for which the filesystem has no inode: bytes that are freed elsewhere on it are of no help. */
+function inodesUsedUp(cause: unknown): GroveError {
+  return new GroveError(
+    "DISK_RESERVE",
+    "the node's filesystem has no inodes left for another file, whatever room it has; nothing was changed",
+    { cause },
+  );
+}
+
+/** True when a file could not be made because its filesystem has no inodes left: the error's code is that of a full disk. */
+function lacksInodes(error: object): boolean {
+  if (!("path" in error) || typeof error.path !== "string") return false;
+  try {
+    const { files, ffree } = statfsSync(dirname(error.path));
+    return files > 0 && ffree === 0;
+  } catch {
+    return false;
+  }
+}
+
 /** The refusal of every change once a flush has failed (A-06). */
 export function storageFailed(reason: string): GroveError {
   return new GroveError("STORAGE_FAILED", `the store takes no more changes until it is restarted: ${reason}`);
@@ -59,8 +81,9 @@ export function storageFailed(reason: string): GroveError {
 
 /** The refusal for a failed open or write of a chunk file after which the store can go on; undefined when it cannot. */
 export function harmlessFileError(error: unknown): GroveError | undefined {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (NO_SPACE.has(code)) return diskFull(error);
+  if (!(error instanceof Error)) return undefined;
+  const code = "code" in error ? String(error.code) : "";
+  if (NO_SPACE.has(code)) return lacksInodes(error) ? inodesUsedUp(error) : diskFull(error);
   if (NO_DESCRIPTORS.has(code)) {
     return new GroveError("OVERLOADED", "too many open files", { cause: error });
   }

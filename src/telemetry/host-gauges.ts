@@ -25,7 +25,13 @@ interface CpuTicks {
 
 /** Two readings closer than this tell nothing about the processor: the last answer holds. */
 const CPU_SPAN_MIN_MS = 200;
-const DISK_UNKNOWN = { diskTotalBytes: null, diskUsedBytes: null, diskFreeBytes: null, inodeFree: null };
+const DISK_UNKNOWN = {
+  diskTotalBytes: null,
+  diskUsedBytes: null,
+  diskFreeBytes: null,
+  inodeFree: null,
+  inodeTotal: null,
+};
 
 type DiskReadings = Pick<HostReadings, keyof typeof DISK_UNKNOWN>;
 
@@ -79,6 +85,7 @@ export class HostGauges {
         diskUsedBytes: (disk.blocks - disk.bfree) * disk.bsize,
         diskFreeBytes: disk.bavail * disk.bsize,
         inodeFree: disk.ffree,
+        inodeTotal: disk.files,
       };
     } catch {
       return DISK_UNKNOWN;

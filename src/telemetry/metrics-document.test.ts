@@ -42,6 +42,7 @@ const INPUTS: MetricsInputs = {
     diskUsedBytes: 250n,
     diskFreeBytes: 650n,
     inodeFree: 12n,
+    inodeTotal: 400n,
     cpuTempCelsius: null,
     cpuUsagePercent: 12.34,
     memUsedBytes: 1,

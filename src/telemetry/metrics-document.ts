@@ -34,6 +34,8 @@ export interface HostReadings {
   readonly diskUsedBytes: bigint | null;
   readonly diskFreeBytes: bigint | null;
   readonly inodeFree: bigint | null;
+  /** 0 of a filesystem that makes inodes as they are needed. */
+  readonly inodeTotal: bigint | null;
   readonly cpuTempCelsius: number | null;
   readonly cpuUsagePercent: number | null;
   readonly memUsedBytes: number;
@@ -171,6 +173,8 @@ export interface NodeMetrics {
   readonly git_commit: string | null;
   readonly boot_id: string | null;
   readonly inode_free: Json64 | null;
+  /** Inodes of the filesystem, free or not; 0 where it makes them as they are needed. */
+  readonly inode_total: Json64 | null;
   readonly reserve_bytes: Json64;
   readonly trash_bytes: Json64;
   readonly staging_bytes: Json64;
@@ -242,6 +246,7 @@ export function buildMetrics(
     git_commit: inputs.gitCommit,
     boot_id: host.bootId,
     inode_free: orNull(host.inodeFree),
+    inode_total: orNull(host.inodeTotal),
     reserve_bytes: toJson64(inputs.reserveBytes),
     trash_bytes: toJson64(users.trashBytes),
     staging_bytes: toJson64(users.stagingBytes),

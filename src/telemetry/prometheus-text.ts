@@ -61,6 +61,11 @@ function hostFamilies(m: NodeMetrics): MetricFamily[] {
     gauge("svc_disk_free_bytes", "Bytes of it that this process may still use.", m.disk_free_bytes),
     gauge("svc_disk_usage_ratio", "Used part of what users can have, 0 to 1.", ratio(m.disk_usage_percent)),
     gauge("svc_disk_free_inodes", "Inodes that the filesystem has left.", m.inode_free),
+    gauge(
+      "svc_disk_inodes",
+      "Inodes of the filesystem, free or not; 0 where it has no limit.",
+      m.inode_total,
+    ),
     gauge("svc_disk_reserve_bytes", "Free space that no write may consume.", m.reserve_bytes),
     gauge("svc_cpu_temperature_celsius", "Temperature of the processor.", m.cpu_temp_celsius),
     gauge(

@@ -136,6 +136,7 @@ const COUNTS = {
   mem_total_bytes: 8e9,
   chunk_count: 12_345,
   inode_free: 1e8,
+  inode_total: 1.2e8,
   bytes_written_total: 9e11,
   bytes_read_total: 8e11,
   write_ops_total: 7e6,

@@ -32,7 +32,10 @@ export const publicNode = z.object({
   write_iops: gauge,
   read_iops: gauge,
   error_rate_pct: percent.nullable(),
+  /** Days until nothing is left above the reserve; absent where that is not known and where the disk is not filling. */
   disk_full_in_days: z.number().optional(),
+  /** True when it is known whether the disk is filling; absent from consoles of before. */
+  disk_forecast_known: z.boolean().optional(),
   disk_total_bytes: count64.nullable(),
   disk_used_bytes: count64.nullable(),
   disk_free_bytes: count64.nullable(),
@@ -63,6 +66,8 @@ export const publicNode = z.object({
   op_latency_read_ms_p99: gauge,
   git_commit: z.string().nullable(),
   inode_free: count64.nullable(),
+  /** 0 of a filesystem that makes inodes as they are needed. */
+  inode_total: count64.nullable(),
   reserve_bytes: count64.nullable(),
   cert_days_left: z.number().nullable(),
   clock_skew_ms: z.number().nullable(),

@@ -13,6 +13,19 @@ export const settingsReply = z.object({
     /** When it last answered. */
     read_at: z.int().nullable(),
   }),
+  /** The MetaServers that the console was told to watch. */
+  metaservers: z.array(
+    z.object({
+      /** host:port of its gRPC. */
+      address: z.string(),
+      /** "late" while the last look was in vain, "offline" after 30 s of that. */
+      state: z.enum(["answering", "late", "offline"]),
+      /** When it last answered; null before. */
+      last_seen: z.int().nullable(),
+      /** Why it does not answer. */
+      reason: z.string().optional(),
+    }),
+  ),
   /** Whether the operator's password is the built-in one. */
   default_password: z.boolean(),
   is_https: z.boolean(),

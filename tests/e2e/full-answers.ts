@@ -289,6 +289,15 @@ export function answerEverything(fake: FakeConsole, now: number): void {
   say("GET /api/version", { version: "0.1.0", git_commit: COMMITS[0], api: "1", min_client: "0.1.0" });
   say("GET /api/settings", {
     store: { kind: "sqlite", place: "/var/lib/grove/metadata.db", state: "answering", read_at: now - 4 },
+    metaservers: [
+      { address: "meta-1.example.net:50050", state: "answering", last_seen: now - 3 },
+      {
+        address: "[2001:db8::50]:50050",
+        state: "offline",
+        last_seen: now - 95,
+        reason: "the connection was refused: nothing listens on the metrics port",
+      },
+    ],
   });
   say("GET /api/notices", {
     enabled: true,

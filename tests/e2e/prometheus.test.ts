@@ -84,6 +84,7 @@ function textOf(form: PrometheusForm, changes: Partial<MetricsInputs> = {}, oper
       diskUsedBytes: 250n,
       diskFreeBytes: 650n,
       inodeFree: 12n,
+      inodeTotal: 400n,
       cpuTempCelsius: 48.5,
       cpuUsagePercent: 12.34,
       memUsedBytes: 1,
@@ -124,6 +125,7 @@ for (const form of ["text", "openmetrics"] as const) {
     assert.equal(value("svc_errors_total"), 0);
     assert.equal(value("svc_disk_free_bytes"), 650);
     assert.equal(value("svc_disk_usage_ratio"), 0.2778);
+    assert.deepEqual([value("svc_disk_free_inodes"), value("svc_disk_inodes")], [12, 400]);
     assert.equal(value("svc_cpu_temperature_celsius"), 48.5);
     assert.equal(value("svc_clock_skew_seconds"), -1.5);
     assert.equal(value("svc_quota_drift_bytes"), 7);
@@ -168,6 +170,7 @@ test("what is not known is left out, and what is guarded is not there without it
     diskUsedBytes: null,
     diskFreeBytes: null,
     inodeFree: null,
+    inodeTotal: null,
     cpuTempCelsius: null,
   };
   const more = {

@@ -7,7 +7,7 @@ import { ALERTS_KEY, usePhase } from "./cluster.ts";
 import { useIsOperator } from "./session.ts";
 
 const POLL_MS = 10_000;
-/** How often visitors ask for the count of what they do not see. */
+/** How often visitors ask for the count of what they do not see, and everybody for the numbers in the texts of alerts that stay. */
 const COUNT_POLL_MS = 30_000;
 
 /** GET /api/alerts/summary, read again with every alert that comes over the socket; visitors hear of some only by asking. */
@@ -38,7 +38,7 @@ export function useAlertList(filters: URLSearchParams): {
   const query = useQuery({
     queryKey: [...ALERTS_KEY, "list", search],
     queryFn: ({ signal }) => call<z.infer<typeof alertList>>(`/api/alerts?${search}`, { signal }),
-    refetchInterval: phase === "live" ? false : POLL_MS,
+    refetchInterval: phase === "live" ? COUNT_POLL_MS : POLL_MS,
     placeholderData: (before) => before,
   });
   return { alerts: query.data?.alerts, total: query.data?.total ?? 0, error: query.error };

@@ -21,6 +21,7 @@ import { NodeUsers } from "../parts/node-users.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
+import { bytesForUploads, inodesLeftText } from "../words/disk-room.ts";
 import { isUnusualReserve, reasonOf, reserveText, stateOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { sentence } from "../words/sentence.ts";
@@ -339,9 +340,10 @@ function Facts({ node }: { readonly node: LiveNode }): ReactNode {
     ["Started", node.last_restart_unix === null ? UNKNOWN : formatMoment(node.last_restart_unix)],
     [
       "Disk",
-      `${bytesText(node.disk_used_bytes)} of ${bytesText(node.disk_total_bytes)}, ${bytesText(node.disk_free_bytes)} free`,
+      `${bytesText(node.disk_used_bytes)} of ${bytesText(node.disk_total_bytes)}, ${bytesText(node.disk_free_bytes)} free, ${bytesText(bytesForUploads(node)?.toString())} left for uploads`,
     ],
     ["Kept free", reserveText(node.reserve_bytes)],
+    ["Inodes", inodesLeftText(node)],
     [
       "Memory",
       `${bytesText(node.mem_used_bytes)} of ${bytesText(node.mem_total_bytes)} (${percentText(node.mem_usage_percent)})`,

@@ -14,10 +14,12 @@ import { Sparkline } from "../parts/sparkline.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { StepButtons } from "../parts/step-buttons.tsx";
 import { furtherAlerts, nothingOpen } from "../words/alert.ts";
+import { answeredText, calmTitle, isLate } from "../words/answers.ts";
+import { allBytesForUploads, fillsFirst } from "../words/disk-room.ts";
 import { nextSteps } from "../words/next-step.ts";
-import { byNeed, firstFull } from "../words/node-state.ts";
+import { byNeed } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
-import { formatDaysUntil, formatMoment, formatSpan } from "../words/time.ts";
+import { formatMoment, formatSpan } from "../words/time.ts";
 
 const NEEDS_SHOWN = 8;
 
@@ -44,19 +46,16 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const further = furtherAlerts(summary?.for_operators);
   const now = useNowMs() / 1_000;
   if (alerts === undefined) return <Unread what="what needs you" error={error} />;
-  const { nodes_total: total, nodes_online: online, nodes_unknown: unknown } = cluster.cluster;
+  const { nodes } = cluster;
   if (alerts.length === 0) {
     return (
       <section>
-        <h1>{calmTitle(total, unknown)}</h1>
-        {total === 0 ? (
+        <h1>{calmTitle(nodes)}</h1>
+        {nodes.length === 0 ? (
           further !== undefined && <p className="quiet">{further}.</p>
         ) : (
           <p className="quiet" style={{ margin: 0 }}>
-            {online === total
-              ? `All ${countText(total, "node")} answer`
-              : `${online} of ${countText(total, "node")} answer`}
-            , and {nothingOpen(summary)}
+            {answeredText(nodes, now)}, and {nothingOpen(summary)}
             {further === undefined ? "" : `; ${further}`}.
           </p>
         )}
@@ -76,6 +75,7 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
           The newest {alerts.length} are shown. <Link href="/alerts">All {open} alerts</Link>
         </p>
       ) : null}
+      {nodes.some(isLate) ? <p className="quiet">{answeredText(nodes, now)}.</p> : null}
       {further === undefined ? null : <p className="quiet">{further}.</p>}
     </section>
   );
@@ -111,18 +111,22 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
   const write = nodes.reduce((sum, node) => sum + (node.write_mbps ?? 0), 0);
   const read = nodes.reduce((sum, node) => sum + (node.read_mbps ?? 0), 0);
   const share = percentText(used + free === 0 ? 0 : (used / (used + free)) * 100);
-  const first = firstFull(nodes);
+  const left = allBytesForUploads(nodes);
+  const first = fillsFirst(nodes);
   const facts: readonly Fact[] = [
     ["Nodes", nodeCount(sums)],
-    ["Capacity", `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share})`],
+    [
+      "Capacity",
+      `${bytesText(sums.disk_used_bytes)} of ${bytesText(used + free)} used (${share}), ${bytesText(left)} left for uploads`,
+    ],
     [
       "Fills first",
-      first === undefined ? (
-        "no disk is filling"
+      first.node === undefined ? (
+        first.text
       ) : (
         <>
-          <Link href={`/nodes/${encodeURIComponent(first.id)}?tab=users`}>{first.name}</Link>,{" "}
-          {formatDaysUntil(first.disk_full_in_days ?? 0)}
+          <Link href={`/nodes/${encodeURIComponent(first.node.id)}?tab=users`}>{first.node.name}</Link>,{" "}
+          {first.text}
         </>
       ),
     ],
@@ -139,13 +143,6 @@ function Totals({ cluster }: { readonly cluster: Cluster }): ReactNode {
     ...(cluster.redacted ? [] : ([["Users", users.toLocaleString()]] as const)),
   ];
   return <FactList facts={facts} />;
-}
-
-/** What stands above everything when nothing asks for anything. */
-function calmTitle(total: number, unknown: number): string {
-  if (total === 0) return "This cluster has no nodes yet";
-  if (unknown === 0) return "Nothing needs you";
-  return `${unknown} of ${countText(total, "node")} ${unknown === 1 ? "has" : "have"} not answered yet`;
 }
 
 /** "2 of 4 online, 1 unknown": who is not heard yet counts for neither side. */

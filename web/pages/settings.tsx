@@ -51,6 +51,7 @@ export function Page(): ReactNode {
         ]}
       />
       <Store />
+      <MetaServers />
       <Sessions />
       <Notices />
       <h2>Versions of the nodes</h2>
@@ -98,14 +99,18 @@ function reserveOf(unusual: readonly LiveNode[], count: number): string {
   return `${named.join("; ")}${unusual.length > 4 ? `; ${unusual.length - 4} more` : ""}`;
 }
 
-/** Where the console reads which nodes and users there are. */
-function Store(): ReactNode {
-  const now = useNowMs() / 1_000;
-  const { data, error } = useQuery({
+function useSettings(): { readonly data: SettingsReply | undefined; readonly error: Error | null } {
+  return useQuery({
     queryKey: ["settings"],
     queryFn: ({ signal }) => call<SettingsReply>("/api/settings", { signal }),
     refetchInterval: 10_000,
   });
+}
+
+/** Where the console reads which nodes and users there are. */
+function Store(): ReactNode {
+  const now = useNowMs() / 1_000;
+  const { data, error } = useSettings();
   const store = data?.store;
   return (
     <>
@@ -125,6 +130,41 @@ function Store(): ReactNode {
     </>
   );
 }
+
+/** Which MetaServers are watched, and how they do. */
+function MetaServers(): ReactNode {
+  const now = useNowMs() / 1_000;
+  const { data, error } = useSettings();
+  return (
+    <>
+      <h2>MetaServers</h2>
+      {data === undefined ? (
+        <Unread what="the MetaServers" error={error} />
+      ) : data.metaservers.length === 0 ? (
+        <p>
+          None is watched: one that is away raises no alert. Name them with{" "}
+          <code>-metaserver HOST:PORT,…</code>.
+        </p>
+      ) : (
+        <ul>
+          {data.metaservers.map(({ address, state, last_seen: lastSeen, reason }) => (
+            <li key={address}>
+              <StateMark {...METASERVER_STATES[state]} /> {address}
+              {lastSeen === null ? ", no answer yet" : `, last answer ${formatAgo(lastSeen, now)}`}
+              {reason === undefined ? "" : `: ${reason}`}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+const METASERVER_STATES = {
+  answering: { state: "online", label: "answers" },
+  late: { state: "unknown", label: "late" },
+  offline: { state: "offline", label: "does not answer" },
+} as const;
 
 const STORE_STATES = {
   answering: { state: "online", label: "answers" },

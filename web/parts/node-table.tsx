@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import type { LiveNode } from "../live/connection.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
+import { refusesUploads } from "../words/disk-room.ts";
 import { stateOf } from "../words/node-state.ts";
 import { bytesText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { formatDaysUntil, formatSpan } from "../words/time.ts";
@@ -97,7 +98,11 @@ const Row = memo(function Row({
           <UsageBar percent={node.disk_usage_percent} />{" "}
           <span className="quiet spacious-only">
             {bytesText(node.disk_free_bytes)} free
-            {node.disk_full_in_days === undefined ? "" : `, full ${formatDaysUntil(node.disk_full_in_days)}`}
+            {refusesUploads(node)
+              ? ", refuses uploads"
+              : node.disk_full_in_days === undefined
+                ? ""
+                : `, full ${formatDaysUntil(node.disk_full_in_days)}`}
           </span>
         </span>
       </td>

@@ -24,6 +24,9 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   quota_drift: "Quota counters off",
   corruption: "Damaged files",
   storage_failed: "Storage failed",
+  storage_reserve: "Disk at its reserve",
+  inodes_low: "Inodes run out",
+  metaserver_offline: "MetaServer offline",
   snapshot_reset: "Console file begun anew",
   action_failed: "Action failed",
   login_failures: "Failed sign-ins",
@@ -36,6 +39,7 @@ export function measureText(type: AlertRecord["type"], value: number | undefined
   if (value === undefined) return undefined;
   switch (type) {
     case "storage_warning":
+    case "inodes_low":
     case "error_spike":
     case "quota_exceeded":
       return percentText(value);

@@ -25,6 +25,7 @@ function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
     case "quota_exceeded":
       return { label: "Raise quota …", path: `/users?user=${encodeURIComponent(username ?? "")}` };
     case "storage_warning":
+    case "storage_reserve":
       return { label: "Who fills it", path: nodeId === undefined ? "/users" : `/nodes/${node}?tab=users` };
     case "service_restart":
     case "error_spike":
@@ -35,6 +36,8 @@ function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
     case "login_failures":
     case "audit_broken":
       return { label: "Open the audit log", path: "/audit" };
+    case "metaserver_offline":
+      return { label: "See what it says", path: "/settings" };
     case "default_password":
       return { label: "Set your own", path: "/settings" };
     default:

@@ -1,6 +1,7 @@
 // The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
 import type { LiveNode } from "../live/connection.ts";
+import { refusesUploads } from "./disk-room.ts";
 import { bytesText, percentText, plainNumber } from "./number.ts";
 import { formatAgo, formatDaysUntil } from "./time.ts";
 
@@ -44,6 +45,8 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
     return when + why;
   }
   const reasons: string[] = [];
+  if (refusesUploads(node))
+    reasons.push(`refuses uploads: its disk is down to the reserve of ${bytesText(node.reserve_bytes)}`);
   const disk = node.disk_usage_percent;
   const step = disk === null ? undefined : STORAGE_STEPS.find((limit) => disk > limit);
   if (step !== undefined) {
@@ -63,16 +66,6 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
   if (node.stale) reasons.push(`its last answer is from ${formatAgo(node.last_seen, nowSeconds)}${why}`);
   else if (node.poll_error !== undefined) reasons.push(node.poll_error);
   return reasons.length === 0 ? "all figures are in range" : reasons.join("; ");
-}
-
-/** The node whose disk is full first at its present pace; undefined while none is filling. */
-export function firstFull(nodes: readonly LiveNode[]): LiveNode | undefined {
-  let first: LiveNode | undefined;
-  for (const node of nodes) {
-    if (node.disk_full_in_days === undefined) continue;
-    if (first === undefined || node.disk_full_in_days < (first.disk_full_in_days ?? 0)) first = node;
-  }
-  return first;
 }
 
 /** One collator for all: it is many times as fast as one for each comparison, and node-10 follows node-9. */

@@ -142,6 +142,7 @@ const node = (fields: Partial<LiveNode>): LiveNode =>
     last_seen: 1_000,
     disk_usage_percent: 10,
     disk_free_bytes: 1_073_741_824,
+    reserve_bytes: null,
     cpu_temp_celsius: null,
     storage_failed: false,
     ...fields,

@@ -1,0 +1,58 @@
+// The rule about MetaServers: one that has been silent for 30 s is offline, as a node is; a warning only while another one answers.
+import { alertKey } from "./alert-kinds.ts";
+import type { Condition } from "./condition.ts";
+
+/** A MetaServer as the console sees it. */
+export interface MetaServerReading {
+  /** host:port of its gRPC. */
+  readonly address: string;
+  /** True while the last look at it was in vain, and before the first. */
+  readonly isLate: boolean;
+  /** True after 30 s without an answer. */
+  readonly isOffline: boolean;
+  /** Wall time of its last answer; 0 before the first. */
+  readonly lastSeenWallMs: number;
+  /** Why it does not answer; undefined while it does. */
+  readonly reason: string | undefined;
+}
+
+/**
+ * What is so of all MetaServers. `sinceUnix` gives the last answer before the open alert of a key; `standing` are the keys that stand:
+ * those of addresses that are not watched any more are over.
+ */
+export function metaServerConditions(
+  readings: readonly MetaServerReading[],
+  nowUnix: number,
+  { sinceUnix, standing }: { sinceUnix: (key: string) => unknown; standing: Iterable<string> },
+): Condition[] {
+  const answering = readings.filter(({ isLate }) => !isLate).length;
+  const found = readings.map((reading): Condition => {
+    const { address, isLate, isOffline, lastSeenWallMs, reason } = reading;
+    const about = aboutMetaServer(address);
+    if (isOffline) {
+      const detail = {
+        address,
+        others: answering,
+        last_seen: Math.floor(lastSeenWallMs / 1_000),
+        ...(reason === undefined ? {} : { reason }),
+      };
+      return { ...about, level: answering > 0 ? "warning" : "critical", detail };
+    }
+    if (isLate) return { ...about, level: "unknown" };
+    const since = sinceUnix(about.key);
+    const away = typeof since === "number" && since > 0 ? { away_seconds: Math.max(0, nowUnix - since) } : {};
+    return { ...about, level: "clear", detail: { address, ...away } };
+  });
+  const watched = new Set(found.map(({ key }) => key));
+  const prefix = alertKey("metaserver_offline", "");
+  for (const key of standing) {
+    if (!key.startsWith(prefix) || watched.has(key)) continue;
+    const address = key.slice(prefix.length);
+    found.push({ ...aboutMetaServer(address), level: "clear", detail: { address, unwatched: 1 } });
+  }
+  return found;
+}
+
+function aboutMetaServer(address: string): Pick<Condition, "key" | "type"> {
+  return { key: alertKey("metaserver_offline", address), type: "metaserver_offline" };
+}
