@@ -10,7 +10,7 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/chunk-store.ts",
-        from: "await this.#flushes.run(() => flushAll(descriptor));",
+        from: 'await this.#flushes.run("", () => flushAll(descriptor));',
         to: "void flushAll;",
       },
     ],

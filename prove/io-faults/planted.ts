@@ -10,8 +10,8 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/chunk-store.ts",
-        from: "      await this.#flushes.run(() => flushData(descriptor));",
-        to: "      await this.#flushes.run(() => flushData(descriptor)).catch(() => undefined);",
+        from: "      await this.#flushes.run(party, () => flushData(descriptor));",
+        to: "      await this.#flushes.run(party, () => flushData(descriptor)).catch(() => undefined);",
       },
     ],
     narrow: "upload,fdatasync",
@@ -24,8 +24,8 @@ export const ioFaultBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/chunk-store.ts",
-        from: "      await this.#flushes.run(() => flushData(descriptor));",
-        to: "      await this.#flushes.run(() => flushData(descriptor).catch(() => flushData(descriptor)));",
+        from: "      await this.#flushes.run(party, () => flushData(descriptor));",
+        to: "      await this.#flushes.run(party, () => flushData(descriptor).catch(() => flushData(descriptor)));",
       },
     ],
     narrow: "upload,fdatasync",

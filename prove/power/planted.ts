@@ -22,7 +22,7 @@ export const powerBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/chunk-store.ts",
-        from: "await this.#flushes.run(() => flushData(descriptor));",
+        from: "await this.#flushes.run(party, () => flushData(descriptor));",
         to: "void flushData;",
       },
     ],

@@ -1,11 +1,12 @@
 // Where each source of a download goes on this machine: as its last run left it when that was cut, else by what the target is now.
-import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import { type BigIntStats, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve as resolveLocal } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError, localFailure } from "./client-error.ts";
 import { isFolder } from "./listing.ts";
+import { refuseOverlaps } from "./overlaps.ts";
 import { baseName, formatRemotePath, type TypedPath } from "./remote-path.ts";
 import { BY_BOTH, BY_TIME, type Sameness } from "./sameness.ts";
 import {
@@ -70,12 +71,18 @@ export async function planGet(
     }
     if (names.has(name)) throw new ClientError("USAGE", `two of them are called ${name}`);
     names.add(name);
-    plan.push({ ...(await planOne(deps, source, isInto)), isMirror: deps.isMirror });
+    const place = { isInto, isAlone: sources.length === 1 };
+    plan.push({ ...(await planOne(deps, source, place)), isMirror: deps.isMirror });
   }
+  if (deps.isMirror) refuseOverlaps(plan.map(({ localFolder, localName }) => join(localFolder, localName)));
   return plan;
 }
 
-async function planOne(deps: GetPlanDeps, source: NamedRemote, isInto: boolean): Promise<PlannedDownload> {
+async function planOne(
+  deps: GetPlanDeps,
+  source: NamedRemote,
+  { isInto, isAlone }: { readonly isInto: boolean; readonly isAlone: boolean },
+): Promise<PlannedDownload> {
   const { context, journal, target, wanted } = deps;
   const { path, attr } = source;
   if (!isFolder(attr)) return { ...placeAt(source, usualPlace(source, target, isInto)), sameness: wanted };
@@ -86,9 +93,14 @@ async function planOne(deps: GetPlanDeps, source: NamedRemote, isInto: boolean):
     remote: { root: path.root, path: path.path },
   };
   const last = await journal.find(pair);
-  if (last !== undefined && (wanted !== undefined || !last.isDone)) {
+  const placed = usualPlace(source, target, isInto);
+  // Beside others a folder goes where its name says, or one would lie in the other.
+  const mayGoOn = last !== undefined && (wanted !== undefined || !last.isDone);
+  if (mayGoOn && (isAlone || last.placed === placed)) {
     const found = folderIdAt(last.placed);
-    if (found !== undefined && (last.folderId === undefined || last.folderId === found)) {
+    // A run that never saw the folder has put nothing there.
+    const isThat = last.folderId === undefined ? isEmpty(last.placed) : last.folderId === found;
+    if (found !== undefined && isThat) {
       const goesOn = last.isDone ? undefined : last;
       const record = goesOn ?? { ...begun(last.placed), folderId: found };
       const sameness = wanted ?? (last.isFresh ? BY_TIME : BY_BOTH);
@@ -96,7 +108,6 @@ async function planOne(deps: GetPlanDeps, source: NamedRemote, isInto: boolean):
       return { ...placeAt(source, last.placed), sameness, isCutBefore, run: { pair, record }, goesOn };
     }
   }
-  const placed = usualPlace(source, target, isInto);
   return { ...placeAt(source, placed), sameness: wanted, run: { pair, record: begun(placed) } };
 }
 
@@ -123,7 +134,18 @@ function usualPlace({ path }: NamedRemote, target: string, isInto: boolean): str
   return resolveLocal(name === "" ? realpathSync(target) : join(target, name));
 }
 
-/** Tells a folder of this machine from another one that has got its name since; undefined where there is none. */
+function isEmpty(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Tells a folder of this machine from another one that has got its name since; undefined where there is none. By its inode alone: the
+ * number of a device may be another one after a restart.
+ */
 export function folderIdAt(path: string): string | undefined {
   let stats: BigIntStats | undefined;
   try {
@@ -131,7 +153,7 @@ export function folderIdAt(path: string): string | undefined {
   } catch (error) {
     throw localFailure(error, path);
   }
-  return stats?.isDirectory() === true ? `${stats.dev}:${stats.ino}` : undefined;
+  return stats?.isDirectory() === true ? String(stats.ino) : undefined;
 }
 
 function isLocalFolder(path: string): boolean {

@@ -9,6 +9,7 @@ import { type CommandHost, processHost } from "./command-host.ts";
 import { repeatedFlags, type TransferFlags, wantedSameness, withTransferFlags } from "./comparison-flags.ts";
 import { attrIfThere, isFolder } from "./listing.ts";
 import { localTime } from "./local-time.ts";
+import { refuseOverlaps } from "./overlaps.ts";
 import { ProgressDisplay, ProgressMeter } from "./progress.ts";
 import { isLocalFolder, type PlannedSource, planPut } from "./put-plan.ts";
 import { formatRemotePath, type TypedPath } from "./remote-path.ts";
@@ -104,9 +105,11 @@ class Put {
     const plan: PlannedSource[] = [];
     const wanted = wantedSameness(this.#flags);
     for (const source of sources) {
-      const deps = { context, cluster, journal: this.#journal, target, there, wanted };
+      const isAlone = sources.length === 1;
+      const deps = { context, cluster, journal: this.#journal, target, there, wanted, isAlone };
       plan.push(await planPut(deps, source));
     }
+    if (this.#flags.delete === true) refuseOverlaps(plan.map(({ remotePath }) => remotePath));
     return plan;
   }
 

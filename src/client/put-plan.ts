@@ -44,11 +44,13 @@ export interface PutPlanDeps {
   readonly there: Attr | undefined;
   /** What people want left out; undefined when they want all sent. */
   readonly wanted: Sameness | undefined;
+  /** True where nothing else is sent with it. */
+  readonly isAlone: boolean;
 }
 
 /** Finds the place of one source. Rejects with GroveError or ClientError. */
 export async function planPut(deps: PutPlanDeps, source: NamedSource): Promise<PlannedSource> {
-  const { context, cluster, journal, target, there, wanted } = deps;
+  const { context, cluster, journal, target, there, wanted, isAlone } = deps;
   const isInto = there !== undefined && isFolder(there);
   const look = (path: string): Promise<Attr | undefined> =>
     path === target.path ? Promise.resolve(there) : attrIfThere(cluster, { root: target.root, path });
@@ -65,7 +67,10 @@ export async function planPut(deps: PutPlanDeps, source: NamedSource): Promise<P
     remote: { root: target.root, path: target.path },
   };
   const last = await journal.find(pair);
-  if (last !== undefined && (wanted !== undefined || !last.isDone)) {
+  const usual = usualPlace(source, target, isInto);
+  // Beside others a folder goes where its name says, or one would lie in the other.
+  const mayGoOn = last !== undefined && (wanted !== undefined || !last.isDone);
+  if (mayGoOn && (isAlone || last.placed === usual)) {
     const found = await look(last.placed);
     if (found !== undefined && isThat(found, last)) {
       const goesOn = last.isDone ? undefined : last;
@@ -74,10 +79,9 @@ export async function planPut(deps: PutPlanDeps, source: NamedSource): Promise<P
       return { ...source, remotePath: last.placed, sameness, there: found, run: { pair, record }, goesOn };
     }
   }
-  const remotePath = usualPlace(source, target, isInto);
-  const found = await look(remotePath);
-  const run = { pair, record: begun(remotePath, found) };
-  return { ...source, remotePath, sameness: wanted, there: found, run };
+  const found = await look(usual);
+  const run = { pair, record: begun(usual, found) };
+  return { ...source, remotePath: usual, sameness: wanted, there: found, run };
 }
 
 /** A transfer that begins now. */
@@ -86,9 +90,9 @@ function begun(placed: string, there: Attr | undefined): TransferRecord {
   return { placed, folderId: undefined, isFresh: there === undefined, startedMs, isDone: false };
 }
 
-/** True for the very folder that the earlier run filled, and not for another one that has got its name since. */
+/** True for the very folder that the earlier run filled, and not for another one that has got its name since: a run that never saw it has put nothing there. */
 function isThat(there: Attr, { folderId }: TransferRecord): boolean {
-  return isFolder(there) && (folderId === undefined || there.id === folderId);
+  return isFolder(there) && (folderId === undefined ? there.childCount === 0n : there.id === folderId);
 }
 
 /**

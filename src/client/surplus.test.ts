@@ -152,3 +152,29 @@ test("get --delete takes nothing away for a folder that is empty on the cluster"
   assert.equal(result.code, 1);
   assert.deepEqual(readdirSync(join(into, "empty")), ["mine"]);
 });
+
+test("two sources of one name are refused, and nothing is sent or taken away", async () => {
+  const [first, second] = ["one", "two"].map((name) => join(client.folder, name, "photos"));
+  for (const top of [first, second]) mkdirSync(top ?? "", { recursive: true });
+  writeFileSync(join(first ?? "", "a"), "a");
+  writeFileSync(join(second ?? "", "b"), "b");
+  await ok(import("./mkdir-command.ts"), ["/both"]);
+  const refused = await put(["-r", "--delete", "--yes", first ?? "", second ?? "", "/both"]);
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.err, /no two sources may go to the same folder/);
+  assert.deepEqual(await names("/both"), []);
+});
+
+test("beside another source a folder goes where its name says, wherever it went alone", async () => {
+  const [photos, videos] = ["pair-photos", "pair-videos"].map((name) => join(client.folder, name));
+  for (const top of [photos, videos]) mkdirSync(top ?? "");
+  writeFileSync(join(photos ?? "", "p"), "p");
+  writeFileSync(join(videos ?? "", "v"), "v");
+  // Alone it became /pair itself.
+  await ok(import("./put-command.ts"), ["-q", "-r", photos ?? "", "/pair"]);
+  const both = [photos ?? "", videos ?? "", "/pair"];
+  await ok(import("./put-command.ts"), ["-q", "-r", "--delete", "--yes", ...both]);
+  await ok(import("./put-command.ts"), ["-q", "-r", "--delete", "--yes", ...both]);
+  assert.deepEqual(await names("/pair"), ["p", "pair-photos/", "pair-videos/"]);
+  assert.deepEqual(await names("/pair/pair-videos"), ["v"]);
+});

@@ -112,6 +112,8 @@ export class TreeUpload {
         if (!(state instanceof ComparedFolder) || kept.has(place)) continue;
         for (const [name, { isFolder, sizeBytes }] of state.rest()) {
           const lost = childPath(place, name);
+          // It may have come, here and there, since this folder was read.
+          if (lstatSync(join(source.path, lost), { throwIfNoEntry: false }) !== undefined) continue;
           if (!kept.has(lost)) found.push({ path: join(source.remotePath, lost), isFolder, sizeBytes });
         }
       }

@@ -1,6 +1,6 @@
 // Which cluster a data folder belongs to: kept, never something else, and without leftovers of a crash (D19, A-10).
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -32,7 +32,11 @@ test("the process that registered last is remembered beside it, and what is no p
   await first.registered("01ARZ3NDEKTSV4RRFFQ69G5FAV");
   assert.equal(first.lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
   assert.equal((await openClusterMemory(folder)).lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
-  for (const text of ["", "two words", "\u0000"]) {
+  const copy = `${folder}-copy`;
+  t.after(() => rm(copy, { recursive: true, force: true }));
+  await cp(folder, copy, { recursive: true });
+  assert.equal((await openClusterMemory(copy)).lastProcess, "");
+  for (const text of ["", "two words", "\u0000", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]) {
     await writeFile(join(folder, "last_process"), text);
     assert.equal((await openClusterMemory(folder)).lastProcess, "");
   }

@@ -1,12 +1,12 @@
 // Remembers in the data folder which cluster it belongs to, so that it never joins another by mistake, and which process registered last (D19).
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 
 const FILE = "cluster_id";
-/** Not in a backup: what is restored is another folder, and must not speak for the process that has this one. */
+/** Not in a backup, and told with the folder's own number: what is restored or copied is another folder, and must not speak for the process that has this one. */
 const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -19,9 +19,10 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
   let clusterId = await lineOf(path);
   if (clusterId !== undefined && !FORM.test(clusterId))
     throw new GroveError("CORRUPT", `${path} does not hold a cluster id`);
-  let lastProcess = (await lineOf(processPath)) ?? "";
+  const folderNumber = String((await stat(dataFolder, { bigint: true })).ino);
+  const [kept = "", ofFolder] = ((await lineOf(processPath)) ?? "").split(" ");
   // It only saves a wait.
-  if (!FORM.test(lastProcess)) lastProcess = "";
+  let lastProcess = FORM.test(kept) && ofFolder === folderNumber ? kept : "";
   return {
     get clusterId(): string {
       return clusterId ?? "";
@@ -31,7 +32,7 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
     },
     async registered(instanceId: string): Promise<void> {
       if (instanceId === lastProcess) return;
-      await writeFileAtomic(processPath, `${instanceId}\n`);
+      await writeFileAtomic(processPath, `${instanceId} ${folderNumber}\n`);
       lastProcess = instanceId;
     },
     async remember(joined: string): Promise<void> {

@@ -97,6 +97,24 @@ test("who waits has a turn, each time, while others come without end", async () 
   assert.ok(later.length >= 3, `${later.length} began later`);
 });
 
+test("who has proven nothing yet has a turn beside connections whose calls fill every one", async () => {
+  const trial = new Trial();
+  const busy = ["a", "b", "c"].map((name) => ({ name, lane: trial.lane(name) }));
+  const fill = (): void => {
+    for (const { name, lane } of busy)
+      for (let i = lane.waiting.length; i < CALLS_PER_TURN; i++) trial.call(name, lane);
+  };
+  fill();
+  const newcomer = trial.lane("newcomer", false);
+  trial.call("newcomer", newcomer);
+  trial.call("newcomer", newcomer);
+  for (let turn = 0; turn < 3; turn++) {
+    await trial.next();
+    fill();
+  }
+  assert.equal(trial.begun.filter(({ lane }) => lane === "newcomer").length, 2);
+});
+
 test("a call of many headers counts as several", () => {
   const headers = (strings: number): string[] => Array.from({ length: strings }, () => "x");
   assert.equal(costOf(headers(0)), 1);

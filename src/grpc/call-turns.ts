@@ -7,6 +7,9 @@ import {
   UNPROVEN_CALLS_PER_TURN,
 } from "./limits.ts";
 
+/** Of a turn, while somebody waits who has proven nothing yet: whoever signs in has proven nothing before. */
+const KEPT_FOR_UNPROVEN = 4;
+
 /** A connection as its calls wait on it. They are bounded by what it can send before it is no longer read. */
 export interface CallLane {
   /** Begins to wait: nothing more is read from the connection until none of its calls waits. */
@@ -95,8 +98,8 @@ export class CallTurns {
 
   #next(): void {
     this.#isUnderWay = false;
-    this.#serve(this.#proven);
-    this.#serve(this.#unproven);
+    this.#serve(this.#proven, this.#unproven.size > 0 ? KEPT_FOR_UNPROVEN : 0);
+    this.#serve(this.#unproven, 0);
     this.#turn++;
     this.#cost = 0;
     this.#unprovenCost = 0;
@@ -105,10 +108,10 @@ export class CallTurns {
     if (this.#proven.size + this.#unproven.size > 0) this.#expectTurn();
   }
 
-  #serve(lanes: Set<CallLane>): void {
+  #serve(lanes: Set<CallLane>, kept: number): void {
     // A lane that is put back at the end of the set comes up again in the same walk, until none has room.
     for (const lane of lanes) {
-      if (this.#cost >= this.#most()) break;
+      if (this.#cost >= this.#most() - kept) break;
       if (!this.#hasRoom(lane)) continue;
       lanes.delete(lane);
       const call = lane.waiting.shift();
