@@ -38,7 +38,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     grpc.UNPROVEN_CALLS_PER_TURN,
   ].map(text),
   "bytes read in a turn of the loop, where several bring some": [
-    mib(grpc.READ_BYTES_PER_TURN),
+    kib(grpc.READ_BYTES_PER_TURN),
     kib(grpc.READ_BYTES_PER_TURN_MIN),
   ],
   "bytes of large requests": [

@@ -423,7 +423,7 @@ export const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
 /** The same for all uploads together. */
 export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
 /** And for those of one user. */
-export const UPLOADS_IN_FLIGHT_BYTES_PER_USER = 16_777_216;
+export const UPLOADS_IN_FLIGHT_BYTES_PER_USER = 8_388_608;
 /** Bytes that all uploads together gather before they write; each gathers its share, within the two limits below. */
 export const UPLOADS_GATHERED_BYTES = 16_777_216;
 /** Smallest disk write of an upload, except its last. */

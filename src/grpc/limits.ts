@@ -230,7 +230,7 @@ export const CONNECTIONS_OF_USER = 64;
 /** Calls that a connection may begin in a turn of the event loop where all who share it have proven nothing. */
 export const UNPROVEN_CALLS_PER_TURN = 16;
 /** Bytes that are read of all connections in a turn of the event loop where several bring some: some milliseconds of work. */
-export const READ_BYTES_PER_TURN: number = MIB;
+export const READ_BYTES_PER_TURN: number = 512 * 1_024;
 /** Of each connection at least so much. */
 export const READ_BYTES_PER_TURN_MIN: number = 64 * 1_024;
 /** Refused calls, with nothing proven in between, after which a connection is told to go (GOAWAY). */
