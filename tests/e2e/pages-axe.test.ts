@@ -14,6 +14,8 @@ import { OPERATOR_SCENES, type Scene, showScene, VISITOR_SCENES } from "./page-s
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 /** All that colours change. */
 const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+/** How often axe looks at a page that it finds something on. */
+const LOOKS = 4;
 const WIDE = { width: 1_280, height: 800 };
 /** A telephone, a tablet, a small and a large laptop: none has to be scrolled sideways for a page or a table. */
 const SIZES = [
@@ -38,7 +40,18 @@ async function open(browser: Browser, isOperator: boolean): Promise<{ page: Page
   return { page, fake };
 }
 
+/** What axe finds once the page has settled: Chromium takes over a scheme's colours one after the other. */
 async function findings(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
+  let found: string[] = [];
+  for (let look = 0; look < LOOKS; look++) {
+    found = await lookOnce(page, scheme);
+    if (found.length === 0) break;
+    await page.waitForTimeout(500);
+  }
+  return found;
+}
+
+async function lookOnce(page: Page, scheme: "light" | "dark" | "forced"): Promise<string[]> {
   await page.emulateMedia({
     colorScheme: scheme === "dark" ? "dark" : "light",
     forcedColors: scheme === "forced" ? "active" : "none",
