@@ -35,8 +35,8 @@ export const crashStatesBugs: readonly PlantedBug[] = [
     rigs: ["crash-states"],
     edits: [
       {
-        file: "src/storage/range-writer.ts",
-        from: "      if (writers.length > 0) await this.#deps.store.flushDirectoriesOf(writers.map(({ name }) => name));\n",
+        file: "src/storage/chunk-writer.ts",
+        from: "    await store.flushDirectoriesOf(writers.map(({ name }) => name));\n",
         to: "",
       },
     ],

@@ -10,8 +10,8 @@ export const damageBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/pinned-content.ts",
-        from: 'if (crc32(stored) !== block.storedCrc) throw this.#corrupt("a block does not match its checksum", chunk);',
-        to: "void stored;",
+        from: 'if (crc32(block) !== blockCrc) throw this.#corrupt("a block does not match its checksum", chunk);',
+        to: "void blockCrc;",
       },
     ],
   },

@@ -39,6 +39,11 @@ export class ChunkWriter {
     return write;
   }
 
+  /** Resolves when the file has its name. Rejects when it could not be made. */
+  async named(): Promise<void> {
+    await this.#descriptor;
+  }
+
   /** Puts everything on stable storage. Its directory is flushed by whoever commits. */
   finish(): Promise<void> {
     this.#finished ??= this.#finish();
@@ -84,6 +89,16 @@ export class ChunkWriter {
       if (written < byteCount) rest = behind(rest, bytesWritten);
     }
   }
+}
+
+/** Puts chunks on stable storage side by side with the entries of their directories: neither flush needs the other. */
+export async function finishChunks(store: ChunkStore, writers: readonly ChunkWriter[]): Promise<void> {
+  if (writers.length === 0) return;
+  const flushEntries = async (): Promise<void> => {
+    await Promise.all(writers.map((writer) => writer.named()));
+    await store.flushDirectoriesOf(writers.map(({ name }) => name));
+  };
+  await Promise.all([flushEntries(), ...writers.map((writer) => writer.finish())]);
 }
 
 /** One little-endian number of four bytes per block. */

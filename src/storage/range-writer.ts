@@ -14,7 +14,7 @@ import {
 } from "#base/limits.ts";
 import type { ChangeReply, NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
-import { ChunkWriter } from "./chunk-writer.ts";
+import { ChunkWriter, finishChunks } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import { FairSlots } from "./fair-slots.ts";
 import { orOvertaken } from "./followed-path.ts";
@@ -221,6 +221,9 @@ export class RangeWriter {
     const chunks: NewChunk[] = [];
     for (const position of touchedPositions(offset, data.length, oldSize)) {
       const start = position * CHUNK_BYTES;
+      // Made while the old bytes are read.
+      const writer = new ChunkWriter(this.#deps.store, position, by);
+      writers.push(writer);
       const bytes = await mergedChunk(content, position, offset, data);
       const checksums = new ContentChecksums();
       checksums.update(bytes);
@@ -233,14 +236,11 @@ export class RangeWriter {
         crcWithZeros(crc32, span - bytes.length),
         sizeBytes - start - span,
       );
-      const writer = new ChunkWriter(this.#deps.store, position, by);
-      writers.push(writer);
       writer.append([bytes], bytes.length).catch(() => undefined);
       chunks.push(writer.record(crc32, blockCrcs));
     }
     try {
-      await Promise.all(writers.map((writer) => writer.finish()));
-      if (writers.length > 0) await this.#deps.store.flushDirectoriesOf(writers.map(({ name }) => name));
+      await finishChunks(this.#deps.store, writers);
     } catch (error) {
       throw this.#fileError(error);
     }
@@ -311,11 +311,7 @@ async function mergedChunk(
   const writtenEnd = to > from ? to - start : 0;
   const bytes = Buffer.alloc(Math.max(old.length, writtenEnd));
   const isCovered = from === start && writtenEnd >= old.length;
-  const keptLength = isCovered ? 0 : old.length;
-  for (let at = 0; at < keptLength; ) {
-    const block = await content.readBlock(start + at);
-    at += block.copy(bytes, at, 0, Math.min(block.length, old.length - at));
-  }
+  if (!isCovered && old.length > 0) await content.readChunk(position, bytes);
   if (writtenEnd > 0) bytes.set(data.subarray(from - offset, to - offset), from - start);
   return bytes;
 }

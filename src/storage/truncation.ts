@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ChunkStore } from "./chunk-store.ts";
-import { ChunkWriter } from "./chunk-writer.ts";
+import { ChunkWriter, finishChunks } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import type { PinnedContent } from "./pinned-content.ts";
 import type { TruncateCommand } from "./write-commands.ts";
@@ -35,8 +35,7 @@ export async function cutContent(
   const writer = new ChunkWriter(chunks.store, position, chunks.by);
   chunks.writers.push(writer);
   writer.append([bytes], bytes.length).catch(() => undefined);
-  await writer.finish();
-  await chunks.store.flushDirectoriesOf([writer.name]);
+  await finishChunks(chunks.store, [writer]);
   const record = writer.record(made.crc32, made.blockCrcs);
   return { content: { keptBelow: position, chunks: [record] }, crc32 };
 }
