@@ -37,7 +37,7 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/storage/content-checksums.ts": ["src/storage/content-checksums.test.ts"],
   "src/storage/page-token.ts": ["src/storage/page-token.test.ts"],
   "src/storage/pacer.ts": ["src/storage/pacer.test.ts"],
-  "src/storage/slot-pool.ts": ["src/storage/slot-pool.test.ts"],
+  "src/storage/fair-slots.ts": ["src/storage/fair-slots.test.ts"],
   "src/storage/upload-budget.ts": ["src/storage/upload-budget.test.ts"],
   "src/storage/backup-layout.ts": ["src/storage/backup-layout.test.ts"],
   "src/base/crc32-combine.ts": ["src/base/crc32-combine.test.ts"],

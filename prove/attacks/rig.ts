@@ -9,6 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
+import { createClient, GrpcChannel } from "#grpc/client.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import { HonestClient } from "#prove/mutations/honest-client.ts";
@@ -17,8 +19,8 @@ import { type SmallCluster, startSmallCluster } from "#prove/small-cluster.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { BIG_FILE, prepareAttacker } from "./attackers-session.ts";
 import type { AttackPlace } from "./flood.ts";
+import { HonestSide, type HonestTask } from "./honest-side.ts";
 import { ATTACKS } from "./kinds.ts";
-import { Latencies } from "./latencies.ts";
 import { watchMemory } from "./memory-watch.ts";
 import { startAttacker, strike } from "./orders.ts";
 
@@ -29,6 +31,9 @@ const LONGEST_STROKE_MS = 16 * STROKE_MS;
 const SHORT_STROKE_MS = 250;
 const CALM_MS = 250;
 const SHORT_CALM_MS = 120;
+const CALM_CALLS_AT_LEAST = 10;
+const ASKS_EVERY_MS = 3;
+const CALL_LIMIT_MS = 30_000;
 /** The times of attacks may be so many times those of calm moments. */
 const SLOWER_MAX = 5;
 /** Below this the machine's own unrest decides. */
@@ -68,7 +73,7 @@ export const attacks: Rig = {
     };
     const attacker = startAttacker(campaign, ATTACKER);
     const isShort = campaign.goal <= attacks.shortGoal;
-    const latencies = await Latencies.begin(campaign, cluster.fileserver.address);
+    const honest = new HonestSide(campaign, [await steadyUser(campaign, cluster.fileserver.address)]);
     let now = "";
     const servers = [...cluster.all.map(({ process }) => process), tls.process];
     const peaks = watchMemory(
@@ -78,16 +83,17 @@ export const attacks: Rig = {
     );
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
       const kind = KINDS[turn % KINDS.length] as string;
-      latencies.during("calm");
+      honest.during("calm");
       await sleep(isShort ? SHORT_CALM_MS : CALM_MS);
-      latencies.during(kind);
+      honest.during(kind);
       now = kind;
       const order = { ...place, kind, ms: isShort ? SHORT_STROKE_MS : STROKE_MS };
       const judgesCollections =
         kind === ENDS_SESSIONS ? watchCollections(cluster.fileserver.process) : undefined;
       const complaint = await strike<AttackPlace>(campaign, attacker, order, LONGEST_STROKE_MS);
       if (complaint !== undefined) campaign.violation(`${kind}: ${complaint}`);
-      latencies.during("after");
+      honest.during("after");
+      for (const refused of await honest.refusalsOf(kind)) campaign.violation(`${kind}: ${refused}`);
       await letsIn(campaign, cluster, kind);
       await judgesCollections?.(campaign);
       campaign.step();
@@ -97,11 +103,31 @@ export const attacks: Rig = {
       const tooMuch = peaks.tooMuchIn(kind);
       if (tooMuch !== undefined) campaign.violation(`${kind}: ${tooMuch}`);
     }
-    await latencies.judge(campaign.goal < FLOOR_FROM ? SHORT_FLOOR_MS : FLOOR_MS, SLOWER_MAX);
+    await honest.calmDown(CALM_CALLS_AT_LEAST);
+    await honest.end();
+    for (const phase of ["calm", "after"])
+      for (const refused of await honest.refusalsOf(phase)) campaign.violation(`${phase}: ${refused}`);
+    honest.judge(campaign.goal < FLOOR_FROM ? SHORT_FLOOR_MS : FLOOR_MS, SLOWER_MAX);
   },
 };
 
 const portOf = (address: string): number => Number(address.split(":")[1]);
+
+/** Somebody signed in, who asks for one small thing after the other. */
+async function steadyUser(campaign: Campaign, address: string): Promise<HonestTask> {
+  const channel = new GrpcChannel({ addresses: [address] });
+  campaign.atEnd(() => channel.close());
+  const calls = createClient(FileServer, channel);
+  const idToken = { authorization: "Bearer mock-jwt.steady@example.com" };
+  const { sessionToken } = await calls.registerClient({}, { metadata: idToken });
+  const options = { metadata: { authorization: `Bearer ${sessionToken}` }, timeoutMs: CALL_LIMIT_MS };
+  return {
+    name: "GetAttr",
+    everyMs: ASKS_EVERY_MS,
+    isPaced: true,
+    once: async () => void (await calls.getAttr({ path: "/" }, options)),
+  };
+}
 
 /** Has a server watch its sessions; what it gives has it collect them, and judges. */
 function watchCollections({ pid, log, isRunning }: GroveProcess): (campaign: Campaign) => Promise<void> {

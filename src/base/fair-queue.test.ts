@@ -15,6 +15,15 @@ test("who has put in many waits behind the others' first ones", () => {
   assert.equal(queue.size, 0);
 });
 
+test("how much each has waiting, and who has most", () => {
+  const queue = new FairQueue<string>();
+  assert.deepEqual(queue.longest(), []);
+  queue.push("a", "a1");
+  for (const item of ["b1", "b2"]) queue.push("b", item);
+  assert.deepEqual([queue.sizeOf("a"), queue.sizeOf("b"), queue.sizeOf("c")], [1, 2, 0]);
+  assert.deepEqual(queue.longest(), ["b1", "b2"]);
+});
+
 test("what does not fit holds up its own party alone", () => {
   const queue = new FairQueue<number>();
   for (const item of [9, 1]) queue.push("a", item);

@@ -15,6 +15,18 @@ export class FairQueue<T> {
     return this.#waiting.has(party);
   }
 
+  /** How much the party has waiting. */
+  sizeOf(party: string): number {
+    return this.#waiting.get(party)?.length ?? 0;
+  }
+
+  /** What the party with the most has waiting. */
+  longest(): readonly T[] {
+    let most: readonly T[] = [];
+    for (const own of this.#waiting.values()) if (own.length > most.length) most = own;
+    return most;
+  }
+
   push(party: string, item: T): void {
     const own = this.#waiting.get(party);
     if (own === undefined) this.#waiting.set(party, [item]);

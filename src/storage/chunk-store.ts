@@ -12,7 +12,7 @@ import {
   directoryOfChunk,
   nextDirectory,
 } from "./chunk-names.ts";
-import { SlotPool } from "./slot-pool.ts";
+import { FairSlots } from "./fair-slots.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 const openFile = promisify(open);
@@ -30,7 +30,7 @@ export class ChunkStore {
   readonly #random: Random;
   readonly #queue: Pick<WriteQueue, "submit">;
   readonly #failed: (reason: string) => void;
-  readonly #flushes = new SlotPool(FLUSHES_AT_ONCE);
+  readonly #flushes = new FairSlots({ what: "flushes", slots: FLUSHES_AT_ONCE });
   readonly #directoryFlushes = new Map<string, DirectoryFlush>();
   /** Chunks that were named and are neither committed nor unlinked, by directory. */
   readonly #unsettled = new Map<string, number>();

@@ -92,3 +92,30 @@ test("an operation that fails gives its slot on", async () => {
   assert.equal(await next, "yes");
   assert.ok(slots.isIdle);
 });
+
+test("so many run at once, the others in the order of their coming, and a slot that is free is taken again", async () => {
+  const pool = new FairSlots({ what: "things", slots: 2 });
+  const begun: number[] = [];
+  const ends = Array.from({ length: 6 }, () => Promise.withResolvers<number>());
+  const run = (at: number): Promise<number> =>
+    pool.run("u", () => {
+      begun.push(at);
+      return ends[at]!.promise;
+    });
+  const first = [0, 1, 2, 3].map(run);
+  assert.deepEqual(begun, [0, 1]);
+  ends[1]!.resolve(11);
+  assert.equal(await first[1], 11);
+  assert.deepEqual(begun, [0, 1, 2]);
+  ends[0]!.reject(new Error("broken"));
+  await assert.rejects(first[0]!, /broken/);
+  assert.deepEqual(begun, [0, 1, 2, 3]);
+  ends[2]!.resolve(12);
+  ends[3]!.resolve(13);
+  assert.deepEqual(await Promise.all(first.slice(2)), [12, 13]);
+  const later = [4, 5].map(run);
+  assert.deepEqual(begun, [0, 1, 2, 3, 4, 5]);
+  ends[4]!.resolve(14);
+  ends[5]!.resolve(15);
+  assert.deepEqual(await Promise.all(later), [14, 15]);
+});

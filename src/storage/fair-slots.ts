@@ -1,5 +1,6 @@
 // Lets a bounded number of operations run at once, and those who wait in turns of their users, so that nobody waits behind another's many.
 import { GroveError } from "#base/errors.ts";
+import { FairQueue } from "#base/fair-queue.ts";
 
 /** How long a user who has too much waiting is asked to wait before the next try. */
 const RETRY_AFTER_MS = 1_000;
@@ -9,46 +10,44 @@ export interface FairSlotsOptions {
   /** What runs in them, in a refusal's words: "copies". */
   readonly what: string;
   readonly slots: number;
-  /** Slots that one user may have at once. */
-  readonly slotsPerUser: number;
-  /** Operations that may wait, of all users. */
-  readonly waiting: number;
+  /** Slots that one user may have at once; all of them where it is left out. */
+  readonly slotsPerUser?: number;
+  /** Operations that may wait, of all users; without it as many as there are callers, who then bound themselves. */
+  readonly waiting?: number;
   /** Those of one user. */
-  readonly waitingPerUser: number;
+  readonly waitingPerUser?: number;
 }
 
-interface User {
-  readonly name: string;
-  running: number;
-  readonly line: (() => void)[];
+interface Waiting {
+  readonly user: string;
+  readonly begin: () => void;
 }
 
-/** So many operations at once. A user's own run in the order of their coming. */
+/** So many operations at once. A user's own run in the order of their coming; the node's own are those of "". */
 export class FairSlots {
-  readonly #options: FairSlotsOptions;
-  /** Those who run or wait for something. */
-  readonly #users = new Map<string, User>();
-  /** Those who wait, whose turn it is first. */
-  readonly #turns = new Set<User>();
+  readonly #options: Required<FairSlotsOptions>;
+  /** By user, for those who run something. */
+  readonly #runningOf = new Map<string, number>();
+  readonly #line = new FairQueue<Waiting>();
   #running = 0;
-  #waiting = 0;
 
   constructor(options: FairSlotsOptions) {
-    this.#options = options;
+    const { slots } = options;
+    const unbounded = Number.POSITIVE_INFINITY;
+    this.#options = { slotsPerUser: slots, waiting: unbounded, waitingPerUser: unbounded, ...options };
   }
 
   /** True when nothing runs and nothing waits. */
   get isIdle(): boolean {
-    return this.#users.size === 0;
+    return this.#running === 0 && this.#line.size === 0;
   }
 
   /**
    * Runs the operation as soon as it is its turn. Throws RATE_LIMITED when too much of this user waits, OVERLOADED when too much of all
    * does, and the signal's reason when that aborts before the turn has come.
    */
-  async run<T>(name: string, operation: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(user: string, operation: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    const user = this.#users.get(name) ?? { name, running: 0, line: [] };
     if (this.#mayRun(user)) this.#begin(user);
     else await this.#turnOf(user, signal);
     try {
@@ -58,19 +57,19 @@ export class FairSlots {
     }
   }
 
-  #mayRun({ running }: User): boolean {
-    return this.#running < this.#options.slots && running < this.#options.slotsPerUser;
+  #mayRun(user: string): boolean {
+    const own = this.#runningOf.get(user) ?? 0;
+    return this.#running < this.#options.slots && own < this.#options.slotsPerUser;
   }
 
-  #begin(user: User): void {
-    this.#users.set(user.name, user);
-    user.running++;
+  #begin(user: string): void {
+    this.#runningOf.set(user, (this.#runningOf.get(user) ?? 0) + 1);
     this.#running++;
   }
 
-  #turnOf(user: User, signal: AbortSignal | undefined): Promise<void> {
+  #turnOf(user: string, signal: AbortSignal | undefined): Promise<void> {
     const { what, waiting, waitingPerUser } = this.#options;
-    if (user.line.length >= waitingPerUser) {
+    if (this.#line.sizeOf(user) >= waitingPerUser) {
       throw new GroveError(
         "RATE_LIMITED",
         `you have ${waitingPerUser} ${what} waiting; wait for some of them`,
@@ -79,46 +78,31 @@ export class FairSlots {
         },
       );
     }
-    if (this.#waiting >= waiting) throw new GroveError("OVERLOADED", `too many ${what} wait; try again`);
+    if (this.#line.size >= waiting) throw new GroveError("OVERLOADED", `too many ${what} wait; try again`);
     return new Promise((resolve, reject) => {
       const begin = (): void => {
         signal?.removeEventListener("abort", leave);
         resolve();
       };
+      const own: Waiting = { user, begin };
       const leave = (): void => {
-        user.line.splice(user.line.indexOf(begin), 1);
-        this.#waiting--;
-        this.#forget(user);
+        this.#line.remove(user, own);
         reject(signal?.reason as Error);
       };
       signal?.addEventListener("abort", leave, { once: true });
-      this.#users.set(user.name, user);
-      user.line.push(begin);
-      this.#turns.add(user);
-      this.#waiting++;
+      this.#line.push(user, own);
     });
   }
 
-  #end(user: User): void {
-    user.running--;
+  #end(user: string): void {
+    const left = (this.#runningOf.get(user) ?? 0) - 1;
+    if (left > 0) this.#runningOf.set(user, left);
+    else this.#runningOf.delete(user);
     this.#running--;
     // No more users are passed over than have slots.
-    for (const next of this.#turns) {
-      if (!this.#mayRun(next)) continue;
-      const begin = next.line.shift();
-      this.#waiting--;
-      this.#begin(next);
-      // Behind all others who wait.
-      this.#turns.delete(next);
-      if (next.line.length > 0) this.#turns.add(next);
-      begin?.();
-      break;
-    }
-    this.#forget(user);
-  }
-
-  #forget(user: User): void {
-    if (user.line.length === 0) this.#turns.delete(user);
-    if (user.line.length === 0 && user.running === 0) this.#users.delete(user.name);
+    const next = this.#line.shift((each) => this.#mayRun(each.user));
+    if (next === undefined) return;
+    this.#begin(next.user);
+    next.begin();
   }
 }

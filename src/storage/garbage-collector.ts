@@ -3,9 +3,9 @@ import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ChunkPins } from "./chunk-pins.ts";
 import type { ChunkStore } from "./chunk-store.ts";
+import { FairSlots } from "./fair-slots.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { LockProbe } from "./shared-lock.ts";
-import { SlotPool } from "./slot-pool.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
@@ -32,7 +32,7 @@ export interface GarbageCollectorDeps {
 /** Works through the garbage table in the background, a batch at a time. */
 export class GarbageCollector {
   readonly #deps: GarbageCollectorDeps;
-  readonly #unlinks = new SlotPool(UNLINKS_AT_ONCE);
+  readonly #unlinks = new FairSlots({ what: "unlinks", slots: UNLINKS_AT_ONCE });
   /** Garbage that was pinned when its turn came; at most what is pinned. */
   readonly #deferred = new Map<number, Garbage>();
   #released: Garbage[] = [];

@@ -3,6 +3,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { FairQueue } from "#base/fair-queue.ts";
 import { SORTED_LISTINGS_AT_ONCE, SORTED_LISTINGS_PER_USER, SORTED_LISTINGS_TOTAL } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { waitAtMost } from "#base/waiting.ts";
@@ -37,8 +38,7 @@ interface Job {
 /** Sorts listings of larger directories off the event loop. The thread is started when it is first needed. */
 export class SortedListings {
   readonly #deps: SortedListingsDeps;
-  /** Waiting jobs by user; the user at the front comes next, and goes to the end with each turn. */
-  readonly #waiting = new Map<string, Job[]>();
+  readonly #waiting = new FairQueue<Job>();
   readonly #running = new Map<number, Job>();
   /** Users who have one running. */
   readonly #busy = new Set<string>();
@@ -56,15 +56,14 @@ export class SortedListings {
   list(order: SortedOrder): Promise<ListPage> {
     if (this.#isStopped) return Promise.reject(closed());
     if (order.signal.aborted) return Promise.reject(order.signal.reason as Error);
-    const own = this.#waiting.get(order.user) ?? [];
-    const refusal = this.#refusal(own.length + (this.#busy.has(order.user) ? 1 : 0));
+    const own = this.#waiting.sizeOf(order.user) + (this.#busy.has(order.user) ? 1 : 0);
+    const refusal = this.#refusal(own);
     if (refusal !== undefined) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<ListPage>();
     const onAbort = (): void => this.#leave(job);
     const job: Job = { order, resolve, reject, query: undefined, number: 0, isSettled: false, onAbort };
     order.signal.addEventListener("abort", onAbort, { once: true });
-    own.push(job);
-    this.#waiting.set(order.user, own);
+    this.#waiting.push(order.user, job);
     this.#count++;
     this.#startNext();
     return promise;
@@ -73,10 +72,9 @@ export class SortedListings {
   /** Refuses what waits and ends the thread. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const job of [...[...this.#waiting.values()].flat(), ...this.#running.values()]) {
+    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift())
       this.#settle(job, closed());
-    }
-    this.#waiting.clear();
+    for (const job of this.#running.values()) this.#settle(job, closed());
     this.#running.clear();
     const worker = this.#worker;
     if (worker === undefined) return;
@@ -95,15 +93,14 @@ export class SortedListings {
     }
     if (this.#count < SORTED_LISTINGS_TOTAL) return undefined;
     // Who has none takes the place of the last of who has most.
-    let most: readonly Job[] = [];
-    for (const jobs of this.#waiting.values()) if (jobs.length > most.length) most = jobs;
+    const most = this.#waiting.longest();
     const last = own === 0 && most.length > 1 ? most.at(-1) : undefined;
     const refusal = new GroveError(
       "OVERLOADED",
       "too many sorted listings of large directories are under way; try again, or list by name",
     );
     if (last === undefined) return refusal;
-    this.#forget(last);
+    this.#waiting.remove(last.order.user, last);
     this.#settle(last, refusal);
     return undefined;
   }
@@ -111,22 +108,10 @@ export class SortedListings {
   /** Gives free places to users in turn, one to each. */
   #startNext(): void {
     while (this.#running.size < SORTED_LISTINGS_AT_ONCE) {
-      const job = this.#next();
+      const job = this.#waiting.shift(({ order }) => !this.#busy.has(order.user));
       if (job === undefined) return;
       this.#start(job);
     }
-  }
-
-  /** Takes a job of the first user in line who has none running; that user goes to the end. */
-  #next(): Job | undefined {
-    for (const [user, jobs] of this.#waiting) {
-      if (this.#busy.has(user)) continue;
-      const job = jobs.shift();
-      this.#waiting.delete(user);
-      if (jobs.length > 0) this.#waiting.set(user, jobs);
-      return job;
-    }
-    return undefined;
   }
 
   #start(job: Job): void {
@@ -145,16 +130,9 @@ export class SortedListings {
 
   /** The caller has left: what waits goes, what runs ends after its slice. */
   #leave(job: Job): void {
-    if (job.query === undefined) this.#forget(job);
+    if (job.query === undefined) this.#waiting.remove(job.order.user, job);
     else this.#worker?.postMessage({ drop: job.number } satisfies ListingRequest, []);
     this.#settle(job, job.order.signal.reason);
-  }
-
-  #forget(job: Job): void {
-    const { user } = job.order;
-    const left = (this.#waiting.get(user) ?? []).filter((each) => each !== job);
-    if (left.length === 0) this.#waiting.delete(user);
-    else this.#waiting.set(user, left);
   }
 
   #take(answer: ListingAnswer): void {
