@@ -37,20 +37,6 @@ export const fairnessBugs: readonly PlantedBug[] = [
     goal: 2,
   },
   {
-    name: "changes-in-one-line",
-    is: "whoever changes something waits behind all that others have asked the writer for",
-    rigs: ["fairness"],
-    edits: [
-      {
-        file: "src/storage/write-queue.ts",
-        from: "    const party = partyOf(command);\n    this.#noteParty(party);\n",
-        to: '    const party = "";\n    this.#noteParty(party);\n',
-      },
-    ],
-    narrow: "empty files",
-    goal: 2,
-  },
-  {
     name: "sockets-read-to-their-end",
     is: "a connection is read for as long as it brings something, whoever else is there",
     rigs: ["fairness"],
