@@ -40,6 +40,7 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/storage/fair-slots.ts": ["src/storage/fair-slots.test.ts"],
   "src/storage/upload-budget.ts": ["src/storage/upload-budget.test.ts"],
   "src/storage/backup-layout.ts": ["src/storage/backup-layout.test.ts"],
+  "src/base/fair-queue.ts": ["src/base/fair-queue.test.ts"],
   "src/base/crc32-combine.ts": ["src/base/crc32-combine.test.ts"],
   "src/base/names.ts": ["src/base/names.test.ts"],
 };
