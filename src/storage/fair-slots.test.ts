@@ -47,6 +47,7 @@ test("a user has no more slots than the share, also when others are free", async
   const { begun, run, endFirst } = held(slots);
   const all = [run("ada"), run("ada"), run("ada")];
   assert.deepEqual(begun, ["ada", "ada"]);
+  assert.equal(slots.isIdle, false);
   const bob = run("bob");
   assert.deepEqual(begun, ["ada", "ada", "bob"]);
   for (let ended = 0; ended < 4; ended++) await endFirst();
@@ -64,6 +65,7 @@ test("one more than may wait is refused: of a user as that user's own doing, of 
   for (let ended = 0; ended < all.length; ended++) await endFirst();
   await Promise.all(all);
   const again = run("ada");
+  assert.equal(slots.isIdle, false);
   await endFirst();
   await again;
   assert.ok(slots.isIdle);
