@@ -157,6 +157,7 @@ test("a file cut off at any byte never opens as other quotas than one of the two
 test("an inode limit is set beside the quota, and either stays as it is when only the other is set", async () => {
   const book = await QuotaBook.open({ dataFolder: folder, defaultInodeLimit: 50 });
   assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 50, source: "default" });
+  assert.equal(book.inodeLimit("a@b.c"), 50);
   await book.set("a@b.c", { quotaBytes: 5n, inodeLimit: 7 });
   assert.deepEqual(book.inodeLimitOf("a@b.c"), { inodes: 7, source: "explicit" });
   await book.set("a@b.c", { quotaBytes: 6n });

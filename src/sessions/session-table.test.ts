@@ -446,3 +446,22 @@ test("labels of a client are cut at their limit, not refused (spec 8)", () => {
   const { session } = table.create(who("a@x"), facts);
   assert.deepEqual([session.clientId, session.clientVersion, session.deviceName], [label, label, label]);
 });
+
+test("whoever watches a session hears once of its end, whatever ends it, and not after taking that back", () => {
+  const { clock, table, open } = setUp({ perUser: 2 });
+  const told: string[] = [];
+  const [first, second] = [open(), open()];
+  table.whenEnded(first.session, () => told.push("evicted"));
+  const takeBack = table.whenEnded(first.session, () => told.push("taken back"));
+  takeBack();
+  open();
+  assert.deepEqual(told, ["evicted"]);
+  table.whenEnded(second.session, () => told.push("ended"));
+  table.end(second.session);
+  table.end(second.session);
+  const third = open("bob@example.com");
+  table.whenEnded(third.session, () => told.push("idle"));
+  clock.advance(15 * MINUTE_MS + 1);
+  table.sweep();
+  assert.deepEqual(told, ["evicted", "ended", "idle"]);
+});
