@@ -265,3 +265,36 @@ test("exclusions outlive a restart, and a check finds what is wrong with them an
   assert.deepEqual([...again.shares.all()], [[OWNER, again.shares.ofRoot(OWNER)]]);
   await again.close();
 });
+
+test("an exclusion that no share is above any more gives way to a share of its own", async (t) => {
+  const { storage, rootDirectoryId } = await freshStorage(t);
+  const { b } = await withExclusion(storage);
+  await storage.rename({ ...BY, inodeId: b, parentId: rootDirectoryId, name: "b", onConflict: "fail" });
+  assert.deepEqual(rowsOf(storage).includes(`-${BOB} /b`), true);
+  await share(storage, b);
+  assert.deepEqual(sharedAt(storage, "b"), [BOB]);
+  assert.deepEqual(
+    rowsOf(storage).filter((row) => row.endsWith(" /b")),
+    [`+${BOB} /b`],
+  );
+});
+
+test("shares are listed page by page, and told for the inodes that are asked for", async (t) => {
+  const { storage } = await freshStorage(t);
+  const { a, b } = await withExclusion(storage);
+  const pages: string[] = [];
+  let after = { path: "", username: "" };
+  for (let isLast = false; !isLast; ) {
+    const page = storage.shares.listed(OWNER, { path: "/", after, limit: 1 });
+    pages.push(page.shares.map(({ path, username }) => `${username} ${path}`).join(", "));
+    const last = page.shares.at(-1);
+    if (last !== undefined) after = { path: last.path, username: last.username };
+    ({ isLast } = page);
+  }
+  assert.deepEqual(pages, [`${BOB} /a`, `${CAROL} /a`, `${BOB} /a/b`]);
+  assert.deepEqual(storage.shares.at([b, a]), [
+    { inodeId: b, username: BOB, isExcluded: true },
+    { inodeId: a, username: BOB, isExcluded: false },
+    { inodeId: a, username: CAROL, isExcluded: false },
+  ]);
+});

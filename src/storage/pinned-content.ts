@@ -73,11 +73,11 @@ export class PinnedContent implements FileContent {
     return bytes.subarray((offset % CHUNK_BYTES) - block.start);
   }
 
-  /** Puts what is stored of a chunk at the front of a buffer, verified, by one read. For whoever rewrites it. */
+  /** Puts what is stored of a chunk, or of a small file, at the front of a buffer, verified, by one read. For whoever rewrites it. */
   async readChunk(position: number, into: Buffer): Promise<void> {
     this.#refuseDamaged();
     if (this.#inline !== undefined) {
-      if (position === 0) this.#checkedInline().copy(into);
+      this.#checkedInline().copy(into);
       return;
     }
     this.#checkList();
