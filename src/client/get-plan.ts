@@ -9,12 +9,12 @@ import { isFolder } from "./listing.ts";
 import { refuseOverlaps } from "./overlaps.ts";
 import { baseName, formatRemotePath, type TypedPath } from "./remote-path.ts";
 import { BY_BOTH, BY_TIME, type Sameness } from "./sameness.ts";
+import type { PlannedTransfer } from "./transfer-frame.ts";
 import {
   clusterName,
   type TransferJournal,
   type TransferPair,
   type TransferRecord,
-  type TransferRun,
 } from "./transfer-journal.ts";
 import type { DownloadSource } from "./tree-download.ts";
 
@@ -25,12 +25,7 @@ export interface NamedRemote {
 }
 
 /** A source with its place. */
-export interface PlannedDownload extends DownloadSource {
-  /** Of a folder: what its run writes down. */
-  readonly run?: TransferRun | undefined;
-  /** The record that this run goes on from. */
-  readonly goesOn?: TransferRecord | undefined;
-}
+export type PlannedDownload = DownloadSource & PlannedTransfer;
 
 /** What a plan is made from. */
 export interface GetPlanDeps {

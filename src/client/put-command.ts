@@ -1,23 +1,17 @@
 // The verb `put`: uploads files and whole folders.
-
 import { Command } from "commander";
-import { systemClock } from "#base/clock.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
-import { repeatedFlags, type TransferFlags, wantedSameness, withTransferFlags } from "./comparison-flags.ts";
+import { type TransferFlags, wantedSameness, withTransferFlags } from "./comparison-flags.ts";
 import { attrIfThere, isFolder } from "./listing.ts";
-import { localTime } from "./local-time.ts";
 import { refuseOverlaps } from "./overlaps.ts";
-import { ProgressDisplay, ProgressMeter } from "./progress.ts";
 import { isLocalFolder, type PlannedSource, planPut } from "./put-plan.ts";
 import { formatRemotePath, type TypedPath } from "./remote-path.ts";
-import { checkCanAsk, removeSurplus } from "./surplus.ts";
-import { TransferJournal, TransferRuns } from "./transfer-journal.ts";
-import { TransferReport } from "./transfer-report.ts";
-import { arrivedText, commandLine, goOnText, interrupted } from "./transfer-words.ts";
-import { TreeUpload, type UploadSource } from "./tree-upload.ts";
+import { removeSurplus } from "./surplus.ts";
+import { TransferFrame, type TransferWords } from "./transfer-frame.ts";
+import { TreeUpload } from "./tree-upload.ts";
 import { UploadMemory } from "./upload-memory.ts";
 
 /** Makes the parser of `grove put`. */
@@ -43,138 +37,67 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove put a.txt b.txt alice@example.com:/inbox", "into a folder that alice shares with you"],
     ],
   ).action((paths: string[], flags: TransferFlags) =>
-    host.run("put", flags, (context) => new Put(context, paths, flags).run()),
+    host.run("put", flags, (context) => put(context, paths, flags)),
   );
 }
 
-class Put {
-  readonly #context: ClientContext;
-  readonly #words: readonly string[];
-  readonly #flags: TransferFlags;
-  readonly #isQuiet: boolean;
-  readonly #meter = new ProgressMeter(systemClock);
-  readonly #display: ProgressDisplay;
-  readonly #report: TransferReport;
-  readonly #journal: TransferJournal;
+const UPLOAD: TransferWords = {
+  verb: "put",
+  noun: "upload",
+  done: "uploaded",
+  moved: "sent",
+  again: "To send what is missing",
+};
 
-  constructor(context: ClientContext, words: readonly string[], flags: TransferFlags) {
-    this.#context = context;
-    this.#words = words;
-    this.#flags = flags;
-    this.#isQuiet = flags.quiet === true;
-    const isSilent = this.#isQuiet || context.isJson;
-    this.#display = new ProgressDisplay(context.terminal, this.#meter, "uploaded", isSilent);
-    this.#report = new TransferReport(context, this.#display, this.#meter, { isQuiet: this.#isQuiet });
-    this.#journal = new TransferJournal(context.config.transfers);
-  }
-
-  async run(): Promise<number> {
-    try {
-      if (this.#flags.delete === true) checkCanAsk(this.#context, this.#flags.yes === true);
-      const hasTarget = this.#words.length > 1;
-      const target = await this.#context.resolve(hasTarget ? (this.#words.at(-1) ?? ".") : ".");
-      const plan = await this.#plan(hasTarget ? this.#words.slice(0, -1) : this.#words, target);
-      const command = this.#commandToGoOn(plan);
-      try {
-        await this.#upload(plan, target);
-      } catch (error) {
-        this.#display.stop();
-        throw this.#tellOfCut(error, { plan, target, command });
-      }
-      this.#display.stop();
-      const code = await this.#report.end("uploaded");
-      if (this.#report.hasFailed) this.#context.note(`To send what is missing, type: ${command}`);
-      return code;
-    } finally {
-      this.#display.stop();
-    }
-  }
-
-  async #plan(paths: readonly string[], target: TypedPath): Promise<PlannedSource[]> {
-    const context = this.#context;
-    const sources = paths.map((path) => ({ path, isFolder: isLocalFolder(path) }));
-    const cluster = await context.cluster();
-    const there = await attrIfThere(cluster, target);
-    const isInto = there !== undefined && isFolder(there);
-    const [only] = sources;
-    if (!isInto && (sources.length > 1 || (target.isFolder && only?.isFolder !== true))) {
-      throw new ClientError("USAGE", `${formatRemotePath(target)} is not a folder on the cluster`, {
-        todo: `Make it first: grove mkdir ${formatRemotePath(target)}`,
+async function put(context: ClientContext, words: readonly string[], flags: TransferFlags): Promise<number> {
+  const frame = new TransferFrame(UPLOAD, context, { words, flags });
+  const hasTarget = words.length > 1;
+  const target = await context.resolve(hasTarget ? (words.at(-1) ?? ".") : ".");
+  const { root } = target;
+  return frame.run<PlannedSource>({
+    target: formatRemotePath(target),
+    plan: () => plannedUploads(frame, hasTarget ? words.slice(0, -1) : words, target),
+    isFile: (source) => !source.isFolder,
+    placeOf: ({ path, remotePath }) => ({ named: path, where: formatRemotePath({ root, path: remotePath }) }),
+    async move(plan, runs) {
+      const cluster = await context.cluster();
+      const upload = new TreeUpload({
+        cluster,
+        meter: frame.meter,
+        report: frame.report,
+        memory: new UploadMemory(context.config.uploads),
+        note: (text) => frame.note(text),
+        root,
+        onTop: (source, folder) => runs.isIn(source, folder.id),
       });
-    }
-    const plan: PlannedSource[] = [];
-    const wanted = wantedSameness(this.#flags);
-    for (const source of sources) {
-      const isAlone = sources.length === 1;
-      const deps = { context, cluster, journal: this.#journal, target, there, wanted, isAlone };
-      plan.push(await planPut(deps, source));
-    }
-    if (this.#flags.delete === true) refuseOverlaps(plan.map(({ remotePath }) => remotePath));
-    return plan;
-  }
-
-  async #upload(plan: readonly PlannedSource[], target: TypedPath): Promise<void> {
-    const runs = new TransferRuns<UploadSource>(this.#journal);
-    for (const source of plan) {
-      if (source.run === undefined) continue;
-      await runs.begin(source, source.run);
-      this.#tellOfGoingOn(source, target);
-    }
-    const cluster = await this.#context.cluster();
-    const upload = new TreeUpload({
-      cluster,
-      meter: this.#meter,
-      report: this.#report,
-      memory: new UploadMemory(this.#context.config.uploads),
-      note: (text) => {
-        if (!this.#context.isJson) this.#display.note(text);
-      },
-      root: target.root,
-      onTop: (source, folder) => runs.isIn(source, folder.id),
-    });
-    await upload.run(plan);
-    const isWhole = !this.#report.hasFailed;
-    if (isWhole) await runs.end();
-    if (this.#flags.delete !== true) return;
-    this.#display.stop();
-    if (isWhole) {
-      const deps = { context: this.#context, cluster, report: this.#report, root: target.root };
-      await removeSurplus(deps, await upload.surplus(), this.#flags.yes === true);
-    } else this.#context.note("Nothing was moved to the trash, since not everything has arrived.");
-  }
-
-  #tellOfGoingOn({ path, remotePath, goesOn }: PlannedSource, { root }: TypedPath): void {
-    if (goesOn === undefined || this.#isQuiet || this.#context.isJson) return;
-    const where = formatRemotePath({ root, path: remotePath });
-    this.#display.note(
-      `${path}: going on in ${where}, where the upload of ${localTime(goesOn.startedMs)} was cut`,
-    );
-  }
-
-  /** Says how much has arrived and what to type, whatever has cut it. */
-  #tellOfCut(
-    error: unknown,
-    run: {
-      readonly plan: readonly PlannedSource[];
-      readonly target: TypedPath;
-      readonly command: string;
+      await upload.run(plan);
+      const deps = { context, cluster, report: frame.report, root };
+      return async () => removeSurplus(deps, await upload.surplus(), flags.yes === true);
     },
-  ): unknown {
-    const { plan, target, command } = run;
-    const [only] = plan;
-    const path = plan.length === 1 && only !== undefined ? only.remotePath : target.path;
-    const where = formatRemotePath({ root: target.root, path });
-    const arrived = arrivedText({ meter: this.#meter, report: this.#report }, { where, verb: "sent" });
-    if (this.#context.signal.aborted) return interrupted(arrived, command);
-    if (this.#meter.totalFiles > 0) this.#context.note(`${arrived}. ${goOnText(command)}`);
-    return error;
-  }
+    notMirrored: "Nothing was moved to the trash",
+  });
+}
 
-  /** The same command; where single files are named, one that does not send again what has arrived. */
-  #commandToGoOn(plan: readonly PlannedSource[]): string {
-    const flags = repeatedFlags(this.#flags);
-    const isWithoutRecord =
-      plan.some(({ isFolder }) => !isFolder) && wantedSameness(this.#flags) === undefined;
-    return commandLine("put", this.#words, isWithoutRecord ? { ...flags, update: true } : flags);
+async function plannedUploads(
+  { context, journal, flags, isMirror }: TransferFrame,
+  paths: readonly string[],
+  target: TypedPath,
+): Promise<PlannedSource[]> {
+  const sources = paths.map((path) => ({ path, isFolder: isLocalFolder(path) }));
+  const cluster = await context.cluster();
+  const there = await attrIfThere(cluster, target);
+  const isInto = there !== undefined && isFolder(there);
+  const [only] = sources;
+  if (!isInto && (sources.length > 1 || (target.isFolder && only?.isFolder !== true))) {
+    throw new ClientError("USAGE", `${formatRemotePath(target)} is not a folder on the cluster`, {
+      todo: `Make it first: grove mkdir ${formatRemotePath(target)}`,
+    });
   }
+  const plan: PlannedSource[] = [];
+  const isAlone = sources.length === 1;
+  const wanted = wantedSameness(flags);
+  for (const source of sources)
+    plan.push(await planPut({ context, cluster, journal, target, there, wanted, isAlone }, source));
+  if (isMirror) refuseOverlaps(plan.map(({ remotePath }) => remotePath));
+  return plan;
 }

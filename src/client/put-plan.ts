@@ -11,12 +11,12 @@ import { COARSE_FILE_TIME_MS } from "./limits.ts";
 import { attrIfThere, isFolder } from "./listing.ts";
 import { childPath, type TypedPath } from "./remote-path.ts";
 import { BY_BOTH, type Sameness } from "./sameness.ts";
+import type { PlannedTransfer } from "./transfer-frame.ts";
 import {
   clusterName,
   type TransferJournal,
   type TransferPair,
   type TransferRecord,
-  type TransferRun,
 } from "./transfer-journal.ts";
 import type { UploadSource } from "./tree-upload.ts";
 
@@ -27,12 +27,7 @@ export interface NamedSource {
 }
 
 /** A source with its place. */
-export interface PlannedSource extends UploadSource {
-  /** Of a folder: what its run writes down. */
-  readonly run?: TransferRun | undefined;
-  /** The record that this run goes on from. */
-  readonly goesOn?: TransferRecord | undefined;
-}
+export type PlannedSource = UploadSource & PlannedTransfer;
 
 /** What a plan is made from. */
 export interface PutPlanDeps {

@@ -91,22 +91,22 @@ export interface TransferRun {
 }
 
 /** The records of one command's folders, from their beginning to their end. */
-export class TransferRuns<Source extends object> {
+export class TransferRuns {
   readonly #journal: TransferJournal;
-  readonly #runs = new Map<Source, TransferRun>();
+  readonly #runs = new Map<object, TransferRun>();
 
   constructor(journal: TransferJournal) {
     this.#journal = journal;
   }
 
   /** Writes down that a source is on its way. */
-  async begin(source: Source, run: TransferRun): Promise<void> {
+  async begin(source: object, run: TransferRun): Promise<void> {
     this.#runs.set(source, run);
     await this.#journal.keep(run.pair, run.record);
   }
 
   /** Writes down which folder a source fills. */
-  async isIn(source: Source, folderId: string | undefined): Promise<void> {
+  async isIn(source: object, folderId: string | undefined): Promise<void> {
     const run = this.#runs.get(source);
     if (run === undefined || run.record.folderId === folderId) return;
     await this.begin(source, { pair: run.pair, record: { ...run.record, folderId } });
