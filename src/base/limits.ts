@@ -815,8 +815,10 @@ export const CONSOLE_USERS_PER_NODE_FREE = 200;
 export const NODE_NAME_LIFETIME_MS = 30_000;
 /** Names of nodes that are looked up at once; each may hold a thread that files need too. */
 export const NODE_LOOKUPS_AT_ONCE = 2;
-/** Time for one look-up of a node's name. */
+/** Time for one look-up of a node's name before others have its turn. */
 export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
+/** Threads of the four that look-ups may hold in all, those included that have taken longer than that and hang: files need one. */
+export const NODE_LOOKUP_THREADS = 3;
 /** Blocks of addresses that -allow_nodes takes. */
 export const ALLOWED_NETWORKS_MAX = 64;
 /** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { NODE_LOOKUPS_AT_ONCE, NODE_NAME_LIFETIME_MS } from "#base/limits.ts";
+import { NODE_LOOKUP_TIMEOUT_MS, NODE_LOOKUPS_AT_ONCE, NODE_NAME_LIFETIME_MS } from "#base/limits.ts";
 import { NodeNames } from "./node-names.ts";
 import { NodeNetworks } from "./node-networks.ts";
 
@@ -83,4 +83,23 @@ test(`however many names hang, ${NODE_LOOKUPS_AT_ONCE} are looked up at once; th
   waiting.splice(0).forEach((go) => go());
   await turn();
   assert.deepEqual(asked, ["n0.example", "n1.example", "n7.example"]);
+});
+
+test("names that hang hold up others for 5 s and no longer, and what they lead to late still counts", async () => {
+  const { names, asked, answers, clock, hang, waiting } = resolver();
+  hang();
+  for (const host of ["h0", "h1", "h2"]) answers.set(`${host}.example`, ["10.0.0.1"]);
+  for (const host of ["h0", "h1", "h2", "h3"]) assert.throws(() => names.addressOf(`${host}.example`));
+  await turn();
+  clock.advance(NODE_LOOKUP_TIMEOUT_MS - 1);
+  assert.equal(asked.length, 2);
+  clock.advance(1);
+  assert.deepEqual(asked, ["h0.example", "h1.example", "h2.example"], "one thread is left to others");
+  assert.throws(() => names.addressOf("h0.example"), { message: /not looked up within 5 s/ });
+  clock.advance(NODE_LOOKUP_TIMEOUT_MS);
+  assert.equal(asked.length, 3, "files keep the last thread");
+  waiting.splice(0).forEach((go) => go());
+  await turn();
+  assert.equal(names.addressOf("h0.example"), "10.0.0.1");
+  assert.equal(asked.length, 4);
 });

@@ -2,7 +2,13 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
-import { CONSOLE_NODES_MAX, NODE_LOOKUPS_AT_ONCE, NODE_NAME_LIFETIME_MS } from "#base/limits.ts";
+import {
+  CONSOLE_NODES_MAX,
+  NODE_LOOKUP_THREADS,
+  NODE_LOOKUP_TIMEOUT_MS,
+  NODE_LOOKUPS_AT_ONCE,
+  NODE_NAME_LIFETIME_MS,
+} from "#base/limits.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeNetworks } from "./node-networks.ts";
 
@@ -26,7 +32,9 @@ export class NodeNames {
   /** What is wrong with hosts that are addresses; checking one takes its time, and they are asked for at every poll. */
   readonly #problems = new Map<string, string | undefined>();
   readonly #waiting: string[] = [];
+  /** Look-ups that have time left, and those that have taken too long and have not ended. */
   #running = 0;
+  #hanging = 0;
 
   constructor(deps: { clock: Clock; networks: NodeNetworks; lookup?: Lookup }) {
     this.#clock = deps.clock;
@@ -81,17 +89,31 @@ export class NodeNames {
 
   /** A look-up that hangs holds a thread of the process until the system gives up, so there are never more than a few. */
   #next(): void {
-    while (this.#running < NODE_LOOKUPS_AT_ONCE) {
+    while (this.#running < NODE_LOOKUPS_AT_ONCE && this.#running + this.#hanging < NODE_LOOKUP_THREADS) {
       const host = this.#waiting.shift();
       if (host === undefined) return;
       const name = this.#names.get(host);
-      if (name === undefined) continue;
-      this.#running++;
-      void this.#read(host, name).finally(() => {
-        this.#running--;
-        this.#next();
-      });
+      if (name !== undefined) this.#begin(host, name);
     }
+  }
+
+  /** Lets others have their turn when a look-up takes too long; what it finds in the end still counts. */
+  #begin(host: string, name: Name): void {
+    let isLate = false;
+    this.#running++;
+    const cancel = this.#clock.after(NODE_LOOKUP_TIMEOUT_MS, () => {
+      isLate = true;
+      name.problem = `its name was not looked up within ${NODE_LOOKUP_TIMEOUT_MS / 1_000} s`;
+      this.#running--;
+      this.#hanging++;
+      this.#next();
+    });
+    void this.#read(host, name).finally(() => {
+      cancel();
+      if (isLate) this.#hanging--;
+      else this.#running--;
+      this.#next();
+    });
   }
 
   async #read(host: string, name: Name): Promise<void> {
