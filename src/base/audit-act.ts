@@ -11,6 +11,8 @@ export type AuditActName =
   | "audit.dropped"
   | "audit.gap"
   | "file.delete"
+  | "maintenance.begin"
+  | "maintenance.end"
   | "operator.close"
   | "operator.open"
   | "operator.password_changed"

@@ -28,6 +28,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, { readonly status: number; r
   USERNAME_INVALID: { status: 422, title: "Invalid user name" },
   ALERT_INVALID: { status: 422, title: "Invalid choice of alerts" },
   SILENCE_INVALID: { status: 422, title: "Invalid silence" },
+  MAINTENANCE_INVALID: { status: 422, title: "Invalid maintenance" },
   ACTION_INVALID: { status: 422, title: "Invalid action" },
   RATE_LIMITED: { status: 429, title: "Too many requests" },
   HEADERS_TOO_LARGE: { status: 431, title: "The headers are too large" },

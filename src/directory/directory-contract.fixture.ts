@@ -6,6 +6,7 @@ import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeRegistration, Speaker } from "./directory.ts";
 import { testListings } from "./listings-contract.fixture.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
+import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
 import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
@@ -333,6 +334,7 @@ export function testDirectoryContract(
   testListings(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
+  testPlacementPauses(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

@@ -245,8 +245,8 @@ export interface Directory {
 
   /**
    * Where the user's root lives; a user without one gets it placed on the live node with the most free bytes above its reserve that
-   * is not draining. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING when no node takes
-   * new roots.
+   * is not draining and takes new roots. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING
+   * when no node takes new roots, with the nodes in the metadata `maintenance` that are paused.
    */
   locateRoot(owner: string): Promise<LocatedRoot>;
 
@@ -305,6 +305,12 @@ export interface Directory {
    */
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
 
+  /**
+   * New roots are not placed on a node until a moment in unix milliseconds, or are again (undefined). It ends by itself; of a store that was
+   * lost nobody brings it back.
+   */
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void>;
+
   /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
   sshNodes(): Promise<SshNode[]>;
 
@@ -346,6 +352,7 @@ export type NodeStore = Pick<
   | "missingLists"
   | "giveUpNode"
   | "removeNode"
+  | "setPlacementPause"
   | "sshNodes"
   | "putSshNode"
   | "removeSshNode"

@@ -34,6 +34,7 @@ import type {
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
@@ -198,6 +199,10 @@ class PostgresDirectory implements Directory {
 
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
     return this.#run(this.#decide, (now) => removeNode(now, fsId, abandonedRoots));
+  }
+
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
+    return this.#run(this.#decide, (now) => setPlacementPause(now, fsId, untilWallMs));
   }
 
   sshNodes(): Promise<SshNode[]> {

@@ -181,6 +181,10 @@ class SqliteDirectory implements Directory {
     return this.#call("removeNode", fsId, abandonedRoots);
   }
 
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
+    return this.#call("setPlacementPause", fsId, untilWallMs);
+  }
+
   sshNodes(): Promise<SshNode[]> {
     return this.#call("sshNodes");
   }

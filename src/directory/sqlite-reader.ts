@@ -14,6 +14,7 @@ import type {
 import { missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -67,6 +68,10 @@ export class SqliteReader {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(readersMoment(now), fsId, abandonedRoots));
+  }
+
+  setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
+    this.#write(setPlacementPause(readersMoment(now), fsId, untilWallMs));
   }
 
   sshNodes(now: Now): SshNode[] {

@@ -24,6 +24,7 @@ import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -146,6 +147,10 @@ export class SqliteStore {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(this.#moment(now), fsId, abandonedRoots));
+  }
+
+  setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
+    this.#write(setPlacementPause(this.#moment(now), fsId, untilWallMs));
   }
 
   sshNodes(_now: Now): SshNode[] {

@@ -13,6 +13,7 @@ import type {
 import { requireAllLists } from "./missing-lists.ts";
 import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
+import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
 import { all, get, type Plan, run } from "./sql-plan.ts";
 
 const ROOT_COLUMNS = "r.owner, r.root_id, r.fs_id, r.held, n.address, n.last_seen_ms";
@@ -155,10 +156,10 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
     );
   }
   yield* requireAllLists();
-  const node = chooseNode(yield* nodes(now));
-  if (node === undefined) {
-    throw new GroveError("NODE_DRAINING", "no FileServer that takes new roots is running");
-  }
+  const pauses = yield* placementPauses(now);
+  const known = yield* nodes(now);
+  const node = chooseNode(known.filter(({ fsId }) => !pauses.has(fsId)));
+  if (node === undefined) throw nobodyTakesRoots(known, pauses);
   const rootId = newUlid(now);
   yield* run(
     "INSERT INTO roots (owner, root_id, fs_id, held, version, assigned_ms) VALUES (?, ?, ?, 0, 0, ?)",
