@@ -193,7 +193,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
   action_failed: {
     now: ({ node, detail }) => ({
       title: `An action failed${node === "" ? "" : ` on ${node}`}`,
-      message: `${detail["action"] ?? "An action"} failed${node === "" ? "" : ` on ${node}`}${because(detail["reason"])}.`,
+      message: `${detail["action"] ?? "An action"} failed${node === "" ? "" : ` on ${node}`}${because(detail["reason"])}. This ends once the same succeeds there.`,
     }),
   },
   login_failures: { now: loginText },
