@@ -2,6 +2,7 @@
 import { formatBytes } from "#base/bytes.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
 import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
+import { restoreText } from "./restore-texts.ts";
 import { because, lastAnswer, type Part, span } from "./text-parts.ts";
 
 /** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
@@ -207,6 +208,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
       message: `All fields that ${node} reports are valid.`,
     }),
   },
+  node_restored: { now: restoreText },
   audit_broken: {
     now: ({ node, detail }) => ({
       title: `The audit log of ${node} was changed`,

@@ -10,6 +10,8 @@ export type AuditActName =
   | "audit.broken"
   | "audit.dropped"
   | "audit.gap"
+  | "audit.restored"
+  | "backup.restore"
   | "file.delete"
   | "maintenance.begin"
   | "maintenance.end"

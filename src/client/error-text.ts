@@ -122,6 +122,9 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "Put it again if you still have it, or ask the administrator for a backup.",
   ),
   WRONG_NODE: told("Try again; if it stays so, sign in again: grove login"),
+  ROOT_LOST: told(
+    "Ask the administrator of the cluster: whether they come back, or you begin with an empty root, is theirs to say.",
+  ),
   NODE_DRAINING: ({ message, metadata }) =>
     metadata["maintenance"] === undefined
       ? { what: "The server is being taken out of service.", todo: LATER }

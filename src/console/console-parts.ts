@@ -25,6 +25,7 @@ import { quotaDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 import { QuotaDesk } from "./quota-desk.ts";
+import { RestoredNodes } from "./restored-node.ts";
 import { UserList } from "./user-list.ts";
 
 /** The parts that routes ask. */
@@ -183,6 +184,8 @@ async function openGathering(
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.push(() => auditCopies.close());
+  const restored = new RestoredNodes(watch.book);
+  ends.push(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
@@ -191,6 +194,7 @@ async function openGathering(
     http: watch.poller.http,
     audit: (act) => audit.append(act),
     onBroken: (occurrence) => void alerts.happened(occurrence),
+    onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
     clock,
     log,
   });

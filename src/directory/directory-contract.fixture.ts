@@ -5,6 +5,7 @@ import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeRegistration, Speaker } from "./directory.ts";
 import { testListings } from "./listings-contract.fixture.ts";
+import { testLostRoots } from "./lost-roots-contract.fixture.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
 import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
@@ -335,6 +336,7 @@ export function testDirectoryContract(
   testSshNodes(contract);
   testNodeRemoval(contract);
   testPlacementPauses(contract);
+  testLostRoots(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

@@ -120,6 +120,8 @@ export interface NodeCaller {
   readonly fsId: string;
   readonly epoch: number;
   readonly speaker: Speaker;
+  /** When its data folder was restored from a backup, in unix milliseconds; undefined for one that was not. */
+  readonly restoredAtMs?: number | undefined;
 }
 
 /** A node as the store knows it. */
@@ -189,6 +191,12 @@ export interface MissingLists {
   readonly givenUp: readonly string[];
 }
 
+/** A root that an operator has given up. */
+export interface GivenUpRoot {
+  /** The node that held it. */
+  readonly fsId: string;
+}
+
 /** What came of removing a node. */
 export interface NodeRemoval {
   /** "holds_roots" when nothing was changed, since that many roots were not given up. */
@@ -250,7 +258,10 @@ export interface Directory {
    */
   locateRoot(owner: string): Promise<LocatedRoot>;
 
-  /** The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node. */
+  /**
+   * The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node, and ROOT_LOST for a root
+   * that the node held before it was restored from a backup, until that root is given up: then it answers a new one.
+   */
   claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot>;
 
   /** Where a root lives, without placing it. */
@@ -305,6 +316,9 @@ export interface Directory {
    */
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
 
+  /** An operator says that what a restore has lost of a user stays lost; undefined when no node held a root of this user. A root that is there stays. */
+  giveUpRoot(owner: string): Promise<GivenUpRoot | undefined>;
+
   /**
    * New roots are not placed on a node until a moment in unix milliseconds, or are again (undefined). It ends by itself; of a store that was
    * lost nobody brings it back.
@@ -352,6 +366,7 @@ export type NodeStore = Pick<
   | "missingLists"
   | "giveUpNode"
   | "removeNode"
+  | "giveUpRoot"
   | "setPlacementPause"
   | "sshNodes"
   | "putSshNode"

@@ -10,6 +10,7 @@ import type {
   SharePlace,
   Subject,
 } from "./directory.ts";
+import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
 import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
@@ -36,9 +37,10 @@ export function* locateRoot(now: Moment, owner: string): Plan<LocatedRoot> {
 export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot> {
   yield* requireCaller(caller);
   const located = yield* locateRoot(now, owner);
-  if (located.fsId === caller.fsId) {
-    yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
-  }
+  if (located.fsId !== caller.fsId) return located;
+  const rootId = yield* replaceLostRoot(now, owner, caller);
+  if (rootId !== undefined) return { ...located, rootId };
+  yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
   return located;
 }
 
@@ -46,7 +48,8 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
 export function* claimedRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot | undefined> {
   yield* requireCaller(caller);
   const row = yield* rootRow(owner);
-  if (row === undefined || (row.fs_id === caller.fsId && row.held === 0n)) return undefined;
+  if (row === undefined) return undefined;
+  if (row.fs_id === caller.fsId && (row.held === 0n || mayBeLost(caller))) return undefined;
   return toLocated(now, row);
 }
 
