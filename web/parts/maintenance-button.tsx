@@ -30,6 +30,7 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
         closeButtonProps={{ "aria-label": "Close" }}
       >
         <Wish
+          label={isIn ? "Change maintenance" : "Begin maintenance"}
           comment={node.maintenance?.comment ?? ""}
           onChoose={(endsAt, comment) => {
             setOpen(false);
@@ -42,9 +43,11 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
 }
 
 function Wish({
+  label,
   comment: before,
   onChoose,
 }: {
+  readonly label: string;
   readonly comment: string;
   readonly onChoose: (end: string, comment: string) => void;
 }): ReactNode {
@@ -70,7 +73,7 @@ function Wish({
       </p>
       <div>
         <Button type="submit" disabled={!isSound}>
-          Begin maintenance
+          {label}
         </Button>
       </div>
     </form>
