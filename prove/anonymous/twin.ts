@@ -55,6 +55,7 @@ export class Twin {
         listen: { host: "127.0.0.1", port: 0 },
         dataFolder: folder,
         directory: storeOf(homes),
+        pausePlacement: () => Promise.resolve(),
         password,
         loginFailureDelayMs: 0,
         rates: { visitor: BOUNDLESS, operator: BOUNDLESS },

@@ -75,6 +75,7 @@ export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   login_failures: { hidden: "attempt", overAfterMs: ATTEMPT_OVER_MS },
   bad_metrics: { publicDetail: [], recovery: "bad_metrics" },
   audit_broken: { hidden: "attempt" },
+  node_restored: { hidden: "users" },
 };
 
 /** The key of a condition: its type, and what it is about (spec 3.3). */

@@ -53,7 +53,7 @@ test("sentences name the node, the number, its unit and its limit", () => {
   );
   assert.equal(
     said({ type: "action_failed", detail: { action: "Restart", reason: "no answer in 60 s" } }),
-    "Restart failed on fs-pi4: no answer in 60 s.",
+    "Restart failed on fs-pi4: no answer in 60 s. This ends once the same succeeds there.",
   );
   assert.equal(
     said({

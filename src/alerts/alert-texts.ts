@@ -2,6 +2,7 @@
 import { formatBytes } from "#base/bytes.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
 import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
+import { restoreText } from "./restore-texts.ts";
 import { because, lastAnswer, type Part, span } from "./text-parts.ts";
 
 /** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
@@ -193,7 +194,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
   action_failed: {
     now: ({ node, detail }) => ({
       title: `An action failed${node === "" ? "" : ` on ${node}`}`,
-      message: `${detail["action"] ?? "An action"} failed${node === "" ? "" : ` on ${node}`}${because(detail["reason"])}.`,
+      message: `${detail["action"] ?? "An action"} failed${node === "" ? "" : ` on ${node}`}${because(detail["reason"])}. This ends once the same succeeds there.`,
     }),
   },
   login_failures: { now: loginText },
@@ -207,6 +208,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
       message: `All fields that ${node} reports are valid.`,
     }),
   },
+  node_restored: { now: restoreText },
   audit_broken: {
     now: ({ node, detail }) => ({
       title: `The audit log of ${node} was changed`,

@@ -70,6 +70,7 @@ export const NOTICE_RULES: Readonly<Record<AlertType, NoticeRule>> = {
   action_failed: HAPPENING,
   login_failures: HAPPENING,
   audit_broken: HAPPENING,
+  node_restored: HAPPENING,
   auth_mock: FACT,
   default_password: FACT,
   cert_expiring: FACT,

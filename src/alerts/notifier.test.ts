@@ -82,6 +82,27 @@ test("without settings nothing is told and nothing is written; silences and main
   notifier.closeMaintenance(id);
 });
 
+test("of a node that an operator has put into maintenance nothing is told, also after a restart, until it ends (D11)", async () => {
+  const { notifier, clock, run } = await open(folder, settingsFor([webhookFor(port)]));
+  await notifier.maintenance.begin("n1", { duration: "2h", comment: "a new disk" }, "operator:1");
+  assert.equal(notifier.maintenanceUntil("n1"), (Math.trunc(clock.wallMs() / 1_000) + 7_200) * 1_000);
+  await run(120, [diskCondition("n1", 99)]);
+  assert.deepEqual(
+    notifier.view().alerts.map(({ muted_by: by }) => by),
+    ["maintenance"],
+  );
+  assert.deepEqual(receiver.calls, []);
+  const [window] = notifier.view().maintenance;
+  assert.deepEqual([window?.node_ids, window?.reason], [["n1"], "a new disk"]);
+  await notifier.close();
+  const again = await open(folder, settingsFor([webhookFor(port)]), { clock });
+  assert.equal(again.notifier.maintenance.of("n1")?.comment, "a new disk");
+  assert.equal((await again.notifier.maintenance.end("n1"))?.node_id, "n1");
+  assert.equal(await again.notifier.maintenance.end("n1"), undefined);
+  await again.until(() => receiver.calls.length === 1, [diskCondition("n1", 99)]);
+  assert.deepEqual(told(), ["firing n1"]);
+});
+
 test("three tries 1 s and 5 s apart, then a rest; the message stays and is delivered when the receiver is back (D11)", async () => {
   const answers: WebhookAnswer[] = [500, 503, "cut", 200];
   receiver.answer = () => answers.shift() ?? 200;

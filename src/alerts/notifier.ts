@@ -9,6 +9,7 @@ import type { NoticeMessage, NoticesReply } from "#webapi/notice.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { KeptFile } from "./kept-file.ts";
 import { createMailSender } from "./mail-sender.ts";
+import { MAINTENANCE_FILE, MaintenanceBook } from "./maintenance-book.ts";
 import { keptWindow, type MaintenanceWindow, MaintenanceWindows } from "./maintenance-windows.ts";
 import type { Notice } from "./notice.ts";
 import { type FinishedNotice, NoticeDelivery } from "./notice-delivery.ts";
@@ -50,6 +51,8 @@ type State = z.infer<typeof STATE_SHAPE>;
 export class Notifier {
   /** What operators do not want to be told. */
   readonly silences: SilenceBook;
+  /** Nodes of which they do not want to be told anything. */
+  readonly maintenance: MaintenanceBook;
   /** Files that were damaged at the start, and where they were put: the alert `snapshot_reset` (D24). */
   readonly damaged: readonly { readonly file: string; readonly setAsideAs: string }[];
   readonly #deps: NotifierDeps;
@@ -73,6 +76,7 @@ export class Notifier {
       content: State | undefined;
       queue: NoticeQueue;
       silences: SilenceBook;
+      maintenance: MaintenanceBook;
       setAsideAs: string | undefined;
     },
   ) {
@@ -81,8 +85,10 @@ export class Notifier {
     this.#file = parts.file;
     this.#queue = parts.queue;
     this.silences = parts.silences;
+    this.maintenance = parts.maintenance;
     this.damaged = [
       { file: SILENCES_FILE, setAsideAs: parts.silences.setAsideAs },
+      { file: MAINTENANCE_FILE, setAsideAs: parts.maintenance.setAsideAs },
       { file: STATE_FILE, setAsideAs: parts.setAsideAs },
     ].flatMap(({ file, setAsideAs }) => (setAsideAs === undefined ? [] : [{ file, setAsideAs }]));
     this.#counts = { ...(parts.content?.counts ?? { delivered: 0, refused: 0, expired: 0, dropped: 0 }) };
@@ -94,7 +100,9 @@ export class Notifier {
       repeatMs: settings?.repeatMs ?? 0,
       startedSteadyMs: clock.steadyMs(),
       isSilenced: (labels) => this.silences.isSilenced(labels),
-      isMaintained: (type, nodeId) => this.#windows.mutes(type, nodeId),
+      isMaintained: (type, nodeId) =>
+        this.#windows.mutes(type, nodeId) ||
+        (nodeId !== undefined && this.maintenance.of(nodeId) !== undefined),
     });
     if (parts.content !== undefined) this.#desk.restore(parts.content.desk, this.#now());
     this.#deliveries = (settings?.receivers ?? []).map(
@@ -115,6 +123,7 @@ export class Notifier {
   static async open(deps: NotifierDeps): Promise<Notifier> {
     const { dataFolder, log } = deps;
     const silences = await SilenceBook.open(deps);
+    const maintenance = await MaintenanceBook.open(deps);
     const { file, content, setAsideAs } = await KeptFile.open({
       path: join(dataFolder, STATE_FILE),
       shape: STATE_SHAPE,
@@ -123,7 +132,7 @@ export class Notifier {
     });
     const queue = await NoticeQueue.open({ folder: join(dataFolder, QUEUE_FOLDER), log });
     await tidy(queue, deps, content?.lastSeq);
-    const notifier = new Notifier(deps, { file, content, queue, silences, setAsideAs });
+    const notifier = new Notifier(deps, { file, content, queue, silences, maintenance, setAsideAs });
     if (deps.settings !== undefined) {
       // From now on the file says which messages belong to it.
       await file.save(notifier.#state()).catch((error: unknown) => notifier.#cannotKeep(error));
@@ -171,7 +180,9 @@ export class Notifier {
 
   /** Until when a node is under maintenance at most, in wall milliseconds; undefined when it is not. */
   maintenanceUntil(nodeId: string): number | undefined {
-    return this.#windows.until(nodeId);
+    const wanted = this.maintenance.of(nodeId);
+    const ofActions = this.#windows.until(nodeId);
+    return wanted === undefined ? ofActions : Math.max(ofActions ?? 0, wanted.ends_at * 1_000);
   }
 
   /** Everything that operators may want to know of it (GET /api/notices). */
@@ -195,12 +206,20 @@ export class Notifier {
       waiting: this.#queue.waiting().map((queued) => messageOf(queued, "waiting", tries(queued.seq))),
       done: this.#done.toReversed(),
       counts: { ...this.#counts, unwatched: this.#desk.unwatched },
-      maintenance: this.#windows.kept().map(({ id, nodeIds, untilWallMs, reason }) => ({
-        id,
-        node_ids: nodeIds,
-        until: seconds(untilWallMs),
-        reason,
-      })),
+      maintenance: [
+        ...this.maintenance.list().map(({ node_id: id, ends_at: until, comment }) => ({
+          id: `node:${id}`,
+          node_ids: [id],
+          until,
+          reason: comment === "" ? "put into maintenance by an operator" : comment,
+        })),
+        ...this.#windows.kept().map(({ id, nodeIds, untilWallMs, reason }) => ({
+          id,
+          node_ids: nodeIds,
+          until: seconds(untilWallMs),
+          reason,
+        })),
+      ],
     };
   }
 

@@ -61,6 +61,22 @@ test("a silence is pending, active and expired by the wall clock, and holds only
   ]);
 });
 
+test("a silence takes for how long, or until when, in words, by the clock of whoever asks (D11)", async () => {
+  const book = await open();
+  const { ends_at: _end, ...rest } = request();
+  const span = await book.add({ ...rest, duration: "2h" }, "o");
+  assert.equal(span.ends_at, now() + 7_200);
+  const later = await book.add({ ...rest, starts_at: now() + 60, duration: "2h" }, "o");
+  assert.equal(later.ends_at, now() + 7_260);
+  const morning = await book.add({ ...rest, duration: "until tomorrow 08:00", time_zone: "UTC" }, "o");
+  assert.match(new Date(morning.ends_at * 1_000).toISOString(), /T08:00:00/);
+  assert.ok(morning.ends_at - now() <= 32 * 3_600);
+  for (const wrong of ["soon", "0h", "400d"])
+    await refused(book.add({ ...rest, duration: wrong }, "o"), "/duration");
+  await refused(book.add(rest, "o"), "/duration");
+  await refused(book.add(request({ duration: "2h" }), "o"), "/duration");
+});
+
 test("all matchers must hold, a pattern for the whole value, and what is absent is empty", async () => {
   const book = await open();
   await book.add(request({ matchers: [like("node_id", "rack1-.*"), is("severity", "warning")] }), "o");

@@ -13,7 +13,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
 import { type AuditFile, auditFile, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
-import { copiedText, readCopied } from "./copied-line.ts";
+import { type CopiedLine, copiedText, EXPLAINED, readCopied } from "./copied-line.ts";
 
 /** Folder of the gathered lines inside the console's data folder. */
 export const COPIES_FOLDER = "gathered-audit";
@@ -25,6 +25,8 @@ export interface SourceState {
   readonly generation: number;
   /** The last line that was taken; undefined before the first of this generation. */
   readonly head: ChainHead | undefined;
+  /** Breaks that had a reason which accuses nobody; absent where there was none. */
+  readonly explained?: number;
 }
 
 /** A place in the gathered lines. */
@@ -91,7 +93,8 @@ export class AuditCopies {
     source: string,
     lines: readonly string[],
   ): { readonly taken: number; readonly problem: string | undefined } {
-    const { generation, head: before } = this.#states.get(source) ?? { generation: 1, head: undefined };
+    const known = this.#states.get(source) ?? { generation: 1, head: undefined };
+    const { generation, head: before } = known;
     const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
     let head = before;
     let problem: string | undefined;
@@ -103,18 +106,30 @@ export class AuditCopies {
       this.#pending.push(copiedText({ gatheredAt, source, generation, text, broken: undefined }));
       taken++;
     }
-    if (head !== before) this.#states.set(source, { generation, head });
+    if (head !== before) this.#states.set(source, { ...known, head });
     this.#schedule();
     return { taken, problem };
   }
 
   /** Notes that a source's chain broke, and begins another for it. */
   startOver(source: string, reason: string): void {
-    const generation = (this.#states.get(source)?.generation ?? 1) + 1;
+    const known = this.#states.get(source);
+    const generation = (known?.generation ?? 1) + 1;
     const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
     const broken = reason.replaceAll(/[\r\n\t]/g, " ");
     this.#pending.push(copiedText({ gatheredAt, source, generation, text: undefined, broken }));
-    this.#states.set(source, { generation, head: undefined });
+    this.#states.set(source, { ...known, generation, head: undefined });
+    this.#schedule();
+  }
+
+  /** Notes that the break before the present chain of a source has a reason that accuses nobody. */
+  explain(source: string, reason: string): void {
+    const known = this.#states.get(source) ?? { generation: 1, head: undefined };
+    const { generation } = known;
+    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
+    const broken = `${EXPLAINED}${reason.replaceAll(/[\r\n\t]/g, " ")}`;
+    this.#pending.push(copiedText({ gatheredAt, source, generation, text: undefined, broken }));
+    this.#states.set(source, { ...known, explained: (known.explained ?? 0) + 1 });
     this.#schedule();
   }
 
@@ -215,7 +230,7 @@ export class AuditCopies {
   async #saveHeads(): Promise<void> {
     this.#headsSavedMs = this.#options.clock.steadyMs();
     const sources = Object.fromEntries(
-      [...this.#flushed].map(([source, { generation, head }]) => [source, { generation, ...head }]),
+      [...this.#flushed].map(([source, { head, ...rest }]) => [source, { ...rest, ...head }]),
     );
     const text = JSON.stringify({ schema: 1, ...this.end, sources });
     await writeFileAtomic(join(this.#folder, HEADS_FILE), `${text}\n`);
@@ -268,12 +283,21 @@ async function findStates(folder: string): Promise<Found> {
       }
       bytes = offset + Buffer.byteLength(text) + 1;
       if (told !== undefined && file.firstSeq === told.place.file && offset < told.place.offset) continue;
-      const seq = line.text === undefined ? undefined : readLine(line.text)?.seq;
-      const head = seq === undefined ? undefined : { seq, hash: hashOf(line.text ?? "") };
-      states.set(line.source, { generation: line.generation, head });
+      states.set(line.source, stateAfter(states.get(line.source), line));
     }
   }
   return { states, file: last, bytes };
+}
+
+/** What a line makes of its source's state. */
+function stateAfter(before: SourceState | undefined, line: CopiedLine): SourceState {
+  const { generation, text, broken } = line;
+  if (broken?.startsWith(EXPLAINED) === true) {
+    return { head: undefined, ...before, generation, explained: (before?.explained ?? 0) + 1 };
+  }
+  const seq = text === undefined ? undefined : readLine(text)?.seq;
+  const head = seq === undefined ? undefined : { seq, hash: hashOf(text ?? "") };
+  return { ...before, generation, head };
 }
 
 async function readHeads(
@@ -283,14 +307,16 @@ async function readHeads(
     const value = JSON.parse(await readFile(join(folder, HEADS_FILE), "utf8")) as {
       readonly file: unknown;
       readonly offset: unknown;
-      readonly sources: Readonly<Record<string, Partial<ChainHead> & { readonly generation?: unknown }>>;
+      readonly sources: Readonly<
+        Record<string, Partial<ChainHead> & { readonly generation?: unknown; readonly explained?: unknown }>
+      >;
     };
     if (typeof value.file !== "number" || typeof value.offset !== "number") return undefined;
     const states = new Map<string, SourceState>();
-    for (const [source, { generation, seq, hash }] of Object.entries(value.sources)) {
+    for (const [source, { generation, explained, seq, hash }] of Object.entries(value.sources)) {
       if (typeof generation !== "number") return undefined;
       const head = typeof seq === "number" && typeof hash === "string" ? { seq, hash } : undefined;
-      states.set(source, { generation, head });
+      states.set(source, { generation, head, ...(typeof explained === "number" ? { explained } : {}) });
     }
     return { place: { file: value.file, offset: value.offset }, states };
   } catch {

@@ -14,6 +14,9 @@ export interface CopiedLine {
   readonly broken: string | undefined;
 }
 
+/** How the note begins that a break had a reason. */
+export const EXPLAINED = "explained: ";
+
 /** Source of the console's own lines. */
 export const CONSOLE_SOURCE = "console";
 

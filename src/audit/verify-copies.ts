@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { COPIES_FOLDER } from "./audit-copies.ts";
 import { AUDIT_FOLDER, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
-import { readCopied } from "./copied-line.ts";
+import { EXPLAINED, readCopied } from "./copied-line.ts";
 
 /** What was found of one source. */
 export interface CopyVerdict {
@@ -15,6 +15,8 @@ export interface CopyVerdict {
   readonly last: { readonly seq: number; readonly time: string } | undefined;
   /** Where and how a chain breaks; empty when all hold. */
   readonly broken: readonly string[];
+  /** Breaks that had a reason which accuses nobody, such as a restore. */
+  readonly notes: readonly string[];
 }
 
 /** Differences that are listed one by one. */
@@ -41,7 +43,7 @@ export async function verifyCopies(dataFolder: string): Promise<readonly CopyVer
     .sort((a, b) => (a.source < b.source ? -1 : 1));
   if (unreadable.length === 0) return verdicts;
   return [
-    { source: COPIES_FOLDER, lines: 0, first: undefined, last: undefined, broken: unreadable },
+    { source: COPIES_FOLDER, lines: 0, first: undefined, last: undefined, broken: unreadable, notes: [] },
     ...verdicts,
   ];
 }
@@ -118,6 +120,7 @@ async function readCopies(dataFolder: string, take: Take): Promise<string[]> {
 class CopyChain {
   readonly #source: string;
   readonly #broken: string[] = [];
+  readonly #notes: string[] = [];
   #generation = 0;
   #head: ChainHead | undefined;
   #lines = 0;
@@ -130,7 +133,7 @@ class CopyChain {
 
   get verdict(): CopyVerdict {
     const [source, lines, first, last] = [this.#source, this.#lines, this.#first, this.#last];
-    return { source, lines, first, last, broken: cut(this.#broken) };
+    return { source, lines, first, last, broken: cut(this.#broken), notes: cut(this.#notes) };
   }
 
   take(generation: number, text: string | undefined, broken: string | undefined): void {
@@ -141,6 +144,11 @@ class CopyChain {
       this.#generation = generation;
       this.#head = undefined;
       this.#first = undefined;
+    }
+    if (broken?.startsWith(EXPLAINED) === true) {
+      const [why] = this.#broken.splice(-1);
+      this.#notes.push(`${broken.slice(EXPLAINED.length)}${why === undefined ? "" : ` (${why})`}`);
+      return;
     }
     if (broken !== undefined) {
       this.#broken.push(broken);

@@ -618,6 +618,12 @@ export const PATTERN_STEPS_MAX = 500;
 export const MAINTENANCE_WINDOWS_MAX = 1_000;
 /** A window goes on for this long after its nodes answer again (decision D7). */
 export const MAINTENANCE_AFTER_HEALTHY_MS = 60_000;
+/** Users that an alert about a restored node names, of those whose roots are gone, older, or have an older quota each. */
+export const RESTORE_USERS_NAMED = 20;
+/** How often the metadata store is told of a maintenance that it could not be told of. */
+export const PLACEMENT_PAUSE_RETRY_MS = 10_000;
+/** How often it is told of one again, since it may have been lost or restored. */
+export const PLACEMENT_PAUSE_RENEW_MS = 300_000;
 /** Nodes of one action (decision D17). */
 export const ACTION_NODES_MAX = 50;
 /** Time that an action may take on one node, in seconds (decision D7). */

@@ -122,7 +122,13 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "Put it again if you still have it, or ask the administrator for a backup.",
   ),
   WRONG_NODE: told("Try again; if it stays so, sign in again: grove login"),
-  NODE_DRAINING: fixed("The server is being taken out of service.", LATER),
+  ROOT_LOST: told(
+    "Ask the administrator of the cluster: whether they come back, or you begin with an empty root, is theirs to say.",
+  ),
+  NODE_DRAINING: ({ message, metadata }) =>
+    metadata["maintenance"] === undefined
+      ? { what: "The server is being taken out of service.", todo: LATER }
+      : { what: sentence(message), todo: "Try again then, or ask the administrator of the cluster." },
   STARTING: told(LATER),
   IDP_UNAVAILABLE: fixed("The server cannot reach the identity provider.", LATER),
   CLIENT_ID_UNSET: fixed(

@@ -53,6 +53,7 @@ export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   CHECKSUM_MISMATCH: EXIT.network,
   CORRUPT: EXIT.usage,
   WRONG_NODE: EXIT.network,
+  ROOT_LOST: EXIT.denied,
   NODE_DRAINING: EXIT.network,
   STARTING: EXIT.network,
   IDP_UNAVAILABLE: EXIT.network,

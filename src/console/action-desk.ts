@@ -3,7 +3,6 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { alertKey } from "#alerts/alert-kinds.ts";
 import type { Notifier } from "#alerts/notifier.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { errorText } from "#base/log.ts";
@@ -21,9 +20,10 @@ import { NodeSource } from "#orchestration/node-source.ts";
 import { OutputStore } from "#orchestration/output-store.ts";
 import { readPresets } from "#orchestration/presets.ts";
 import type { BackWish, Rollouts } from "#orchestration/rollouts.ts";
-import type { ActionPreset, ActionRecord } from "#webapi/action-record.ts";
+import type { ActionPreset } from "#webapi/action-record.ts";
 import type { ActionRequest, Service } from "#webapi/action-request.ts";
 import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
+import { tellOfAction } from "./action-alerts.ts";
 import { ActionTopics } from "./action-topics.ts";
 import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
@@ -39,7 +39,7 @@ import { openRunner, type SshRunner } from "./ssh-runner.ts";
 export interface ActionDeskDeps {
   readonly options: ConsoleOptions;
   readonly audit: AuditLog;
-  readonly alerts: Pick<AlertDesk, "happened" | "wasReset">;
+  readonly alerts: Pick<AlertDesk, "happened" | "settled" | "wasReset">;
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
   readonly watch: Pick<ClusterWatch, "book" | "addresses" | "poller">;
   readonly history: Pick<History, "errorsPerSecond">;
@@ -125,7 +125,7 @@ export class ActionDesk {
       events: {
         onState: (record, seq) => topics.state(record, seq),
         onOutput: (id, entry) => topics.output(id, entry),
-        onEnd: (record) => raiseAlerts(record, alerts),
+        onEnd: (record) => tellOfAction(record, alerts),
         onDone: (record, seq) => topics.done(record, seq),
       },
     });
@@ -239,27 +239,4 @@ async function auditAction(
       ...(act === "action.end" ? { state, exit_code: exitCode ?? undefined } : {}),
     },
   });
-}
-
-function raiseAlerts(record: ActionRecord, alerts: Pick<AlertDesk, "happened">): void {
-  for (const { node_id: nodeId, node_name: node, state, reason, message } of record.targets) {
-    if (reason === "HOST_KEY_CHANGED") {
-      const shown = /shows (SHA256:[^ ,;]+)/.exec(message ?? "")?.[1];
-      void alerts.happened({
-        key: alertKey("host_key_changed", nodeId),
-        type: "host_key_changed",
-        level: "critical",
-        nodeId,
-        detail: { node, ...(shown === undefined ? {} : { fingerprint: shown }) },
-      });
-    } else if (state !== "succeeded" && state !== "cancelled" && state !== "skipped") {
-      void alerts.happened({
-        key: alertKey("action_failed", nodeId),
-        type: "action_failed",
-        level: "warning",
-        nodeId,
-        detail: { node, action: record.action, reason: message ?? reason ?? state.replaceAll("_", " ") },
-      });
-    }
-  }
 }

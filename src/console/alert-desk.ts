@@ -123,6 +123,12 @@ export class AlertDesk {
     return this.#take([occurrence], momentOf(this.#deps.clock));
   }
 
+  /** What had failed has gone well since: the alerts of these keys are over. Resolves when that is on stable storage. */
+  settled(keys: Iterable<string>): Promise<void> {
+    const { book } = this.#store;
+    return this.#store.take(book.drop(keys, momentOf(this.#deps.clock)));
+  }
+
   /** A file of the console could not be read and was set aside (D24). */
   wasReset(file: string, setAsideAs?: string, began = "an empty one"): void {
     const kept = setAsideAs === undefined ? {} : { kept: setAsideAs };

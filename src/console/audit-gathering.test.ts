@@ -1,22 +1,13 @@
 // Shows nodes' audit lines on their way to GET /api/audit: whole, once, in order of their chains, and every break told of (D24).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, test } from "node:test";
-import type { Occurrence } from "#alerts/condition.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
-import { CHAIN_START, type ChainHead, lineAfter } from "#audit/audit-line.ts";
-import { AuditLog } from "#audit/audit-log.ts";
 import { verifyCopies } from "#audit/verify-copies.ts";
-import type { AuditAct } from "#base/audit-act.ts";
-import { AUDIT_GATHER_INTERVAL_MS, AUDIT_GENERATIONS_MAX } from "#base/limits.ts";
+import { AUDIT_GENERATIONS_MAX } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { AuditEntry } from "#webapi/audit.ts";
-import { startApp } from "./app.fixture.ts";
+import { FakeLog, startGathering } from "./audit-gathering.fixture.ts";
 import { AuditGathering, readAnswer } from "./audit-gathering.ts";
-import { auditRoutes } from "./audit-routes.ts";
-import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
 import { NoAnswer } from "./no-answer.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -24,106 +15,11 @@ after(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-/** A node's log in the hands of a test; it answers as a FileServer's listener does. */
-class FakeLog {
-  lines: string[] = [];
-  #head: ChainHead = CHAIN_START;
-
-  add(act: AuditAct["act"], subject: string, actor = "bob@example.com"): void {
-    const line = lineAfter(
-      this.#head,
-      { act, actor, subject, detail: { bytes: 5n } },
-      Date.UTC(2026, 8, 21) + this.lines.length * 1_000,
-    );
-    this.lines.push(line.text);
-    this.#head = line.head;
-  }
-
-  /** Numbers that no line has, as after a power cut that took some. */
-  skip(count: number): number {
-    this.#head = { ...this.#head, seq: this.#head.seq + count };
-    return this.#head.seq;
-  }
-
-  answer(after: number, limit = 3): string {
-    const seqOf = (line: string): number => (JSON.parse(line) as { seq: number }).seq;
-    const entries = this.lines.filter((line) => seqOf(line) > after).slice(0, limit);
-    const next = entries.map(seqOf).at(-1) ?? after;
-    const last = this.lines.map(seqOf).at(-1) ?? 0;
-    return `{"entries":[${entries.join(",\n")}],"next_after":${next},"head_seq":${last},"complete":${next >= last}}`;
-  }
-}
-
-async function startGathering(...ids: readonly string[]) {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-gather-"));
-  const { book, clock } = testCluster(...ids);
-  const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
-  const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
-  const logs = new Map(ids.map((id) => [id, new FakeLog()]));
-  const raised: Occurrence[] = [];
-  const asked: string[] = [];
-  /** Set by tests: what a node answers instead of its log. */
-  const lies = new Map<string, string | NoAnswer>();
-  const gathering = new AuditGathering({
-    copies,
-    own,
-    cluster: book,
-    addresses: { target: (id) => ({ ip: id, port: 1, host: id }) },
-    http: {
-      async get({ host }, { path }) {
-        asked.push(`${host} ${path}`);
-        const lie = lies.get(host);
-        if (lie instanceof NoAnswer) throw lie;
-        const log = logs.get(host) ?? new FakeLog();
-        return Buffer.from(lie ?? log.answer(Number(/after=(\d+)/.exec(path)?.[1])));
-      },
-    },
-    audit: (act) => own.append(act),
-    onBroken: (occurrence) => raised.push(occurrence),
-    clock,
-    log: silentLogger,
-  });
-  const app = await startApp((plugged) => auditRoutes(plugged, { copies, gathering }));
-  ends.push(async () => {
-    book.close();
-    gathering.close();
-    await app.close();
-    await copies.close();
-    await own.close();
-    await rm(dataFolder, { recursive: true });
-  });
-  return {
-    ...app,
-    dataFolder,
-    own,
-    copies,
-    gathering,
-    logs,
-    raised,
-    asked,
-    lies,
-    clock,
-    book,
-    /** Polls every node, and waits until what it brought is on the disk. */
-    async round() {
-      clock.advance(AUDIT_GATHER_INTERVAL_MS);
-      for (const id of ids) book.answered(id, nodeReading());
-      for (let i = 0; i < 200; i++) await new Promise(setImmediate);
-      await copies.flush();
-    },
-    async list(query = ""): Promise<{ entries: AuditEntry[]; next_cursor: string | null }> {
-      const { status, json, text } = await app.askAsOperator(`/api/audit${query}`);
-      assert.equal(status, 200, text);
-      return json as { entries: AuditEntry[]; next_cursor: string | null };
-    },
-  };
-}
-
 const subjects = ({ entries }: { entries: AuditEntry[] }): string[] =>
   entries.map(({ node, subject }) => `${node} ${subject}`);
 
 test("lines of all nodes and of the console are listed, newest first, in pages, each once", async () => {
-  const { round, list, logs, own } = await startGathering("fs-a", "fs-b");
+  const { round, list, logs, own } = await startGathering(ends, "fs-a", "fs-b");
   const expected: string[] = [];
   for (let i = 0; i < 10; i++) {
     logs.get("fs-a")?.add("file.delete", `bob@example.com:/a${i}`);
@@ -151,7 +47,7 @@ test("lines of all nodes and of the console are listed, newest first, in pages, 
 });
 
 test("filters by act, actor, subject, node and time", async () => {
-  const { round, list, logs, ask, askAsOperator } = await startGathering("fs-a", "fs-b");
+  const { round, list, logs, ask, askAsOperator } = await startGathering(ends, "fs-a", "fs-b");
   for (let i = 0; i < 6; i++) {
     logs
       .get("fs-a")
@@ -193,7 +89,7 @@ test("filters by act, actor, subject, node and time", async () => {
 });
 
 test("a node that rewrites its past, cuts its log off or begins it anew is found at the next look (D24)", async () => {
-  const { round, list, logs, raised, dataFolder } = await startGathering("fs-a");
+  const { round, list, logs, raised, dataFolder } = await startGathering(ends, "fs-a");
   const log = logs.get("fs-a") ?? assert.fail();
   for (let i = 0; i < 5; i++) log.add("file.delete", `/${i}`);
   await round();
@@ -226,7 +122,7 @@ test("a node that rewrites its past, cuts its log off or begins it anew is found
 });
 
 test("a log with a gap of its own is one break, and goes on behind it", async () => {
-  const { round, logs, raised, gathering, list } = await startGathering("fs-a");
+  const { round, logs, raised, gathering, list } = await startGathering(ends, "fs-a");
   const log = logs.get("fs-a") ?? assert.fail();
   for (let i = 0; i < 3; i++) log.add("file.delete", `/${i}`);
   assert.equal(log.skip(5), 8);
@@ -240,7 +136,7 @@ test("a log with a gap of its own is one break, and goes on behind it", async ()
 });
 
 test("garbage, refusals and logs that break again and again cost nothing but that node's lines (F-05)", async () => {
-  const { round, logs, lies, gathering, raised, asked } = await startGathering("fs-a", "fs-b");
+  const { round, logs, lies, gathering, raised, asked } = await startGathering(ends, "fs-a", "fs-b");
   logs.get("fs-b")?.add("file.delete", "/b");
   for (const lie of [
     "",
@@ -276,7 +172,7 @@ test("a page is cut into its lines as they were written (D24)", () => {
 });
 
 test("what is gathered survives a restart of the console, and nothing is gathered twice", async () => {
-  const { round, logs, copies, dataFolder, clock } = await startGathering("fs-a");
+  const { round, logs, copies, dataFolder, clock } = await startGathering(ends, "fs-a");
   for (let i = 0; i < 9; i++) logs.get("fs-a")?.add("file.delete", `/${i}`);
   await round();
   await round();
@@ -286,7 +182,7 @@ test("what is gathered survives a restart of the console, and nothing is gathere
 });
 
 test("lines of the console's own that are on no disk any more keep nobody waiting", async () => {
-  const { book, copies, clock } = await startGathering();
+  const { book, copies, clock } = await startGathering(ends);
   const gathering = new AuditGathering({
     copies,
     own: {
@@ -298,6 +194,7 @@ test("lines of the console's own that are on no disk any more keep nobody waitin
     http: { get: () => Promise.reject(new NoAnswer("nobody")) },
     audit: () => undefined,
     onBroken: () => undefined,
+    onRestored: () => undefined,
     clock,
     log: silentLogger,
   });

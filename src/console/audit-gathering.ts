@@ -7,6 +7,8 @@ import type { AuditCopies } from "#audit/audit-copies.ts";
 import { hashOf, readLine } from "#audit/audit-line.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { CONSOLE_SOURCE } from "#audit/copied-line.ts";
+import { lostLines } from "#audit/lost-lines.ts";
+import { type RestoreLine, readRestore } from "#audit/restore-line.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
@@ -25,6 +27,7 @@ import type { ClusterState, NodeState } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import type { NodeHttp } from "./node-http.ts";
+import type { FoundRestore } from "./restored-node.ts";
 
 /** What gathering needs. */
 export interface AuditGatheringDeps {
@@ -38,6 +41,8 @@ export interface AuditGatheringDeps {
   readonly audit: AuditSink;
   /** Takes the alert about a break. */
   readonly onBroken: (occurrence: Occurrence) => void;
+  /** Takes a restore, which is why a log goes on from an earlier line. */
+  readonly onRestored: (found: FoundRestore) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -50,9 +55,21 @@ interface Source {
   dueMs: number;
   askedAtUnix: number;
   problem: string | undefined;
+  /** True once its log was read to its end: from then on a restore in it is news. */
+  isCaughtUp: boolean;
   /** Bytes taken since this moment, at most a day ago. */
   dayStartMs: number;
   dayBytes: number;
+}
+
+/** A log that does not go on from what was gathered. It is read anew, and accused at its end unless a restore in it says why. */
+interface Suspect {
+  readonly node: NodeName;
+  readonly reason: string;
+  /** The chain as it was gathered before. */
+  readonly generation: number;
+  readonly knownSeq: number;
+  restore: RestoreLine | undefined;
 }
 
 /** What a node answers: its lines as they were written. */
@@ -67,6 +84,7 @@ export interface AuditAnswer {
 export class AuditGathering {
   readonly #deps: AuditGatheringDeps;
   readonly #sources = new Map<string, Source>();
+  readonly #suspects = new Map<string, Suspect>();
   readonly #ends: (() => void)[];
   #underWay = 0;
   #ownTurn: Promise<void> = Promise.resolve();
@@ -94,7 +112,8 @@ export class AuditGathering {
         node,
         last_seq: state?.head?.seq ?? 0,
         asked_at: source?.askedAtUnix ?? 0,
-        breaks: (state?.generation ?? 1) - 1,
+        // One that is looked into accuses nobody yet.
+        breaks: (state?.generation ?? 1) - 1 - (state?.explained ?? 0) - (this.#suspects.has(node) ? 1 : 0),
         ...(source?.problem === undefined ? {} : { problem: source.problem }),
       };
     });
@@ -106,9 +125,11 @@ export class AuditGathering {
     return this.#ownTurn;
   }
 
-  /** Gathers no more. */
+  /** Gathers no more. Whoever could not be cleared by now is accused: the next console would know nothing of it. */
   close(): void {
     for (const end of this.#ends) end();
+    for (const suspect of this.#suspects.values()) this.#accuse(suspect);
+    this.#suspects.clear();
   }
 
   async #takeOwnPages(): Promise<void> {
@@ -152,7 +173,10 @@ export class AuditGathering {
     const { copies, addresses, http, clock } = this.#deps;
     for (let page = 0; page < AUDIT_GATHER_PAGES; page++) {
       const { generation, head } = copies.states().get(node.id) ?? { generation: 1, head: undefined };
-      if (generation > AUDIT_GENERATIONS_MAX) throw new NoAnswer(`its log broke ${generation - 1} times`);
+      if (generation > AUDIT_GENERATIONS_MAX) {
+        await this.#judge(node.id);
+        throw new NoAnswer(`its log broke ${generation - 1} times`);
+      }
       if (isUsedUp(source, clock)) throw new NoAnswer("it has told more than a day's share");
       // The last known line once more: whoever rewrites the past cannot keep its hash.
       const after = Math.max(0, (head?.seq ?? 0) - 1);
@@ -169,11 +193,15 @@ export class AuditGathering {
       const [known] = answer.lines;
       const isOther = head !== undefined && known !== undefined && hashOf(known) !== head.hash;
       if (head !== undefined && answer.headSeq < head.seq)
-        this.#broken(node, ended(answer.headSeq, head.seq));
-      else if (isOther) this.#broken(node, `line ${head.seq} is not the one that was gathered`);
+        await this.#suspect(node, ended(answer.headSeq, head.seq));
+      else if (isOther) await this.#suspect(node, `line ${head.seq} is not the one that was gathered`);
       else {
         this.#takeAll(node, fresh);
-        if (answer.isComplete || fresh.length === 0) return;
+        await this.#noteRestores(node, fresh, source.isCaughtUp);
+        if (!answer.isComplete && fresh.length > 0) continue;
+        source.isCaughtUp = true;
+        await this.#judge(node.id);
+        return;
       }
     }
   }
@@ -193,10 +221,77 @@ export class AuditGathering {
     }
   }
 
-  #broken({ id, name }: NodeName, reason: string): void {
-    const { copies, audit, onBroken, log } = this.#deps;
-    log.error("audit_broken", { node: id, reason });
+  /** The chain of a node ends here, and another is gathered from its first line on, before anybody is accused. */
+  async #suspect({ id, name }: NodeName, reason: string): Promise<void> {
+    // One that changes again while it is looked at has had its chance.
+    await this.#judge(id);
+    const { copies, log } = this.#deps;
+    const { generation = 1, head } = copies.states().get(id) ?? {};
+    log.warn("audit_goes_back", { node: id, reason });
     copies.startOver(id, reason);
+    const knownSeq = head?.seq ?? 0;
+    this.#suspects.set(id, { node: { id, name }, reason, generation, knownSeq, restore: undefined });
+  }
+
+  /** Lines that were taken may tell of a restore: of a log that is looked at it is kept, of one that simply goes on it is told. */
+  async #noteRestores(node: NodeName, lines: readonly string[], isCaughtUp: boolean): Promise<void> {
+    const suspect = this.#suspects.get(node.id);
+    for (const text of lines) {
+      const line = readRestore(text);
+      if (line === undefined) continue;
+      if (suspect !== undefined) {
+        if (line.upTo <= suspect.knownSeq) suspect.restore = line;
+      } else if (isCaughtUp) {
+        const { generation = 1 } = this.#deps.copies.states().get(node.id) ?? {};
+        await this.#restored({ node, line, generation }, "");
+      }
+    }
+  }
+
+  /** The log of a suspect was read to its end: a restore that goes on from a line that was gathered is the reason, else it is accused. */
+  async #judge(id: string): Promise<void> {
+    const suspect = this.#suspects.get(id);
+    if (suspect === undefined) return;
+    this.#suspects.delete(id);
+    const { restore: line, node, generation, reason } = suspect;
+    if (line === undefined || !(await this.#restored({ node, line, generation }, reason)))
+      this.#accuse(suspect);
+  }
+
+  /** Tells of a restore; false when it does not go on from what was gathered. */
+  async #restored(
+    {
+      node,
+      line,
+      generation,
+    }: { readonly node: NodeName; readonly line: RestoreLine; readonly generation: number },
+    reason: string,
+  ): Promise<boolean> {
+    const { copies, audit, onRestored, log } = this.#deps;
+    await copies.flush();
+    const found = await lostLines(copies, { source: node.id, generation }, line.upTo);
+    // Lines of long ago may be among the copies no more.
+    if (line.upTo > 0 && found.hash !== undefined && found.hash !== line.prev) return false;
+    const lost =
+      reason === "" ? { ...found, count: 0, changed: new Set<string>(), quotas: new Set<string>() } : found;
+    const taken = new Date(line.takenAtMs).toISOString();
+    if (reason !== "")
+      copies.explain(node.id, `restored from backup ${line.backup} of ${taken}, up to line ${line.upTo}`);
+    log.info("node_restored", { node: node.id, backup: line.backup, lost_lines: lost.count });
+    const detail = { backup: line.backup, taken_at: taken, up_to: line.upTo, lost_lines: lost.count };
+    audit({ act: "audit.restored", actor: "console", subject: node.id, detail });
+    onRestored({ node: { id: node.id, name: node.name }, line, lost });
+    return true;
+  }
+
+  #broken(node: NodeName, reason: string): void {
+    this.#deps.copies.startOver(node.id, reason);
+    this.#accuse({ node, reason });
+  }
+
+  #accuse({ node: { id, name }, reason }: Pick<Suspect, "node" | "reason">): void {
+    const { audit, onBroken, log } = this.#deps;
+    log.error("audit_broken", { node: id, reason });
     audit({ act: "audit.broken", actor: "console", subject: id, detail: { reason } });
     onBroken({
       key: alertKey("audit_broken", id),
@@ -216,6 +311,7 @@ export class AuditGathering {
       dueMs: nowMs,
       askedAtUnix: 0,
       problem: undefined,
+      isCaughtUp: this.#deps.copies.states().get(id)?.head !== undefined,
       dayStartMs: nowMs,
       dayBytes: 0,
     };

@@ -1,6 +1,6 @@
 // GET /api/audit: who did what, on every node and in the console, for operators (decision D24).
 import type { AuditCopies, CopyPlace } from "#audit/audit-copies.ts";
-import { CONSOLE_SOURCE, type CopiedLine } from "#audit/copied-line.ts";
+import { CONSOLE_SOURCE, type CopiedLine, EXPLAINED } from "#audit/copied-line.ts";
 import { scanCopies } from "#audit/scan-copies.ts";
 import { AUDIT_SCAN_MAX_BYTES } from "#base/limits.ts";
 import { type AuditEntry, type AuditQuery, auditChains, auditList, auditQuery } from "#webapi/audit.ts";
@@ -127,8 +127,20 @@ function entryOf(line: CopiedLine): AuditEntry | undefined {
   const { source: node, gatheredAt: gathered_at, text, broken } = line;
   if (text === undefined) {
     const time = new Date(gathered_at * 1000).toISOString();
-    const about = { actor: CONSOLE_SOURCE, act: "audit.broken", subject: node };
-    return { node, gathered_at, seq: 0, time, ...about, ...(broken === undefined ? {} : { broken }) };
+    const about = { actor: CONSOLE_SOURCE, subject: node };
+    if (broken?.startsWith(EXPLAINED) === true) {
+      const detail = { reason: broken.slice(EXPLAINED.length) };
+      return { node, gathered_at, seq: 0, time, ...about, act: "audit.explained", detail };
+    }
+    return {
+      node,
+      gathered_at,
+      seq: 0,
+      time,
+      ...about,
+      act: "audit.broken",
+      ...(broken === undefined ? {} : { broken }),
+    };
   }
   const { seq, time, actor, act, subject, request, detail } = JSON.parse(text) as Record<string, unknown>;
   if (typeof seq !== "number" || typeof time !== "string" || typeof act !== "string") return undefined;

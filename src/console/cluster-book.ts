@@ -24,7 +24,7 @@ export interface ListedNode {
 }
 
 /** What others know of a node that its state shows. */
-export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "lockedBy">;
+export type NodeNotes = Pick<NodeState, "maintenanceUntilWallMs" | "maintenance" | "lockedBy">;
 
 /** Where the book takes its time from, and what else it is told. */
 export interface ClusterBookDeps {
@@ -162,6 +162,14 @@ export class ClusterBook implements ClusterState {
     this.#tell(entry, undefined, []);
   }
 
+  /** What others know of the node has changed: it shows at once, and not with the next poll. */
+  noted(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#noteAfresh(entry);
+    this.#change(entry, {});
+  }
+
   /** Stops the timers. */
   close(): void {
     for (const cancel of this.#cancels) cancel();
@@ -208,7 +216,7 @@ export class ClusterBook implements ClusterState {
 
   /** What others know of the node takes the place of what they knew before. */
   #noteAfresh(entry: Entry): void {
-    const { maintenanceUntilWallMs: _until, lockedBy: _by, ...bare } = entry.state;
+    const { maintenanceUntilWallMs: _until, maintenance: _why, lockedBy: _by, ...bare } = entry.state;
     entry.state = { ...bare, ...this.#notesOn(entry.state.id) };
   }
 

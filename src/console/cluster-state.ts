@@ -1,6 +1,7 @@
 // What the console knows of the cluster: each node's last reading, its state, and who is told after a poll (spec 3.2, 4.4, 6).
 import type { SecurityEventType } from "#base/security-event.ts";
 import type { NodeStatus } from "#webapi/cluster.ts";
+import type { NodeMaintenance } from "#webapi/maintenance.ts";
 
 /** One user on a node, from `per_user_detail` (decision D12). What the node did not say validly is null. */
 export interface UserDetail {
@@ -141,6 +142,8 @@ export interface NodeState {
   /** Why the last poll counts as none, for operators; undefined while all is well. */
   readonly pollError: string | undefined;
   readonly maintenanceUntilWallMs?: number;
+  /** What an operator has put it into. */
+  readonly maintenance?: NodeMaintenance;
   /** Id of the action that holds the node. */
   readonly lockedBy?: string;
 }

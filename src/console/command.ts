@@ -20,7 +20,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
 import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
-import { openDirectoryReader, storePassword, storePlace } from "#directory/open-directory.ts";
+import { openDirectoryReader, pausePlacement, storePassword, storePlace } from "#directory/open-directory.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { type LocalLog, parseLocalLog } from "#orchestration/local-logs.ts";
 import { snippetUrl } from "#orchestration/node-source.ts";
@@ -29,7 +29,7 @@ import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { startConsole } from "./console.ts";
-import type { SshOptions } from "./console-options.ts";
+import type { ConsoleOptions, SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
 
@@ -211,14 +211,13 @@ async function start(
   makePrivateFolder(dataFolder);
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
-  const secret = storePassword(url, env);
   const { rateVisitor, rateOperator } = flags;
   const console = await startConsole({
     listen: flags.listen,
     ...(tls === undefined ? {} : { tls }),
     dataFolder,
     directory,
-    store: storePlace(url, env),
+    ...storeOptions(url, env),
     password,
     loginFailures: flags.loginFailures,
     allowNodes: flags.allowNodes ?? [],
@@ -227,7 +226,6 @@ async function start(
     insecureHttp: flags.insecureHttp,
     allowQueryToken: flags.allowQueryToken,
     ...(metricsToken === undefined ? {} : { metricsToken }),
-    ...(secret === undefined ? {} : { storePassword: secret }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
     ssh: await sshOptions(flags),
@@ -256,6 +254,18 @@ async function start(
       process.off("SIGHUP", onHangup);
       await console.stop();
     },
+  };
+}
+
+function storeOptions(
+  url: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<ConsoleOptions, "store" | "storePassword" | "pausePlacement"> {
+  const secret = storePassword(url, env);
+  return {
+    store: storePlace(url, env),
+    ...(secret === undefined ? {} : { storePassword: secret }),
+    pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock: systemClock, fsId, untilWallMs }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { BucketRate } from "#base/token-buckets.ts";
 import type { DirectoryReader } from "#directory/directory.ts";
 import type { LocalLog } from "#orchestration/local-logs.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
+import type { PausePlacement } from "./maintenance-desk.ts";
 import type { Lookup } from "./node-names.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 
@@ -37,6 +38,8 @@ export interface ConsoleOptions {
   readonly dataFolder: string;
   /** The shared metadata store, which the console closes at its end. */
   readonly directory: DirectoryReader;
+  /** Has that store place no new roots on a node; the console only reads it otherwise. */
+  readonly pausePlacement: PausePlacement;
   /** What that store is, to be shown to operators; never its user or password. */
   readonly store?: { readonly kind: "sqlite" | "postgres"; readonly place: string };
   readonly password: OperatorPassword;

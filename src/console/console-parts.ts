@@ -18,12 +18,14 @@ import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { Hub } from "./hub.ts";
+import { MaintenanceDesk } from "./maintenance-desk.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
 import { MetaServerWatch } from "./metaserver-watch.ts";
 import { quotaDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 import { QuotaDesk } from "./quota-desk.ts";
+import { RestoredNodes } from "./restored-node.ts";
 import { UserList } from "./user-list.ts";
 
 /** The parts that routes ask. */
@@ -38,6 +40,7 @@ export interface ConsoleParts {
   readonly metaServers: MetaServerWatch;
   readonly alerts: AlertDesk;
   readonly notifier: Notifier;
+  readonly maintenance: MaintenanceDesk;
   readonly users: UserList;
   readonly quotas: QuotaDesk;
   readonly views: ClusterViews;
@@ -64,8 +67,12 @@ export async function openParts(
   ends.push(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
   ends.push(() => notifier.close());
-  const later: { actions?: ActionDesk } = {};
-  const watch = openWatch(options, notifier, (nodeId) => later.actions?.engine.holderOf(nodeId));
+  const later: { actions?: ActionDesk; watch?: ClusterWatch } = {};
+  const noted = (nodeId: string): void => later.watch?.book.noted(nodeId);
+  const maintenance = openMaintenance(options, { notifier, audit }, noted);
+  ends.push(() => maintenance.close());
+  const watch = openWatch(options, { notifier, maintenance }, (id) => later.actions?.engine.holderOf(id));
+  later.watch = watch;
   ends.push(() => watch.close());
   const homes = new HomeNodes({ clock, log, directory });
   // Before all others who listen to polls: they ask for the rates.
@@ -109,6 +116,7 @@ export async function openParts(
     metaServers,
     alerts,
     notifier,
+    maintenance,
     users: users.list,
     quotas: users.quotas,
     views: live.views,
@@ -128,9 +136,25 @@ function holdFolder(folder: string): End {
   }
 }
 
+function openMaintenance(
+  { clock, log, pausePlacement }: ConsoleOptions,
+  { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
+  onChange: (nodeId: string) => void,
+): MaintenanceDesk {
+  return new MaintenanceDesk({
+    book: notifier.maintenance,
+    pausePlacement,
+    onChange,
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+    clock,
+    log,
+  });
+}
+
 function openWatch(
   { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
-  notifier: Notifier,
+  { notifier, maintenance }: Pick<ConsoleParts, "notifier" | "maintenance">,
   holderOf: (nodeId: string) => string | undefined,
 ): ClusterWatch {
   return watchCluster({
@@ -139,9 +163,11 @@ function openWatch(
     allowNodes: allowNodes ?? [],
     notesOn: (nodeId) => {
       const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
+      const wanted = maintenance.of(nodeId);
       const lockedBy = holderOf(nodeId);
       return {
         ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
+        ...(wanted === undefined ? {} : { maintenance: wanted }),
         ...(lockedBy === undefined ? {} : { lockedBy }),
       };
     },
@@ -158,6 +184,8 @@ async function openGathering(
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.push(() => auditCopies.close());
+  const restored = new RestoredNodes(watch.book);
+  ends.push(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
@@ -166,6 +194,7 @@ async function openGathering(
     http: watch.poller.http,
     audit: (act) => audit.append(act),
     onBroken: (occurrence) => void alerts.happened(occurrence),
+    onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
     clock,
     log,
   });

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
-import { openDirectory, openDirectoryReader } from "#directory/open-directory.ts";
+import { openDirectory, openDirectoryReader, pausePlacement } from "#directory/open-directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
 import { type RunningConsole, startConsole } from "./console.ts";
@@ -80,6 +80,7 @@ export async function testConsoleOptions(
     listen: { host: "127.0.0.1", port: 0 },
     dataFolder,
     directory: await openDirectoryReader(url, { clock }),
+    pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock, fsId, untilWallMs }),
     password: await OperatorPassword.open({
       env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
       file: undefined,

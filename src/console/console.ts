@@ -19,6 +19,7 @@ import { type End, endAll } from "./ending.ts";
 import { historyRoutes } from "./history-routes.ts";
 import { liveRoutes } from "./live-routes.ts";
 import { logRoutes } from "./log-routes.ts";
+import { maintenanceRoutes } from "./maintenance-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 import { builtPages, pageRoutes } from "./page-routes.ts";
@@ -136,6 +137,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   alertRoutes(app, { desk: alerts, ...auditing });
   auditRoutes(app, { copies: auditCopies, gathering });
   noticeRoutes(app, { notifier, ...auditing });
+  maintenanceRoutes(app, { desk: parts.maintenance, cluster: watch.book });
   clusterRoutes(app, { views });
   historyRoutes(app, { cluster: watch.book, history, clock: options.clock });
   liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });

@@ -34,6 +34,7 @@ const OPERATOR_PATHS: readonly string[] = [
   "/api/users",
   "/api/audit",
   "/api/silences",
+  "/api/maintenance",
   "/api/notices",
 ];
 

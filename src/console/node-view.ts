@@ -56,6 +56,7 @@ export function operatorPartOf(node: NodeState): OperatorPart {
   return {
     address: node.address,
     ...(node.lockedBy === undefined ? {} : { locked_by: node.lockedBy }),
+    ...(node.maintenance === undefined ? {} : { maintenance: node.maintenance }),
     boot_id: reading?.bootId ?? null,
     users_assigned_count: reading?.usersAssignedCount ?? null,
     active_users: reading?.activeUsers ?? null,

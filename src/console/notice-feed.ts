@@ -19,10 +19,11 @@ export function feedNotices({ notifier, desk, cluster }: NoticeFeedDeps): () => 
     }),
     desk.onHandled((key) => notifier.acked(key)),
     desk.onEvent(({ kind, alert }) => {
-      // What is about a node that is gone gets no more conditions, so its end comes from the book.
-      if (kind === "resolved" && alert.node_id !== undefined && cluster.node(alert.node_id) === undefined) {
+      if (kind !== "resolved") return;
+      // What is about a node that is gone gets no more conditions, and what failed and then went well none either: their end comes from the book.
+      const isGone = alert.node_id !== undefined && cluster.node(alert.node_id) === undefined;
+      if (isGone || (alert.type === "action_failed" && alert.resolved_by === "auto"))
         notifier.forget(alert.key);
-      }
     }),
   ];
   return () => {

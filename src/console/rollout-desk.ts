@@ -1,5 +1,4 @@
 // The console's side of rollouts: joins them with its polls, the actions, the audit log, the alerts and live state.
-import { alertKey } from "#alerts/alert-kinds.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import type { History } from "#history/history.ts";
 import type { ActionEngine } from "#orchestration/action-engine.ts";
@@ -8,6 +7,7 @@ import type { TargetRunner } from "#orchestration/action-run.ts";
 import { RolloutHistory } from "#orchestration/rollout-history.ts";
 import { Rollouts, type RolloutsDeps } from "#orchestration/rollouts.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
+import { tellOfRollout } from "./action-alerts.ts";
 import type { AlertDesk } from "./alert-desk.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
 import type { ConsoleOptions } from "./console-options.ts";
@@ -19,7 +19,7 @@ import { RolloutTopics } from "./rollout-topics.ts";
 export interface RolloutDeskDeps {
   readonly options: Pick<ConsoleOptions, "clock" | "log" | "random" | "dataFolder">;
   readonly audit: AuditLog;
-  readonly alerts: Pick<AlertDesk, "happened" | "wasReset">;
+  readonly alerts: Pick<AlertDesk, "happened" | "settled" | "wasReset">;
   readonly watch: Pick<ClusterWatch, "book">;
   readonly history: Pick<History, "errorsPerSecond">;
   readonly hub: Pick<Hub, "publish" | "addSource">;
@@ -52,7 +52,7 @@ export async function openRollouts(
     takeStep: (request, nodes, operator, signal) => engine.takeStep(request, nodes, operator, signal),
     audit: (act, rollout) => auditRollout(audit, act, rollout),
     onState: (record) => topics.state(record),
-    onEnd: (record) => raiseAlerts(record, alerts),
+    onEnd: (record) => tellOfRollout(record, alerts),
   });
   const topics = new RolloutTopics({ hub, find: (id) => rollouts.find(id) });
   hub.addSource(topics);
@@ -85,18 +85,4 @@ async function auditRollout(
       ...(act === "rollout.end" ? { state, reason } : {}),
     },
   });
-}
-
-/** Steps that failed have raised theirs as actions. */
-function raiseAlerts(record: RolloutRecord, alerts: RolloutDeskDeps["alerts"]): void {
-  for (const { node_id: nodeId, node_name: node, state, step, message } of record.nodes) {
-    if (state !== "failed" || (step !== "gate" && step !== "check")) continue;
-    void alerts.happened({
-      key: alertKey("action_failed", nodeId),
-      type: "action_failed",
-      level: "warning",
-      nodeId,
-      detail: { node, action: "rollout", reason: message ?? "it was not well afterwards" },
-    });
-  }
 }

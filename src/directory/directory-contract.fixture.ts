@@ -5,7 +5,9 @@ import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { NodeRegistration, Speaker } from "./directory.ts";
 import { testListings } from "./listings-contract.fixture.ts";
+import { testLostRoots } from "./lost-roots-contract.fixture.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
+import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
 import { testRoots } from "./roots-contract.fixture.ts";
 import { testSecurityReports } from "./security-contract.fixture.ts";
 import { testSshNodes } from "./ssh-nodes-contract.fixture.ts";
@@ -333,6 +335,8 @@ export function testDirectoryContract(
   testListings(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
+  testPlacementPauses(contract);
+  testLostRoots(contract);
   testSecurityReports(contract);
 
   contract("a closed store refuses instead of hanging", async ({ directory }) => {

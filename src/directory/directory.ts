@@ -120,6 +120,8 @@ export interface NodeCaller {
   readonly fsId: string;
   readonly epoch: number;
   readonly speaker: Speaker;
+  /** When its data folder was restored from a backup, in unix milliseconds; undefined for one that was not. */
+  readonly restoredAtMs?: number | undefined;
 }
 
 /** A node as the store knows it. */
@@ -189,6 +191,12 @@ export interface MissingLists {
   readonly givenUp: readonly string[];
 }
 
+/** A root that an operator has given up. */
+export interface GivenUpRoot {
+  /** The node that held it. */
+  readonly fsId: string;
+}
+
 /** What came of removing a node. */
 export interface NodeRemoval {
   /** "holds_roots" when nothing was changed, since that many roots were not given up. */
@@ -245,12 +253,15 @@ export interface Directory {
 
   /**
    * Where the user's root lives; a user without one gets it placed on the live node with the most free bytes above its reserve that
-   * is not draining. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING when no node takes
-   * new roots.
+   * is not draining and takes new roots. Throws STARTING while placement is held, naming the nodes that are waited for, and NODE_DRAINING
+   * when no node takes new roots, with the nodes in the metadata `maintenance` that are paused.
    */
   locateRoot(owner: string): Promise<LocatedRoot>;
 
-  /** The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node. */
+  /**
+   * The same for a FileServer that asks (ClaimRoot). Throws FENCED for an older epoch, STARTING for an unknown node, and ROOT_LOST for a root
+   * that the node held before it was restored from a backup, until that root is given up: then it answers a new one.
+   */
   claimRoot(owner: string, node: NodeCaller): Promise<LocatedRoot>;
 
   /** Where a root lives, without placing it. */
@@ -305,6 +316,15 @@ export interface Directory {
    */
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
 
+  /** An operator says that what a restore has lost of a user stays lost; undefined when no node held a root of this user. A root that is there stays. */
+  giveUpRoot(owner: string): Promise<GivenUpRoot | undefined>;
+
+  /**
+   * New roots are not placed on a node until a moment in unix milliseconds, or are again (undefined). It ends by itself; of a store that was
+   * lost nobody brings it back.
+   */
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void>;
+
   /** The nodes that actions may reach over SSH, by id (D20); unlike the rest, no registration brings them back. */
   sshNodes(): Promise<SshNode[]>;
 
@@ -346,6 +366,8 @@ export type NodeStore = Pick<
   | "missingLists"
   | "giveUpNode"
   | "removeNode"
+  | "giveUpRoot"
+  | "setPlacementPause"
   | "sshNodes"
   | "putSshNode"
   | "removeSshNode"

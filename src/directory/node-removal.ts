@@ -4,6 +4,7 @@ import type { NodeRemoval } from "./directory.ts";
 import { giveUpList } from "./missing-lists.ts";
 import type { Moment } from "./node-commands.ts";
 import type { NodeRow } from "./node-row.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { removeSshNode } from "./ssh-node-commands.ts";
 import { forgetStaged } from "./staged-pages.ts";
@@ -39,6 +40,7 @@ export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan
   yield* run("DELETE FROM grants WHERE owner IN (SELECT r.owner FROM roots r WHERE r.fs_id = ?)", fsId);
   yield* run("DELETE FROM roots WHERE fs_id = ?", fsId);
   yield* forgetStaged(fsId);
+  yield* setPlacementPause(now, fsId, undefined);
   yield* run("DELETE FROM nodes WHERE fs_id = ?", fsId);
   return { outcome: "removed", rootCount, owners, ssh: yield* removeSshNode(fsId) };
 }

@@ -18,6 +18,12 @@ export interface OpenDirectoryDeps {
   readonly makesTables?: boolean;
 }
 
+/** Which node takes no new roots, and until when. */
+export interface PlacementPause {
+  readonly fsId: string;
+  readonly untilWallMs: number | undefined;
+}
+
 /**
  * Opens `sqlite:PATH`, making file and folder when they are missing, or `postgres://…`, making the tables. Throws BAD_ARGUMENT for any
  * other URL and for a store of a newer Grove, CLUSTER_MISMATCH for another cluster's, STORE_UNAVAILABLE when the store cannot be used. The
@@ -57,6 +63,22 @@ export async function openDirectoryReader(
 export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteNodes({ path: pathOf(url), clock: deps.clock });
+}
+
+/**
+ * Has a store place no new roots on a node until a moment in unix milliseconds, or place them again (undefined): opens it for that alone, beside
+ * those who use it. Throws as `openDirectoryReader` does.
+ */
+export async function pausePlacement(
+  url: string,
+  { clock, fsId, untilWallMs }: Pick<OpenDirectoryDeps, "clock"> & PlacementPause,
+): Promise<void> {
+  const store = await openNodeStore(url, { clock });
+  try {
+    await store.setPlacementPause(fsId, untilWallMs);
+  } finally {
+    await store.close();
+  }
 }
 
 /** What kind of store a URL names and where it is, to be shown: never its user or password. Throws BAD_ARGUMENT. */

@@ -14,6 +14,7 @@ import {
 import type { SshNode } from "#base/ssh-node.ts";
 import type {
   Directory,
+  GivenUpRoot,
   GrantChange,
   Heartbeat,
   HeartbeatOutcome,
@@ -31,9 +32,11 @@ import type {
   StoreState,
   Subject,
 } from "./directory.ts";
+import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
@@ -198,6 +201,14 @@ class PostgresDirectory implements Directory {
 
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
     return this.#run(this.#decide, (now) => removeNode(now, fsId, abandonedRoots));
+  }
+
+  giveUpRoot(owner: string): Promise<GivenUpRoot | undefined> {
+    return this.#run(this.#decide, (now) => giveUpRoot(now, owner));
+  }
+
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
+    return this.#run(this.#decide, (now) => setPlacementPause(now, fsId, untilWallMs));
   }
 
   sshNodes(): Promise<SshNode[]> {

@@ -8,6 +8,7 @@ import type { SshNode } from "#base/ssh-node.ts";
 import type {
   Directory,
   DirectoryReader,
+  GivenUpRoot,
   GrantChange,
   Heartbeat,
   HeartbeatOutcome,
@@ -179,6 +180,14 @@ class SqliteDirectory implements Directory {
 
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
     return this.#call("removeNode", fsId, abandonedRoots);
+  }
+
+  giveUpRoot(owner: string): Promise<GivenUpRoot | undefined> {
+    return this.#call("giveUpRoot", owner);
+  }
+
+  setPlacementPause(fsId: string, untilWallMs: number | undefined): Promise<void> {
+    return this.#call("setPlacementPause", fsId, untilWallMs);
   }
 
   sshNodes(): Promise<SshNode[]> {

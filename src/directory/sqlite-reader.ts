@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type {
+  GivenUpRoot,
   LocatedRoot,
   MissingLists,
   NodeRecord,
@@ -11,9 +12,11 @@ import type {
   RootPlace,
   SecurityReport,
 } from "./directory.ts";
+import { giveUpRoot } from "./lost-roots.ts";
 import { missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -67,6 +70,14 @@ export class SqliteReader {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(readersMoment(now), fsId, abandonedRoots));
+  }
+
+  giveUpRoot(now: Now, owner: string): GivenUpRoot | undefined {
+    return this.#write(giveUpRoot(readersMoment(now), owner));
+  }
+
+  setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
+    this.#write(setPlacementPause(readersMoment(now), fsId, untilWallMs));
   }
 
   sshNodes(now: Now): SshNode[] {

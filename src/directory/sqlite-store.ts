@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type {
+  GivenUpRoot,
   GrantChange,
   Heartbeat,
   HeartbeatOutcome,
@@ -20,10 +21,12 @@ import type {
   Subject,
 } from "./directory.ts";
 import { lockFile } from "./file-lock.ts";
+import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
+import { setPlacementPause } from "./placement-pauses.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -146,6 +149,14 @@ export class SqliteStore {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(this.#moment(now), fsId, abandonedRoots));
+  }
+
+  giveUpRoot(now: Now, owner: string): GivenUpRoot | undefined {
+    return this.#write(giveUpRoot(this.#moment(now), owner));
+  }
+
+  setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
+    this.#write(setPlacementPause(this.#moment(now), fsId, untilWallMs));
   }
 
   sshNodes(_now: Now): SshNode[] {

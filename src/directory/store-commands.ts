@@ -10,9 +10,11 @@ import type {
   SharePlace,
   Subject,
 } from "./directory.ts";
+import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
 import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
+import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
 import { all, get, type Plan, run } from "./sql-plan.ts";
 
 const ROOT_COLUMNS = "r.owner, r.root_id, r.fs_id, r.held, n.address, n.last_seen_ms";
@@ -35,9 +37,10 @@ export function* locateRoot(now: Moment, owner: string): Plan<LocatedRoot> {
 export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot> {
   yield* requireCaller(caller);
   const located = yield* locateRoot(now, owner);
-  if (located.fsId === caller.fsId) {
-    yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
-  }
+  if (located.fsId !== caller.fsId) return located;
+  const rootId = yield* replaceLostRoot(now, owner, caller);
+  if (rootId !== undefined) return { ...located, rootId };
+  yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
   return located;
 }
 
@@ -45,7 +48,8 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
 export function* claimedRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot | undefined> {
   yield* requireCaller(caller);
   const row = yield* rootRow(owner);
-  if (row === undefined || (row.fs_id === caller.fsId && row.held === 0n)) return undefined;
+  if (row === undefined) return undefined;
+  if (row.fs_id === caller.fsId && (row.held === 0n || mayBeLost(caller))) return undefined;
   return toLocated(now, row);
 }
 
@@ -155,10 +159,10 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
     );
   }
   yield* requireAllLists();
-  const node = chooseNode(yield* nodes(now));
-  if (node === undefined) {
-    throw new GroveError("NODE_DRAINING", "no FileServer that takes new roots is running");
-  }
+  const pauses = yield* placementPauses(now);
+  const known = yield* nodes(now);
+  const node = chooseNode(known.filter(({ fsId }) => !pauses.has(fsId)));
+  if (node === undefined) throw nobodyTakesRoots(known, pauses);
   const rootId = newUlid(now);
   yield* run(
     "INSERT INTO roots (owner, root_id, fs_id, held, version, assigned_ms) VALUES (?, ?, ?, 0, 0, ?)",

@@ -103,8 +103,12 @@ function ownInWords({ lines, first, last, broken, notes }: AuditVerdict): string
   return `${said}OK: ${lines} lines, ${first.seq} (${first.time}) to ${last.seq} (${last.time})\n`;
 }
 
-function gatheredInWords({ source, lines, first, last, broken }: CopyVerdict): string {
-  const breaks = broken.map((why) => `BROKEN ${source}: ${why}\n`).join("");
+function gatheredInWords({ source, lines, first, last, broken, notes }: CopyVerdict): string {
+  const said = notes.map((note) => `note ${source}: ${note}\n`).join("");
+  const breaks = said + broken.map((why) => `BROKEN ${source}: ${why}\n`).join("");
+  if (broken.length === 0 && first !== undefined && last !== undefined) {
+    return `${said}OK ${source}: ${lines} gathered lines, ${first.seq} (${first.time}) to ${last.seq} (${last.time})\n`;
+  }
   if (breaks !== "" || first === undefined || last === undefined) return breaks;
   return `OK ${source}: ${lines} gathered lines, ${first.seq} (${first.time}) to ${last.seq} (${last.time})\n`;
 }

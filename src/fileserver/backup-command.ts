@@ -9,6 +9,7 @@ import { shellWord } from "#base/shell-word.ts";
 import { type BackupProgress, type BackupReport, createBackup } from "#storage/backup-create.ts";
 import { type RestoreReport, restoreBackup } from "#storage/backup-restore.ts";
 import { listBackups, pruneBackups, type VerifyReport, verifyBackups } from "#storage/backup-verify.ts";
+import { noteRestore } from "./restore-note.ts";
 
 interface Flags {
   readonly json?: boolean;
@@ -130,6 +131,7 @@ function restore(): Command {
       clock: systemClock,
       random: systemRandom,
       progress: (done) => progress.show(done),
+      onFilled: (from) => noteRestore(flags.to, from, systemClock),
     });
     progress.end();
     const past = await readPastRole(flags.to);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
+import { readRestoredFrom } from "./restored-from.ts";
 
 const FILE = "cluster_id";
 /** Not in a backup, and told with the folder's own number: what is restored or copied is another folder, and must not speak for the process that has this one. */
@@ -24,6 +25,7 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
   // It only saves a wait.
   let lastProcess = FORM.test(kept) && ofFolder === folderNumber ? kept : "";
   return {
+    restored: await readRestoredFrom(dataFolder),
     get clusterId(): string {
       return clusterId ?? "";
     },

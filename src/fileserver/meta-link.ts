@@ -14,6 +14,7 @@ import type {
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { registrationPages } from "./registration-pages.ts";
+import type { RestoredFrom } from "./restored-from.ts";
 import type { RootClaim } from "./root-keeper.ts";
 import type { RootList, ShareTeller } from "./share-teller.ts";
 
@@ -47,6 +48,8 @@ export interface ClusterMemory {
   readonly clusterId: string;
   /** The process that registered from this folder last; empty for none. */
   readonly lastProcess: string;
+  /** The restore that the folder came from; undefined for one that was not restored. */
+  readonly restored?: RestoredFrom | undefined;
   remember(clusterId: string): Promise<void>;
   /** Remembers that a process has registered. */
   registered(instanceId: string): Promise<void>;
@@ -159,18 +162,23 @@ export class MetaLink {
    * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's.
    */
   async claimRoot(user: Person & { readonly username: string }): Promise<RootClaim> {
-    const { client, node } = this.#deps;
+    const { client, node, cluster } = this.#deps;
     if (this.#epoch === undefined) await this.beatNow();
     const epoch = this.#epoch;
     if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
     try {
       const { username, issuer, subject } = user;
-      const request = { username, issuer, subject, fsId: node.id, epoch };
+      const restoredAtMs = BigInt(Math.trunc(cluster.restored?.atMs ?? 0));
+      const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
       const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
       return { rootId: claim.rootId, isHere: claim.fsId === node.id, address: claim.address };
     } catch (error) {
       // With an epoch that has been replaced meanwhile it is only this claim that came too late.
       if (epoch === this.#epoch) this.#noticeFence(error);
+      if (reasonOf(error) === "ROOT_LOST") {
+        this.#deps.log.error("root_lost", { user: user.username });
+        throw lostRoot(cluster.restored, error);
+      }
       throw unreachable(error);
     }
   }
@@ -324,6 +332,17 @@ function heldOff(id: string): GroveError {
     `this server (${id}) was started a moment ago and waits for the one before it to be given up, up to ${NODE_LEASE_MS / 1_000} s after that one ` +
       "has stopped; whoever has files here can use them meanwhile",
     { metadata: { retry_after_ms: String(HEARTBEAT_INTERVAL_MS) } },
+  );
+}
+
+/** What a user is told whose root was on this node's disk before that was lost, and is not in the backup (D19). */
+function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveError {
+  const taken = new Date(restored?.takenAtMs ?? 0).toISOString().slice(0, 16).replace("T", " ");
+  return new GroveError(
+    "ROOT_LOST",
+    `this server was restored from its backup of ${taken} UTC, and your files are not in it; no empty root is made in their place without the ` +
+      "operator's word",
+    { cause },
   );
 }
 

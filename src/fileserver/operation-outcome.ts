@@ -40,6 +40,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   CORRUPT: "failed",
   WRONG_NODE: "refused",
   // A planned stop is no failure; its length shows in /ready.
+  ROOT_LOST: "refused",
   NODE_DRAINING: "refused",
   STARTING: "refused",
   IDP_UNAVAILABLE: "failed",

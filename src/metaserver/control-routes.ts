@@ -88,7 +88,8 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
     async claimRoot(request, context) {
       const speaker = speakerFor(request.fsId, context, deps);
       const owner = canonicalUsername(request.username);
-      const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
+      const restoredAtMs = request.restoredAtMs === 0n ? undefined : epochOf(request.restoredAtMs);
+      const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs };
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
       const { rootId, fsId, address } = await directory.claimRoot(owner, node);
       return { rootId, fsId, address };

@@ -13,6 +13,7 @@ import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort 
 import { collect } from "./flag-values.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { addLostVerb } from "./lost-node-command.ts";
+import { addLostRootVerb } from "./lost-root-command.ts";
 import { addRemoveVerb } from "./remove-node-command.ts";
 import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
@@ -56,6 +57,9 @@ Examples:
 
   After the metadata store was lost, when a node does not come back to list its roots:
     grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
+
+  After a node was restored from a backup that lacks somebody's root:
+    grove node lost-root dave@example.com -meta sqlite:/srv/grove-meta/metadata.db
 
 The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
 right MetaServer before it sends anything. The node's private key is made in its data folder and never leaves it.`;
@@ -114,6 +118,7 @@ export function command(): Command {
   addSshVerbs(root);
   addRemoveVerb(root);
   addLostVerb(root);
+  addLostRootVerb(root);
   return root;
 }
 

@@ -9,6 +9,7 @@ import {
 } from "#base/limits.ts";
 import type { DaemonStep, RemoteStep } from "./remote-step.ts";
 import { quoted } from "./remote-text.ts";
+import { SAME_PROGRAM } from "./same-program.ts";
 
 /**
  * The command of the login shell, whichever shell that is: a POSIX shell with a clean environment that reads its script from standard
@@ -97,11 +98,11 @@ function daemonText(step: DaemonStep): string {
  */
 const COMMON = `say() { printf '\\036%s %s\\n' "$n" "$*"; }
 about() {
-state= session= started= line=
+state= group= session= started= line=
 { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
 set -- \${line##*) }
 [ $# -ge 20 ] || return 1
-state=$1 session=$4
+state=$1 group=$3 session=$4
 shift 19
 started=$1
 }
@@ -170,20 +171,26 @@ exec rm -f -- $heard
 go() { if [ -e "$f.end" ]; then finish "$1" 143; fi; }
 after() { if [ "$2" != 0 ]; then finish "$1" "$2"; fi; }
 alive() { about "$1" && [ "$state" != Z ] && [ "$started" = "$2" ]; }
-daemon() {
+${SAME_PROGRAM}daemon() {
 old= since= was=
 [ -e "$p" ] && { IFS=' ' read -r old; IFS=' ' read -r since was; } <"$p"
 case $old in *[!0-9]*) old=;; esac
 if [ -n "$old" ] && about "$old" && [ "$state" != Z ]; then
+whom=-$old
 if [ -z "$since" ]; then
-echo "process $old of $p was not started from here: end it once by hand" >&2
+[ "$group" = "$old" ] || whom=$old
+since=$started was=$boot why=
+if ! same_program "$old" "$@"; then
+echo "process $old of $p was not started from here, and $why: end it once by hand" >&2
 exit 1
 fi
+echo "process $old of $p was started by hand; from now on it is started from here"
+fi
 if [ "$started" = "$since" ] && [ "$boot" = "$was" ]; then
-kill -s TERM -- "-$old" || exit 1
+kill -s TERM -- "$whom" || exit 1
 i=0
 while alive "$old" "$since" && [ "$i" -lt $((t * 5)) ]; do i=$((i + 1)); sleep ${ROUND_SECONDS}; done
-if alive "$old" "$since"; then kill -s KILL -- "-$old"; sleep 1; fi
+if alive "$old" "$since"; then kill -s KILL -- "$whom"; sleep 1; fi
 if alive "$old" "$since"; then echo "process $old does not end" >&2; exit 1; fi
 fi
 fi

@@ -1,8 +1,18 @@
 // One action on one node, against real sshds.
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
 import { REMOTE_HEARD_FILES } from "#base/limits.ts";
@@ -246,6 +256,69 @@ test("a binary is restarted: the old process ends, the new one outlives the acti
   assert.deepEqual([dead.state, dead.exitCode], ["failed", 4]);
   assert.match(readFileSync(join(server.home, "run.log"), "utf8"), /why/);
   assert.equal(isAlive(second), false);
+});
+
+test("a process that was started by hand is taken over where pid file, program, command and data folder agree; else it is refused with what differs", {
+  skip,
+}, async () => {
+  const home = server.home;
+  for (const folder of ["app/src/bin", "data", "other"]) mkdirSync(join(home, folder), { recursive: true });
+  // As Grove is started: a script that becomes another program, with the entry file among its words.
+  writeFileSync(join(home, "app/grove"), '#!/bin/sh\nexec sh "${0%/*}/src/bin/grove.ts" "$@"\n', {
+    mode: 0o755,
+  });
+  writeFileSync(join(home, "app/src/bin/grove.ts"), "while :; do sleep 1; done\n");
+  const pidFile = join(home, "hand.pid");
+  const byHand = (program: string, ...words: string[]): number => {
+    const child = spawn(program, words, { cwd: join(home, "app"), detached: true, stdio: "ignore" });
+    child.unref();
+    writeFileSync(pidFile, `${child.pid}\n`);
+    const pid = child.pid ?? 0;
+    byHands.push(pid);
+    return pid;
+  };
+  const byHands: number[] = [];
+  const step: RemoteStep = {
+    kind: "daemon",
+    argv: [join(home, "app/grove"), "fileserver", "-data", join(home, "data")],
+    cwd: join(home, "app"),
+    pidFile,
+  };
+  const script = join(home, "app/src/bin/grove.ts");
+  const started = async (pid: number): Promise<void> => {
+    // Its words are there once it has become the program.
+    while (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("src/bin/grove.ts")) await sleep(10);
+  };
+  try {
+    for (const [words, why] of [
+      [["metaserver", "-data", join(home, "data")], /it was not started as fileserver/],
+      [["fileserver", "-data", join(home, "other")], /its data folder is .*\/other and not .*\/data/],
+      [["fileserver"], /its data folder is .*\/app and not/],
+    ] as const) {
+      const pid = byHand("sh", script, ...words);
+      const refused = await run([step]);
+      assert.equal(refused.state, "failed");
+      assert.match(refused.stderr, /was not started from here, and /);
+      assert.match(refused.stderr, why);
+      assert.equal(isAlive(pid), true, "nothing was done to it");
+    }
+    const stranger = byHand("sleep", "1000");
+    assert.match((await run([step])).stderr, /it runs another program, .*sleep/);
+    assert.equal(isAlive(stranger), true);
+    const ours = byHand("./grove", "fileserver", "--data=../data");
+    await started(ours);
+    const taken = await run([step]);
+    assert.equal(taken.state, "succeeded", taken.stderr);
+    assert.match(taken.stdout, new RegExp(`process ${ours} .* was started by hand; from now on`));
+    assert.equal(isAlive(ours), false);
+    const next = Number(readFileSync(pidFile, "utf8").split("\n")[0]);
+    byHands.push(next);
+    assert.equal(isAlive(next), true);
+    assert.equal((await run([step])).state, "succeeded", "from then on as ever");
+    byHands.push(Number(readFileSync(pidFile, "utf8").split("\n")[0]));
+  } finally {
+    for (const pid of byHands) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  }
 });
 
 test("from outside: an action is seen running, ended, and can never begin after its end was asked for", {

@@ -33,6 +33,8 @@ export interface RestoreOrder {
   readonly clock: Pick<Clock, "wallMs">;
   readonly random: Random;
   readonly progress: (done: BackupProgress) => void;
+  /** Called when everything but the identity is there: what it writes belongs to the restored folder. */
+  readonly onFilled?: (from: { readonly backup: string; readonly takenAtMs: number }) => Promise<void>;
 }
 
 /** What a restore did. */
@@ -86,6 +88,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<RestoreReport>
   const dataId = ulid(order.clock, order.random);
   const damagedFiles = makeOwn(join(target, DATABASE_FILE), dataId, copied.damaged, order.clock.wallMs());
   syncDirectoryNow(target);
+  await order.onFilled?.({ backup: id, takenAtMs: manifest.taken_at_ms });
   const identity = {
     schema: IDENTITY_SCHEMA,
     data_id: dataId,

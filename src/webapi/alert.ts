@@ -34,6 +34,7 @@ export const ALERT_TYPES = [
   "login_failures",
   "bad_metrics",
   "audit_broken",
+  "node_restored",
 ] as const;
 
 /** One of the types of alerts. */

@@ -1,6 +1,7 @@
 // GET /api/cluster and the metrics snapshot of the live stream: one form for operators and one for visitors (decision D4, spec 5.8.4).
 import { z } from "zod";
 import { count64 } from "./count64.ts";
+import { nodeMaintenance } from "./maintenance.ts";
 
 /** States of a node (spec 3.2). */
 export const NODE_STATUSES = ["online", "warning", "degraded", "critical", "offline"] as const;
@@ -79,6 +80,8 @@ export const operatorNode = publicNode.extend({
   address: z.string(),
   /** Id of the action that holds the node. */
   locked_by: z.string().optional(),
+  /** What an operator has put it into. */
+  maintenance: nodeMaintenance.optional(),
   boot_id: z.string().nullable(),
   users_assigned_count: z.number().nullable(),
   active_users: z.number().nullable(),

@@ -1,5 +1,6 @@
 // Silences, acknowledgements and what has been told: the routes /api/silences and /api/notices (decision D11).
 import { z } from "zod";
+import { UNTIL_TEXT_MAX_LENGTH } from "#base/until-text.ts";
 import { ALERT_TYPES } from "./alert.ts";
 
 /** What a silence may look at. */
@@ -17,12 +18,30 @@ const silenceMatcher = z
 /** One condition of a silence as it is kept. */
 export type SilenceMatcher = z.infer<typeof silenceMatcher>;
 
+/** When something that is asked for ends: one of the first two. */
+export const endAsked = {
+  /** Unix seconds. */
+  ends_at: z.int().min(0).optional(),
+  duration: z
+    .string()
+    .min(1)
+    .max(UNTIL_TEXT_MAX_LENGTH)
+    .optional()
+    .describe('For how long, or until when: "2h", "1d 12h", "until tomorrow 08:00", "Friday 18:00"'),
+  time_zone: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Whose clock a duration means, such as "Europe/Berlin"; default the console\'s'),
+} as const;
+
 /** POST /api/silences. Times are unix seconds; without starts_at it begins at once. */
 export const silenceRequest = z
   .object({
     matchers: z.array(silenceMatcher).min(1).max(16),
     starts_at: z.int().min(0).optional(),
-    ends_at: z.int().min(0),
+    ...endAsked,
     created_by: z.string().min(1).max(128).optional(),
     comment: z.string().max(1024).default(""),
   })

@@ -71,6 +71,14 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
       cpu_temp_celsius: 78.5,
       load_avg_1m: 17.25,
       maintenance_until: now + 5_400,
+      maintenance: {
+        node_id: "n4",
+        starts_at: now - 1_800,
+        ends_at: now + 5_400,
+        created_by: "operator:5f3c9a10",
+        comment: "a new fan",
+        placement_paused: true,
+      },
       locked_by: "x1",
       write_mbps: 0.03,
       read_mbps: 0,
@@ -98,6 +106,7 @@ export function fullCluster(now: number, isOperator: boolean): FakeCluster {
 function publicOf({
   users_assigned_count: _users,
   locked_by: _lock,
+  maintenance: _maintenance,
   address: _address,
   poll_error: _why,
   ...rest

@@ -156,6 +156,27 @@ export const OPERATOR_SCENES: readonly Scene[] = [
     end: closeByKey,
   },
   {
+    name: "silence-until",
+    path: "/nodes/n1",
+    shows: /p95 write/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Silence fs-x86-1" }).click();
+      await page.getByRole("menuitem", { name: /For, or until/ }).click();
+      await page.getByLabel("For how long, or until when").fill("2h");
+    },
+    end: closeByKey,
+  },
+  {
+    name: "maintenance",
+    path: "/nodes/n1",
+    shows: /p95 write/,
+    act: async (page) => {
+      await page.getByRole("button", { name: "Maintenance …" }).click();
+      await page.getByLabel("For how long, or until when").fill("until tomorrow 08:00");
+    },
+    end: closeByKey,
+  },
+  {
     name: "session-ends",
     path: "/settings",
     shows: /Sessions/,

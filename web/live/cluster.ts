@@ -17,7 +17,8 @@ export type Cluster = Omit<
   readonly total_users: number;
 };
 
-const CLUSTER_KEY = ["cluster"] as const;
+/** Name of the cluster in the cache. */
+export const CLUSTER_KEY = ["cluster"] as const;
 /** Name of every list of alerts in the cache. */
 export const ALERTS_KEY = ["alerts"] as const;
 

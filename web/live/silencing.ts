@@ -7,10 +7,19 @@ import { queryClient } from "./query-client.ts";
 
 const KEY = ["silences"] as const;
 
-/** What a new silence looks at, until when (unix seconds), and why. */
+/** Until when: unix seconds, or as somebody has written it ("2h", "tomorrow 08:00"), by the clock of this browser. */
+export type End = number | string;
+
+/** An end as the console is asked for it. */
+export function askedEnd(end: End): object {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  return typeof end === "number" ? { ends_at: end } : { duration: end, time_zone: timeZone };
+}
+
+/** What a new silence looks at, until when, and why. */
 export interface SilenceWish {
   readonly matchers: readonly SilenceMatcher[];
-  readonly endsAt: number;
+  readonly endsAt: End;
   readonly comment: string;
 }
 
@@ -34,7 +43,7 @@ export function useSilencing(onDone?: (silence: Silence) => void): {
 } {
   const make = useMutation({
     mutationFn: ({ matchers, endsAt, comment }: SilenceWish) =>
-      call<Silence>("/api/silences", { method: "POST", body: { matchers, ends_at: endsAt, comment } }),
+      call<Silence>("/api/silences", { method: "POST", body: { matchers, ...askedEnd(endsAt), comment } }),
     onSuccess: async (made) => {
       await queryClient.invalidateQueries({ queryKey: KEY });
       onDone?.(made);

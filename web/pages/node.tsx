@@ -17,11 +17,13 @@ import type { ChartLimit } from "../parts/chart-limits.ts";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { HowToEnrol } from "../parts/enrolment.tsx";
 import { LogView } from "../parts/log-view.tsx";
+import { MaintenanceButton } from "../parts/maintenance-button.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { bytesForUploads, inodesLeftText } from "../words/disk-room.ts";
+import { maintenanceMeans, maintenanceText } from "../words/maintenance.ts";
 import { isUnusualReserve, reasonOf, reserveText, stateOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { sentence } from "../words/sentence.ts";
@@ -59,6 +61,7 @@ export function Page(): ReactNode {
 function Headline({ node }: { readonly node: LiveNode }): ReactNode {
   const isOperator = useIsOperator();
   const now = useNowMs() / 1_000;
+  const maintained = maintenanceText(node);
   return (
     <>
       <p className="crumb">
@@ -71,9 +74,7 @@ function Headline({ node }: { readonly node: LiveNode }): ReactNode {
       <p className="lead">
         {sentence(reasonOf(node, now))}
         {isUnusualReserve(node.reserve_bytes) ? ` It keeps free ${reserveText(node.reserve_bytes)}.` : null}
-        {node.maintenance_until === undefined
-          ? null
-          : ` In maintenance until ${formatMoment(node.maintenance_until)}.`}
+        {maintained === undefined ? null : ` ${sentence(maintained)} ${maintenanceMeans(node)}`}
         {node.locked_by === undefined ? null : (
           <>
             {" "}
@@ -120,6 +121,7 @@ function ToDo({ node }: { readonly node: LiveNode }): ReactNode {
           })
         }
       />
+      <MaintenanceButton node={node} />
       <Button component={Link} href={`/audit?node=${id}`} variant="default" size="compact-sm">
         Its audit log
       </Button>

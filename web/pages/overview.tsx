@@ -8,6 +8,7 @@ import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
 import { useUserCount } from "../live/users.ts";
 import { type Fact, FactList } from "../parts/fact-list.tsx";
+import { MaintainedNodes } from "../parts/maintained-nodes.tsx";
 import { NodeTable } from "../parts/node-table.tsx";
 import { NoNodes, Unread } from "../parts/page-state.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
@@ -16,6 +17,7 @@ import { StepButtons } from "../parts/step-buttons.tsx";
 import { furtherAlerts, nothingOpen } from "../words/alert.ts";
 import { answeredText, calmTitle, isLate } from "../words/answers.ts";
 import { allBytesForUploads, fillsFirst } from "../words/disk-room.ts";
+import { isMaintained } from "../words/maintenance.ts";
 import { nextSteps } from "../words/next-step.ts";
 import { byNeed } from "../words/node-state.ts";
 import { bytesText, countText, percentText, rateText } from "../words/number.ts";
@@ -33,6 +35,7 @@ export function Page(): ReactNode {
   return (
     <div className={isStale ? "is-stale" : undefined}>
       <Needs cluster={cluster} />
+      <MaintainedNodes nodes={nodes} />
       {cluster.nodes.length === 0 ? null : <Totals cluster={cluster} />}
       <h2>Nodes</h2>
       {cluster.nodes.length === 0 ? <NoNodes /> : <NodeTable nodes={nodes} />}
@@ -67,7 +70,12 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
       <h1 id="needs-title">{countText(open, "thing needs you", "things need you")}</h1>
       <ul className="needs">
         {alerts.map((alert) => (
-          <Need key={alert.id} alert={alert} now={now} />
+          <Need
+            key={alert.id}
+            alert={alert}
+            now={now}
+            isMaintained={nodes.some((node) => node.id === alert.node_id && isMaintained(node))}
+          />
         ))}
       </ul>
       {open > alerts.length ? (
@@ -81,7 +89,15 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
   );
 }
 
-function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: number }): ReactNode {
+function Need({
+  alert,
+  now,
+  isMaintained: isExpected,
+}: {
+  readonly alert: AlertRecord;
+  readonly now: number;
+  readonly isMaintained: boolean;
+}): ReactNode {
   const isOperator = useIsOperator();
   return (
     <li>
@@ -91,6 +107,7 @@ function Need({ alert, now }: { readonly alert: AlertRecord; readonly now: numbe
         <span className="quiet no-wrap" title={formatMoment(alert.timestamp)}>
           for {formatSpan(now - alert.timestamp)}
           {alert.acked_by === undefined ? "" : ", acknowledged"}
+          {isExpected ? ", in maintenance" : ""}
         </span>
       </span>
       <span className="end button-row">

@@ -1,7 +1,9 @@
-// Silences something until a moment that is picked: in an hour, tomorrow morning, next week, or any.
-import { Button, Menu, Modal, TextInput } from "@mantine/core";
+// Silences something for a time that is picked: an hour, until tomorrow morning, a week, or as somebody writes it.
+import { Button, Menu, Modal } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
-import { formatMoment } from "../words/time.ts";
+import { useNowMs } from "../live/cluster.ts";
+import type { End } from "../live/silencing.ts";
+import { UntilInput, understood } from "./until-input.tsx";
 
 const HOUR_SECONDS = 3_600;
 
@@ -13,8 +15,7 @@ export function SilenceMenu({
 }: {
   readonly of: string;
   readonly isBusy?: boolean;
-  /** Unix seconds at which it ends. */
-  readonly onChoose: (endsAt: number) => void;
+  readonly onChoose: (endsAt: End) => void;
 }): ReactNode {
   const [isPicking, setPicking] = useState(false);
   const inHours = (hours: number): void => onChoose(unixSeconds(new Date()) + hours * HOUR_SECONDS);
@@ -33,7 +34,7 @@ export function SilenceMenu({
             Until tomorrow, 09:00
           </Menu.Item>
           <Menu.Item onClick={() => inHours(7 * 24)}>For a week</Menu.Item>
-          <Menu.Item onClick={() => setPicking(true)}>Until …</Menu.Item>
+          <Menu.Item onClick={() => setPicking(true)}>For, or until …</Menu.Item>
         </Menu.Dropdown>
       </Menu>
       <Modal
@@ -43,7 +44,7 @@ export function SilenceMenu({
         title={`Silence ${of}`}
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        <Moment
+        <Wish
           onChoose={(endsAt) => {
             setPicking(false);
             onChoose(endsAt);
@@ -54,31 +55,17 @@ export function SilenceMenu({
   );
 }
 
-function Moment({ onChoose }: { readonly onChoose: (endsAt: number) => void }): ReactNode {
-  const [text, setText] = useState(() => localText(tomorrowMorning()));
-  const [isSound, setSound] = useState(true);
-  const moment = new Date(text);
+function Wish({ onChoose }: { readonly onChoose: (end: string) => void }): ReactNode {
+  const [text, setText] = useState("tomorrow 09:00");
+  const isSound = typeof understood(text, useNowMs()) === "number";
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (isSound) onChoose(unixSeconds(moment));
+    if (isSound) onChoose(text);
   };
   return (
     <form onSubmit={submit} className="stack">
-      <TextInput
-        type="datetime-local"
-        label="Until"
-        data-autofocus
-        value={text}
-        error={isSound ? undefined : "Choose a moment that is yet to come"}
-        onChange={(event) => {
-          setText(event.currentTarget.value);
-          setSound(new Date(event.currentTarget.value).getTime() > Date.now());
-        }}
-      />
-      <p className="quiet">
-        Alerts are still raised and listed; nobody is told of them
-        {isSound ? ` until ${formatMoment(unixSeconds(moment))}` : ""}.
-      </p>
+      <UntilInput value={text} onChange={setText} />
+      <p className="quiet">Alerts are still raised and listed; nobody is told of them until then.</p>
       <div>
         <Button type="submit" disabled={!isSound}>
           Silence
@@ -97,11 +84,4 @@ function tomorrowMorning(): Date {
 
 function unixSeconds(moment: Date): number {
   return Math.floor(moment.getTime() / 1_000);
-}
-
-/** As an input for local times takes it: "2026-11-22T09:00". */
-function localText(moment: Date): string {
-  const two = (number: number): string => String(number).padStart(2, "0");
-  const day = `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
-  return `${day}T${two(moment.getHours())}:${two(moment.getMinutes())}`;
 }

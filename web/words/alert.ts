@@ -32,6 +32,7 @@ export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   login_failures: "Failed sign-ins",
   bad_metrics: "Values that cannot be",
   audit_broken: "Audit log changed",
+  node_restored: "Node restored",
 };
 
 /** A value of an alert in its unit; undefined where a number alone would say nothing. */

@@ -36,6 +36,8 @@ function nextStep(alert: AlertRecord, isOperator: boolean): NextStep {
     case "login_failures":
     case "audit_broken":
       return { label: "Open the audit log", path: "/audit" };
+    case "node_restored":
+      return { label: "Its users", path: `${nodePath(nodeId)}?tab=users` };
     case "metaserver_offline":
       return { label: "See what it says", path: "/settings" };
     case "default_password":

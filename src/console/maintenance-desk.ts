@@ -1,0 +1,166 @@
+// Puts nodes into maintenance and takes them out: silence here, no new roots by the metadata store, a line for whoever looks (D11, D19).
+import type { MaintenanceBook } from "#alerts/maintenance-book.ts";
+import type { AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { PLACEMENT_PAUSE_RENEW_MS, PLACEMENT_PAUSE_RETRY_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import type { KeptMaintenance, MaintenanceRequest, NodeMaintenance } from "#webapi/maintenance.ts";
+
+/** Has the metadata store place no new roots on a node until a moment in unix milliseconds, or place them again (undefined). */
+export type PausePlacement = (fsId: string, untilWallMs: number | undefined) => Promise<void>;
+
+/** What the desk needs. */
+export interface MaintenanceDeskDeps {
+  readonly book: MaintenanceBook;
+  readonly pausePlacement: PausePlacement;
+  /** Told of a node whose maintenance is another than before. */
+  readonly onChange: (nodeId: string) => void;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Who asks, for the audit log. */
+export interface MaintenanceActor {
+  readonly id: string;
+  readonly requestId: string;
+}
+
+/** What the store was told of a node last. */
+interface Told {
+  /** Unix seconds; undefined: it may place roots again. */
+  readonly until: number | undefined;
+  readonly atSteadyMs: number;
+  /** Why it does not know. */
+  readonly problem: string | undefined;
+}
+
+/** The desk. One for each console. What the store could not be told is told again until it is, and what it was told from time to time: it may have been lost. */
+export class MaintenanceDesk {
+  readonly #deps: MaintenanceDeskDeps;
+  readonly #told = new Map<string, Told>();
+  readonly #stopLooking: () => void;
+  /** The store is told one thing after another. */
+  #lastStep: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: MaintenanceDeskDeps) {
+    this.#deps = deps;
+    this.#stopLooking = deps.clock.every(PLACEMENT_PAUSE_RETRY_MS, () => this.#look());
+    this.#look();
+  }
+
+  /** The node's maintenance; undefined when it is in none. */
+  of(nodeId: string): NodeMaintenance | undefined {
+    const kept = this.#deps.book.of(nodeId);
+    return kept === undefined ? undefined : this.#shown(kept);
+  }
+
+  /** All nodes that are in maintenance. */
+  list(): NodeMaintenance[] {
+    return this.#deps.book.list().map((kept) => this.#shown(kept));
+  }
+
+  /** Puts a node into maintenance, or changes its end; resolves once that holds and the store has been asked. Throws BAD_ARGUMENT. */
+  async begin(
+    nodeId: string,
+    request: MaintenanceRequest,
+    actor: MaintenanceActor,
+  ): Promise<NodeMaintenance> {
+    const kept = await this.#deps.book.begin(nodeId, request, `operator:${actor.id}`);
+    await this.#tell(nodeId, kept.ends_at);
+    const shown = this.#shown(kept);
+    await this.#record("maintenance.begin", nodeId, actor, {
+      ends_at: kept.ends_at,
+      comment: kept.comment,
+      placement_paused: shown.placement_paused,
+    });
+    return shown;
+  }
+
+  /** Ends a node's maintenance now; resolves with undefined when it was in none. */
+  async end(nodeId: string, actor: MaintenanceActor): Promise<NodeMaintenance | undefined> {
+    const kept = await this.#deps.book.end(nodeId);
+    if (kept === undefined) return undefined;
+    await this.#tell(nodeId, undefined);
+    const told = this.#told.get(nodeId);
+    await this.#record("maintenance.end", nodeId, actor, { placement_paused: told?.problem !== undefined });
+    return {
+      ...kept,
+      placement_paused: told?.problem !== undefined,
+      ...(told?.problem === undefined ? {} : { placement_problem: told.problem }),
+    };
+  }
+
+  /** Tells the store no more, once what is under way has ended. */
+  async close(): Promise<void> {
+    this.#stopLooking();
+    await this.#lastStep;
+  }
+
+  #shown(kept: KeptMaintenance): NodeMaintenance {
+    const told = this.#told.get(kept.node_id);
+    const isKnown = told?.problem === undefined && told?.until === kept.ends_at;
+    return {
+      ...kept,
+      placement_paused: isKnown,
+      ...(told?.problem === undefined ? {} : { placement_problem: told.problem }),
+    };
+  }
+
+  /** Tells the store what it does not know, and again what it was told long ago. */
+  #look(): void {
+    const { book, clock } = this.#deps;
+    const nowMs = clock.steadyMs();
+    const wanted = new Map(book.list().map(({ node_id: id, ends_at: until }) => [id, until]));
+    for (const [nodeId, until] of wanted) {
+      const told = this.#told.get(nodeId);
+      const isFresh = told?.problem === undefined && told?.until === until;
+      if (!isFresh || nowMs - told.atSteadyMs >= PLACEMENT_PAUSE_RENEW_MS) void this.#tell(nodeId, until);
+    }
+    for (const [nodeId, told] of this.#told) {
+      if (wanted.has(nodeId)) continue;
+      // What was to end by itself has.
+      if (told.until !== undefined || told.problem === undefined) this.#forget(nodeId);
+      else void this.#tell(nodeId, undefined);
+    }
+  }
+
+  #forget(nodeId: string): void {
+    this.#told.delete(nodeId);
+    this.#deps.onChange(nodeId);
+  }
+
+  /** Never rejects: what came of it is kept. */
+  #tell(nodeId: string, until: number | undefined): Promise<void> {
+    const { pausePlacement, clock, log, onChange } = this.#deps;
+    const mine = this.#lastStep.then(async () => {
+      let problem: string | undefined;
+      try {
+        await pausePlacement(nodeId, until === undefined ? undefined : until * 1_000);
+      } catch (error) {
+        problem = errorText(error);
+        log.warn("placement_not_paused", { node: nodeId, error: problem });
+      }
+      // Told since then, it may have ended or got another end.
+      if (this.#deps.book.of(nodeId)?.ends_at === until) {
+        this.#told.set(nodeId, { until, atSteadyMs: clock.steadyMs(), problem });
+      }
+      onChange(nodeId);
+    });
+    this.#lastStep = mine;
+    return mine;
+  }
+
+  async #record(
+    act: "maintenance.begin" | "maintenance.end",
+    nodeId: string,
+    actor: MaintenanceActor,
+    detail: Readonly<Record<string, string | number | boolean>>,
+  ): Promise<void> {
+    const { audit, flushAudit } = this.#deps;
+    audit({ act, actor: actor.id, subject: nodeId, request: actor.requestId, detail });
+    await flushAudit();
+  }
+}

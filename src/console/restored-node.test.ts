@@ -1,0 +1,83 @@
+// What a restore has cost: the users whose roots are gone, or older than they were, as far as the console saw them before.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { textOf } from "#alerts/alert-texts.ts";
+import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
+import { type FoundRestore, RestoredNodes } from "./restored-node.ts";
+
+const found = (lost: Partial<FoundRestore["lost"]> = {}): FoundRestore => ({
+  node: { id: "n1", name: "fs-1" },
+  line: {
+    backup: "000012-20261122T202800Z",
+    takenAtMs: Date.UTC(2026, 10, 22, 20, 28),
+    upTo: 40,
+    seq: 41,
+    prev: "0".repeat(64),
+  },
+  lost: { hash: undefined, count: 3, changed: new Set(), quotas: new Set(), ...lost },
+});
+const maps = (users: Readonly<Record<string, readonly [bigint, bigint]>>) => ({
+  perUserStorage: new Map(Object.entries(users).map(([name, [used]]) => [name, used])),
+  perUserQuota: new Map(Object.entries(users).map(([name, [, quota]]) => [name, quota])),
+  usersWithheld: false,
+});
+
+test("roots that are gone, roots and quotas that are older, are named; the same ones are not", () => {
+  const { book } = testCluster("n1");
+  const nodes = new RestoredNodes(book);
+  const before = {
+    "alice@example.com": [5n, 9n],
+    "bob@example.com": [7n, 9n],
+    "carol@example.com": [1n, 8n],
+    "dave@example.com": [2n, 9n],
+  } as const;
+  book.answered("n1", nodeReading({ ...maps(before), lastRestartUnix: 1_000 }));
+  const now = {
+    "alice@example.com": [5n, 9n],
+    "bob@example.com": [6n, 9n],
+    "carol@example.com": [1n, 9n],
+  } as const;
+  book.answered("n1", nodeReading({ ...maps(now), lastRestartUnix: 2_000 }));
+  const told = nodes.occurrenceOf(found({ changed: new Set(["alice@example.com", "dave@example.com"]) }));
+  assert.deepEqual([told.key, told.level], ["node_restored:n1", "critical"]);
+  assert.deepEqual(told.detail, {
+    backup: "000012-20261122T202800Z",
+    taken_at: Date.UTC(2026, 10, 22, 20, 28) / 1_000,
+    up_to: 40,
+    lost_lines: 3,
+    gone: "dave@example.com",
+    gone_count: 1,
+    older: "alice@example.com, bob@example.com",
+    older_count: 2,
+    quotas: "carol@example.com",
+    quotas_count: 1,
+  });
+  const text = textOf(
+    "node_restored",
+    { severity: "critical", node: "fs-1", detail: told.detail ?? {} },
+    false,
+  );
+  assert.equal(text.title, "fs-1 was restored from 2026-11-22 20:28 UTC");
+  assert.equal(
+    text.message,
+    "fs-1 was restored from its backup of 2026-11-22 20:28 UTC (000012-20261122T202800Z): whatever came after that is not there. " +
+      "Its audit log goes on behind line 40; 3 later lines are kept here. Roots that are gone: dave@example.com. " +
+      "Roots that are older than they were: alice@example.com, bob@example.com. Quotas that are older than they were: carol@example.com. " +
+      "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it: grove node lost-root USER.",
+  );
+  nodes.close();
+  book.close();
+});
+
+test("a console that did not see the node before says so, and names whom the lost lines name", () => {
+  const { book } = testCluster("n1");
+  const nodes = new RestoredNodes(book);
+  book.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
+  const told = nodes.occurrenceOf(found({ quotas: new Set(["carol@example.com"]) }));
+  assert.deepEqual(
+    [told.level, told.detail?.["quotas"], told.detail?.["is_partial"]],
+    ["warning", "carol@example.com", 1],
+  );
+  nodes.close();
+  book.close();
+});

@@ -1,0 +1,82 @@
+// What a restore of a node has cost, as far as the console knows: it remembers what each node said before its last restart.
+import { alertKey } from "#alerts/alert-kinds.ts";
+import type { Occurrence } from "#alerts/condition.ts";
+import type { NodeName } from "#alerts/node-rules.ts";
+import type { LostLines } from "#audit/lost-lines.ts";
+import type { RestoreLine } from "#audit/restore-line.ts";
+import { RESTORE_USERS_NAMED } from "#base/limits.ts";
+import type { ClusterState, NodeReading } from "./cluster-state.ts";
+
+/** A restore that the console has found in a node's log. */
+export interface FoundRestore {
+  readonly node: NodeName;
+  readonly line: RestoreLine;
+  readonly lost: LostLines;
+}
+
+type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "usersWithheld">;
+
+/** Keeps, for each node, its users as they were before it was started last. */
+export class RestoredNodes {
+  readonly #last = new Map<string, NodeReading>();
+  readonly #before = new Map<string, Users>();
+  readonly #end: () => void;
+
+  constructor(cluster: Pick<ClusterState, "onPoll">) {
+    this.#end = cluster.onPoll(({ node, reading }) => {
+      if (reading === undefined) return;
+      const last = this.#last.get(node.id);
+      if (last !== undefined && last.lastRestartUnix !== reading.lastRestartUnix) {
+        const { perUserStorage, perUserQuota, usersWithheld } = last;
+        this.#before.set(node.id, { perUserStorage, perUserQuota, usersWithheld });
+      }
+      this.#last.set(node.id, reading);
+    });
+  }
+
+  /** The alert about a restore: what is gone, and what is older than it was. */
+  occurrenceOf({ node, line, lost }: FoundRestore): Occurrence {
+    const [before, now] = [this.#before.get(node.id), this.#last.get(node.id)];
+    const isKnown = before !== undefined && now !== undefined && !before.usersWithheld && !now.usersWithheld;
+    const gone = isKnown
+      ? [...before.perUserStorage.keys()].filter((user) => !now.perUserStorage.has(user))
+      : [];
+    const isGone = new Set(gone);
+    const differs = (a: ReadonlyMap<string, bigint>, b: ReadonlyMap<string, bigint>): string[] =>
+      [...a].flatMap(([user, bytes]) => (!isGone.has(user) && b.get(user) !== bytes ? [user] : []));
+    const older = isKnown ? differs(before.perUserStorage, now.perUserStorage) : [];
+    const quotas = isKnown ? differs(before.perUserQuota, now.perUserQuota) : [];
+    const withTold = (some: readonly string[], told: ReadonlySet<string>): string[] => [
+      ...new Set([...some, ...[...told].filter((user) => !isGone.has(user))]),
+    ];
+    return {
+      key: alertKey("node_restored", node.id),
+      type: "node_restored",
+      level: gone.length > 0 ? "critical" : "warning",
+      nodeId: node.id,
+      nodeName: node.name,
+      detail: {
+        backup: line.backup,
+        taken_at: Math.floor(line.takenAtMs / 1_000),
+        up_to: line.upTo,
+        lost_lines: lost.count,
+        ...listed("gone", gone),
+        ...listed("older", withTold(older, lost.changed)),
+        ...listed("quotas", withTold(quotas, lost.quotas)),
+        ...(isKnown ? {} : { is_partial: 1 }),
+      },
+    };
+  }
+
+  /** Remembers no more. */
+  close(): void {
+    this.#end();
+  }
+}
+
+/** How many, and the first of them by name. */
+function listed(name: string, users: readonly string[]): Readonly<Record<string, string | number>> {
+  if (users.length === 0) return {};
+  const named = users.toSorted().slice(0, RESTORE_USERS_NAMED);
+  return { [name]: named.join(", "), [`${name}_count`]: users.length };
+}

@@ -1,0 +1,61 @@
+// Nodes that new roots are not placed on for a while, since an operator works on them, as plans (D11, D19).
+import { GroveError } from "#base/errors.ts";
+import { NODES_MAX } from "#base/limits.ts";
+import type { Moment } from "./node-commands.ts";
+import type { PlacementCandidate } from "./placement.ts";
+import { all, type Plan, run } from "./sql-plan.ts";
+
+/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
+const PREFIX = "placement_paused:";
+
+/** Until when, in unix milliseconds, by node; without those that are over. */
+export function* placementPauses(now: Pick<Moment, "wallMs">): Plan<ReadonlyMap<string, number>> {
+  const rows = yield* all<{ key: string; value: string }>(
+    "SELECT key, value FROM settings WHERE key LIKE ? ORDER BY key LIMIT ?",
+    `${PREFIX}%`,
+    NODES_MAX,
+  );
+  const pauses = rows.map(({ key, value }) => [key.slice(PREFIX.length), Number(value)] as const);
+  return new Map(pauses.filter(([, untilMs]) => untilMs > now.wallMs));
+}
+
+/** Pauses a node until a moment, or has it take new roots again. */
+export function* setPlacementPause(
+  now: Pick<Moment, "wallMs">,
+  fsId: string,
+  untilWallMs: number | undefined,
+): Plan<void> {
+  if (untilWallMs === undefined || untilWallMs <= now.wallMs) {
+    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + fsId);
+    return;
+  }
+  yield* run(
+    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    PREFIX + fsId,
+    String(Math.trunc(untilWallMs)),
+  );
+}
+
+/** The refusal when no node takes a new root, with those that would if they were not paused. */
+export function nobodyTakesRoots(
+  nodes: readonly PlacementCandidate[],
+  pauses: ReadonlyMap<string, number>,
+): GroveError {
+  const paused = nodes.filter(({ fsId, live, draining }) => live && !draining && pauses.has(fsId));
+  if (paused.length === 0) {
+    return new GroveError("NODE_DRAINING", "no FileServer that takes new roots is running");
+  }
+  const until = Math.min(...paused.map(({ fsId }) => pauses.get(fsId) ?? 0));
+  return new GroveError(
+    "NODE_DRAINING",
+    `new users wait: every FileServer that is running is in maintenance, one of them until ${new Date(until).toISOString().slice(0, 16)}Z`,
+    {
+      metadata: {
+        maintenance: paused
+          .map(({ fsId }) => fsId)
+          .join(",")
+          .slice(0, 200),
+      },
+    },
+  );
+}

@@ -1,0 +1,53 @@
+// `grove node lost-root`: the operator's word that what a restore has lost of a user stays lost, so that the user gets an empty root (D19).
+import type { Command } from "commander";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { print, type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+/** Adds the verb to `grove node`. */
+export function addLostRootVerb(root: Command): void {
+  withStore(
+    root
+      .command("lost-root")
+      .description(
+        "Say that a user's root, which a restored node lacks, does not come back: the user gets a new, empty one at the next sign-in, and is " +
+          "refused until then. A root that its node has stays as it is.",
+      )
+      .argument("<user...>", "whose roots; the console's alert node_restored names them"),
+  ).action(lostRoots);
+}
+
+async function lostRoots(users: readonly string[], flags: StoreFlags): Promise<void> {
+  const owners = users.map(ownerOf);
+  await withNodes(flags, async (store) => {
+    const places = new Map<string, string>();
+    for (const owner of owners) {
+      const root = await store.giveUpRoot(owner);
+      if (root === undefined) throw bad(`${owner} has no root that a node held${told(places)}`);
+      places.set(owner, root.fsId);
+    }
+    if (flags.json) return print({ given_up: [...places].map(([owner, node]) => ({ owner, node })) });
+    for (const [owner, node] of places) {
+      process.stdout.write(
+        `${owner} gets a new, empty root on ${node} at the next sign-in, unless ${node} has the old one: that stays as it is.\n`,
+      );
+    }
+  });
+}
+
+function told(places: ReadonlyMap<string, string>): string {
+  return places.size === 0 ? "" : `; given up were those of ${[...places.keys()].join(", ")}`;
+}
+
+function ownerOf(text: string): string {
+  try {
+    return canonicalUsername(text);
+  } catch (error) {
+    if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+    throw bad(`a user is an e-mail address: ${error.message}`);
+  }
+}
+
+function bad(message: string): GroveError {
+  return new GroveError("BAD_ARGUMENT", message);
+}

@@ -1,0 +1,51 @@
+// Maintenance as the pages begin and end it: a node of which nobody is told anything, and to which no new user comes.
+import { useMutation } from "@tanstack/react-query";
+import type { NodeMaintenance } from "#webapi/maintenance.ts";
+import { call } from "./api.ts";
+import { CLUSTER_KEY, type Cluster } from "./cluster.ts";
+import type { LiveNode } from "./connection.ts";
+import { queryClient } from "./query-client.ts";
+import { askedEnd, type End } from "./silencing.ts";
+
+/** What an operator wants: until when, and why. */
+export interface MaintenanceWish {
+  readonly endsAt: End;
+  readonly comment: string;
+}
+
+function show(nodeId: string, maintenance: NodeMaintenance | undefined): void {
+  queryClient.setQueryData<Cluster>(CLUSTER_KEY, (cluster) =>
+    cluster === undefined
+      ? cluster
+      : {
+          ...cluster,
+          nodes: cluster.nodes.map((node) => (node.id === nodeId ? shown(node, maintenance) : node)),
+        },
+  );
+}
+
+function shown(node: LiveNode, maintenance: NodeMaintenance | undefined): LiveNode {
+  const { maintenance: _before, maintenance_until: _until, ...bare } = node;
+  return maintenance === undefined ? bare : { ...bare, maintenance, maintenance_until: maintenance.ends_at };
+}
+
+/** Puts a node into maintenance, gives that another end, or ends it (undefined). */
+export function useMaintenance(nodeId: string): {
+  readonly ask: (wish: MaintenanceWish | undefined) => void;
+  readonly isBusy: boolean;
+  readonly error: Error | null;
+} {
+  const path = `/api/maintenance/${encodeURIComponent(nodeId)}`;
+  const asking = useMutation({
+    mutationFn: (wish: MaintenanceWish | undefined) =>
+      wish === undefined
+        ? call<NodeMaintenance>(path, { method: "DELETE" })
+        : call<NodeMaintenance>(path, {
+            method: "PUT",
+            body: { ...askedEnd(wish.endsAt), comment: wish.comment },
+          }),
+    // What the console shows of the cluster may be a moment old.
+    onSuccess: (answer, wish) => show(nodeId, wish === undefined ? undefined : answer),
+  });
+  return { ask: (wish) => asking.mutate(wish), isBusy: asking.isPending, error: asking.error };
+}

@@ -1,0 +1,25 @@
+// The line of the first screen about nodes that are in maintenance: which, until when and why.
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { LiveNode } from "../live/connection.ts";
+import { isMaintained, maintenanceText } from "../words/maintenance.ts";
+
+const NAMED_MAX = 3;
+
+/** The line; nothing while no node is. */
+export function MaintainedNodes({ nodes }: { readonly nodes: readonly LiveNode[] }): ReactNode {
+  const maintained = nodes.filter(isMaintained);
+  if (maintained.length === 0) return null;
+  const more = maintained.length - NAMED_MAX;
+  return (
+    <p>
+      {maintained.slice(0, NAMED_MAX).map((node, at) => (
+        <span key={node.id}>
+          {at === 0 ? "" : "; "}
+          <Link href={`/nodes/${encodeURIComponent(node.id)}`}>{node.name}</Link> is {maintenanceText(node)}
+        </span>
+      ))}
+      {more > 0 ? `; and ${more} more` : ""}.
+    </p>
+  );
+}
