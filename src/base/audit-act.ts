@@ -25,8 +25,10 @@ export type AuditActName =
   | "share.remove"
   | "silence.add"
   | "silence.end"
+  | "trash.add"
   | "trash.expire"
   | "trash.purge"
+  | "trash.restore"
   | "trash.space";
 
 /** One act. Never holds a token, a hash or a password. */

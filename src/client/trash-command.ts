@@ -47,7 +47,7 @@ export function command(host: CommandHost = processHost()): Command {
 function listCommand(host: CommandHost): Command {
   return withClientFlags(
     new Command("ls").description(
-      "List your trash, the newest first: id, when it was trashed, size, until when it is kept, where it was.",
+      "List your trash, the newest first: id, when it was trashed, size, until when it is kept, by whom, where it was.",
     ),
     [
       ["grove trash ls", "all of it"],
@@ -102,10 +102,11 @@ async function list(context: ClientContext): Promise<void> {
   const cluster = await context.cluster();
   let isEmpty = true;
   for await (const page of trashPages(cluster)) {
+    const own = (await context.identity.current())?.username ?? "";
     if (context.isJson) {
       const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
       await writeJson(context, `${isEmpty ? '{"items":[\n' : ",\n"}${rows}`);
-    } else await context.print(...page.map(trashRow));
+    } else await context.print(...page.map((item) => trashRow(item, own)));
     isEmpty = false;
   }
   if (context.isJson) await writeJson(context, isEmpty ? '{"items":[]}\n' : "\n]}\n");

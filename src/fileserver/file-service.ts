@@ -106,13 +106,13 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
   const access = new Access({ storage, adminUsername, homeAddressOf });
   const meter = new OperationMeter({ telemetry, clock });
-  const changes = new Changes({ ledger, usage });
+  const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
   const keeper = keeperOver(deps, { changes, usage });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const turns = new UploadTurns();
-  const core = { storage, access, ledger, usage, meter, log };
+  const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
   return {

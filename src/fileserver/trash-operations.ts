@@ -13,6 +13,7 @@ import type { ListedTrashItem } from "#storage/trash.ts";
 import { existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
+import { auditRestored, auditTrashed } from "./trash-acts.ts";
 
 /** What the operations are made from. */
 export interface TrashDeps extends NamespaceDeps {
@@ -45,6 +46,8 @@ export class TrashOperations {
         const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
           this.#deps.storage.trash({ ...context, inodeId: inode.id }),
         );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditTrashed(this.#deps.audit, act, item);
         for (const { names, username } of item.formerShares) {
           this.#deps.audit({
             act: "share.remove",
@@ -113,6 +116,8 @@ export class TrashOperations {
         const done = await this.#deps.changes.run(caller, reached, claim, (context) =>
           this.#deps.storage.restore({ ...context, trashId, names, onConflict }),
         );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditRestored(this.#deps.audit, act, { trashId, path: joinPath(done.names) });
         const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
         return attrAt(there, done.inode);
       }),
