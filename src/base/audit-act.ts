@@ -27,6 +27,7 @@ export type AuditActName =
   | "silence.end"
   | "trash.add"
   | "trash.expire"
+  | "trash.look"
   | "trash.purge"
   | "trash.restore"
   | "trash.space";
