@@ -29,8 +29,11 @@ export type AuditActName =
   | "share.remove"
   | "silence.add"
   | "silence.end"
+  | "trash.add"
   | "trash.expire"
+  | "trash.look"
   | "trash.purge"
+  | "trash.restore"
   | "trash.space";
 
 /** One act. Never holds a token, a hash or a password. */

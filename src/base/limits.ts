@@ -472,6 +472,12 @@ export const TRASH_PAGE_BYTES = 1_000_000;
 export const TRASH_PAGE_LOOKUPS = 16_384;
 /** Former shares of one item of the trash that are listed; the rest is counted out. */
 export const TRASH_FORMER_SHARES_LISTED = 100;
+/** What administrators have seen of a user's trash, as kept for that user and shown to them. */
+export const OPERATOR_LOOKS_PER_USER = 20;
+/** The same of all users of a node together. */
+export const OPERATOR_LOOKS_KEPT = 20_000;
+/** Characters of the reason that an administrator names for it. */
+export const OPERATOR_REASON_MAX_LENGTH = 200;
 /** One file of the audit log; the next line begins another. */
 export const AUDIT_FILE_MAX_BYTES = 16_777_216;
 /** Files of the audit log that are kept; the oldest goes first. */

@@ -52,7 +52,7 @@ test("rm says in one line how to bring it back, and what it says works (D14)", a
   const listed = await trash("ls");
   assert.match(
     listed.out,
-    new RegExp(`^${line[1]} +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d +5 B +until \\S+ +/docs/\\n$`),
+    new RegExp(`^${line[1]} +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d +5 B +until \\S+ +by you +/docs/\\n$`),
   );
   const back = await trash("restore", line[1] ?? "");
   assert.equal(back.err, "/docs is back.\n");

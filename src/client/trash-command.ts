@@ -5,7 +5,7 @@ import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
-import type { ShowTrashResponse, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
+import type { OperatorLook, ShowTrashResponse, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { attrJson } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError, HintedRefusal } from "./client-error.ts";
@@ -13,6 +13,14 @@ import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "./cluster.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { CONFLICTS, type ConflictFlags, conflictOption } from "./conflict-flag.ts";
+import {
+  listOf,
+  looksJson,
+  type OperatorFlags,
+  operatorOptions,
+  restoreOf,
+  tellLooks,
+} from "./operator-trash.ts";
 import { pages } from "./pages.ts";
 import { askToGoOn } from "./prompt.ts";
 import { formatRemotePath } from "./remote-path.ts";
@@ -20,7 +28,9 @@ import { writeAll } from "./terminal.ts";
 import { terminalJson } from "./terminal-text.ts";
 import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
 
-interface RestoreFlags extends ClientFlags, ConflictFlags {
+interface ListFlags extends ClientFlags, OperatorFlags {}
+
+interface RestoreFlags extends ClientFlags, ConflictFlags, OperatorFlags {
   readonly to?: string;
 }
 
@@ -45,37 +55,43 @@ export function command(host: CommandHost = processHost()): Command {
 }
 
 function listCommand(host: CommandHost): Command {
-  return withClientFlags(
-    new Command("ls").description(
-      "List your trash, the newest first: id, when it was trashed, size, until when it is kept, where it was.",
+  const verb = new Command("ls").description(
+    "List your trash, the newest first: id, when it was trashed, size, until when it is kept, by whom, where it was.",
+  );
+  for (const option of operatorOptions()) verb.addOption(option);
+  return withClientFlags(verb, [
+    ["grove trash ls", "all of it"],
+    ["grove trash ls --json", "the same for a program"],
+    ["grove trash ls --of bob@example.com --reason 'ticket 4711'", "bob's, for administrators"],
+  ]).action((flags: ListFlags) =>
+    host.run("trash", flags, (context) =>
+      flags.of === undefined ? list(context) : listOf(context, flags.of, flags),
     ),
-    [
-      ["grove trash ls", "all of it"],
-      ["grove trash ls --json", "the same for a program"],
-    ],
-  ).action((flags: ClientFlags) => host.run("trash", flags, list));
+  );
 }
 
 function restoreCommand(host: CommandHost): Command {
-  return withClientFlags(
-    new Command("restore")
-      .description(
-        "Bring something back, by its id or by where it was (then the newest). Folders that are missing are made again.",
-      )
-      .argument("<id-or-path...>", "what 'grove rm' and 'grove trash ls' show")
-      .option("--to <path>", "bring it there instead of where it was")
-      .addOption(conflictOption("the name")),
-    [
-      ["grove trash restore docs/a.txt", "the newest that was deleted there"],
-      ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
-      ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
-    ],
-  ).action((typed: string[], flags: RestoreFlags) =>
+  const verb = new Command("restore")
+    .description(
+      "Bring something back, by its id or by where it was (then the newest). Folders that are missing are made again.",
+    )
+    .argument("<id-or-path...>", "what 'grove rm' and 'grove trash ls' show")
+    .option("--to <path>", "bring it there instead of where it was")
+    .addOption(conflictOption("the name"));
+  for (const option of operatorOptions()) verb.addOption(option);
+  return withClientFlags(verb, [
+    ["grove trash restore docs/a.txt", "the newest that was deleted there"],
+    ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
+    ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
+  ]).action((typed: string[], flags: RestoreFlags) =>
     host.run("trash", flags, async (context) => {
       if (flags.to !== undefined && typed.length > 1) {
         throw new ClientError("USAGE", "--to is the new path of one item, and more than one is named");
       }
-      for (const text of typed) await restore(context, text, flags);
+      const { of } = flags;
+      for (const text of typed) {
+        await (of === undefined ? restore(context, text, flags) : restoreOf(context, text, { ...flags, of }));
+      }
     }),
   );
 }
@@ -101,15 +117,22 @@ function emptyCommand(host: CommandHost): Command {
 async function list(context: ClientContext): Promise<void> {
   const cluster = await context.cluster();
   let isEmpty = true;
-  for await (const page of trashPages(cluster)) {
+  let looks: readonly OperatorLook[] = [];
+  const onLooks = (found: readonly OperatorLook[]): void => {
+    looks = found;
+  };
+  for await (const page of trashPages(cluster, onLooks)) {
+    const own = (await context.identity.current())?.username ?? "";
     if (context.isJson) {
       const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
       await writeJson(context, `${isEmpty ? '{"items":[\n' : ",\n"}${rows}`);
-    } else await context.print(...page.map(trashRow));
+    } else await context.print(...page.map((item) => trashRow(item, own)));
     isEmpty = false;
   }
-  if (context.isJson) await writeJson(context, isEmpty ? '{"items":[]}\n' : "\n]}\n");
+  const seen = looks.length === 0 ? "" : `,"operator_looks":${looksJson(looks)}`;
+  if (context.isJson) await writeJson(context, `${isEmpty ? '{"items":[]' : "\n]"}${seen}}\n`);
   else if (isEmpty) context.note("The trash is empty.");
+  tellLooks(context, looks);
 }
 
 async function writeJson(context: ClientContext, text: string): Promise<void> {
@@ -207,12 +230,20 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   } else context.note(`Deleted for good: ${itemCount(reply.purgedItems)}, ${formatBytes(reply.freedBytes)}.`);
 }
 
-async function* trashPages(cluster: Cluster): AsyncGenerator<readonly TrashItem[], void, undefined> {
+async function* trashPages(
+  cluster: Cluster,
+  onLooks: (looks: readonly OperatorLook[]) => void = () => {},
+): AsyncGenerator<readonly TrashItem[], void, undefined> {
   const read = (pageToken: string): Promise<ShowTrashResponse> =>
     cluster.run("", SHORT, (server) =>
       server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
     );
-  for await (const { items } of pages(read, (page) => page.items, "the server's list of the trash")) {
+  for await (const { items, operatorLooks } of pages(
+    read,
+    (page) => page.items,
+    "the server's list of the trash",
+  )) {
+    if (operatorLooks.length > 0) onLooks(operatorLooks);
     if (items.length > 0) yield items;
   }
 }

@@ -30,11 +30,12 @@ export function trashJson(item: TrashItem): Record<string, unknown> {
   };
 }
 
-/** One row: id, when it was trashed, size, until when it is kept, where it was. */
-export function trashRow(item: TrashItem): string {
+/** One row: id, when it was trashed, size, until when it is kept, by whom, where it was. */
+export function trashRow(item: TrashItem, reader: string): string {
   const size = formatBytes(item.size).padStart(10);
   const isFolder = item.kind === Kind.DIRECTORY;
   const until = item.expiresAtMs === 0n ? "" : `until ${localTime(item.expiresAtMs).slice(0, 10)}`;
   const path = `${item.originalPath}${isFolder ? "/" : ""}`;
-  return `${item.trashId.padEnd(18)}  ${localTime(item.trashedAtMs)} ${size}  ${until.padEnd(16)}  ${path}`;
+  const by = `by ${item.trashedBy === reader ? "you" : item.trashedBy}`;
+  return `${item.trashId.padEnd(18)}  ${localTime(item.trashedAtMs)} ${size}  ${until.padEnd(16)}  ${by.padEnd(6)}  ${path}`;
 }

@@ -22,6 +22,8 @@ import { type DownloadDeps, StallWatch } from "./download.ts";
 import { ExplainOperations } from "./explain-operations.ts";
 import { type NamespaceDeps, NamespaceOperations } from "./namespace-operations.ts";
 import { OperationMeter } from "./operation-meter.ts";
+import type { OperatorLooks } from "./operator-looks.ts";
+import { OperatorTrash } from "./operator-trash.ts";
 import { QuotaOperations } from "./quota-operations.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
@@ -60,6 +62,7 @@ export interface FileServiceDeps {
   readonly audit: AuditSink;
   /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed (D14). */
   readonly trashRetentionMs: number;
+  readonly operatorLooks: OperatorLooks;
   readonly onRootMade?: (owner: string) => void;
   /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
   readonly sharesTold?: (owner: string) => Promise<void>;
@@ -71,6 +74,7 @@ export interface FileService {
   readonly namespace: NamespaceOperations;
   readonly content: ContentOperations;
   readonly trash: TrashOperations;
+  readonly operatorTrash: OperatorTrash;
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
   readonly shares: ShareOperations;
@@ -106,20 +110,24 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
   const access = new Access({ storage, adminUsername, homeAddressOf });
   const meter = new OperationMeter({ telemetry, clock });
-  const changes = new Changes({ ledger, usage });
+  const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
   const keeper = keeperOver(deps, { changes, usage });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const turns = new UploadTurns();
-  const core = { storage, access, ledger, usage, meter, log };
+  const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
+  const accounts = accountOperations(deps, { access, roots, usage, limits });
+  const trash = { ...names, retentionMs: deps.trashRetentionMs, looks: deps.operatorLooks };
   return {
     ...nameOperations(deps, names),
+    trash: new TrashOperations(trash),
+    operatorTrash: new OperatorTrash({ ...trash, rights: accounts.quotas }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
-    ...accountOperations(deps, { access, roots, usage, limits }),
+    ...accounts,
     uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
     resumable,
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
@@ -151,10 +159,9 @@ function ledgerOver({ quotas, freeBytes, reserveBytes }: FileServiceDeps): Quota
 function nameOperations(
   deps: FileServiceDeps,
   names: NamespaceDeps,
-): Pick<FileService, "copies" | "namespace" | "shares" | "trash"> {
+): Pick<FileService, "copies" | "namespace" | "shares"> {
   return {
     namespace: new NamespaceOperations(names),
-    trash: new TrashOperations({ ...names, retentionMs: deps.trashRetentionMs }),
     copies: new CopyOperations(names),
     shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
   };

@@ -5,7 +5,6 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
-  PASS_START_DELAY_MS,
   SESSION_SWEEP_INTERVAL_MS,
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
@@ -41,11 +40,13 @@ import { type DiskSpace, MetaLink } from "./meta-link.ts";
 import { startMetricsListener } from "./metrics-listener.ts";
 import { type NodeCertificate, openNodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
+import { OperatorLooks } from "./operator-looks.ts";
 import type { RootUser } from "./root-keeper.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import { ServingState } from "./serving-state.ts";
 import { ShareTeller } from "./share-teller.ts";
+import { watchStore } from "./store-watch.ts";
 
 /** Everything that is set from outside. */
 export interface FileServerOptions {
@@ -129,6 +130,7 @@ type Closers = (() => Promise<void> | void)[];
 interface Opened {
   readonly storage: Storage;
   readonly quotas: QuotaBook;
+  readonly operatorLooks: OperatorLooks;
   readonly subjects: SubjectBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
@@ -238,19 +240,6 @@ function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadi
   );
 }
 
-/** Has damage told as the alert that it is (D11), and damage and drift looked for while the node serves (A-08, A-17). */
-function watchStore({ id, scrub, recount }: FileServerOptions, { storage, clock, log }: Opened): () => void {
-  const alert = `corruption:${id}`;
-  storage.onDamage((found) => log.error("corruption", { alert, ...found }));
-  const { count } = storage.damagedFiles();
-  if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
-  // Whoever has waited for the start comes first.
-  return clock.after(PASS_START_DELAY_MS, () => {
-    if (scrub !== undefined) storage.startScrub(scrub);
-    if (recount !== undefined) storage.startRecount(recount);
-  });
-}
-
 async function openParts(
   options: FileServerOptions,
   world: FileServerWorld,
@@ -278,6 +267,7 @@ async function openParts(
       defaultInodeLimit: options.limits?.inodesPerUser ?? DEFAULT_SERVICE_LIMITS.inodesPerUser,
       onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
     }),
+    operatorLooks: await OperatorLooks.open(options.dataFolder, { clock, log }),
     subjects: await SubjectBook.open(join(options.dataFolder, "subjects.json")),
     sessions,
     telemetry: new NodeTelemetry({ clock }),

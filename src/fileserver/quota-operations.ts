@@ -98,7 +98,7 @@ export class QuotaOperations {
     },
     credential: AdminCredential,
   ): Promise<Plain<SetQuotaResponse>> {
-    const right = await this.#rightOf(credential);
+    const right = await this.adminOf(credential);
     if (!right.success) return right;
     const { quotaBytes, inodeLimit } = request;
     if (inodeLimit !== undefined && inodeLimit > BigInt(IDS_PER_ROOT)) {
@@ -129,7 +129,8 @@ export class QuotaOperations {
     return { success: true, error: "", inodeLimit: BigInt(inodes) };
   }
 
-  async #rightOf(
+  /** Who may act as an administrator, by session or by password, if the call proves it. Throws what is wrong with a session that was presented. */
+  async adminOf(
     credential: AdminCredential,
   ): Promise<Refusal | { readonly success: true; readonly by: string }> {
     const { passwordHash, peer } = credential;

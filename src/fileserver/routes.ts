@@ -18,7 +18,7 @@ import { bearerToken, callerOf, currentCaller } from "./caller.ts";
 import { sendDownload } from "./download.ts";
 import type { Asked } from "./explain-operations.ts";
 import type { FileService } from "./file-service.ts";
-import { PASSWORD_HASH_HEADER } from "./quota-operations.ts";
+import { type AdminCredential, PASSWORD_HASH_HEADER } from "./quota-operations.ts";
 import { receiveUpload } from "./upload.ts";
 
 /** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
@@ -76,14 +76,19 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       }),
 
     trashFile: (request, context) => trash.trashFile(currentCaller(context), request),
-    showTrash: (request, context) => trash.showTrash(currentCaller(context), request),
-    restoreFile: async (request, context) =>
-      encoded(
-        await trash.restoreFile(currentCaller(context), {
-          ...request,
-          onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
-        }),
-      ),
+    showTrash: (request, context) =>
+      request.operator === undefined
+        ? trash.showTrash(currentCaller(context), request)
+        : service.operatorTrash.list(currentCaller(context), request, adminCredential(context, service)),
+    restoreFile: async (request, context) => {
+      const wish = { ...request, onConflict: known(CONFLICTS, request.onConflict, "on_conflict") };
+      const caller = currentCaller(context);
+      return encoded(
+        request.operator === undefined
+          ? await trash.restoreFile(caller, wish)
+          : await service.operatorTrash.restore(caller, wish, adminCredential(context, service)),
+      );
+    },
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
     copy: async (request, context) => {
@@ -110,12 +115,7 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       }),
 
     getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
-    setQuota: (request, context) =>
-      quotas.setQuota(request, {
-        passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
-        peer: context.peer,
-        session: () => sessionIfAny(context, service),
-      }),
+    setQuota: (request, context) => quotas.setQuota(request, adminCredential(context, service)),
   };
 }
 
@@ -149,6 +149,14 @@ function sharing({
 
 function encoded(attr: Attr): EncodedReply {
   return new EncodedReply(encodeAttr(attr, EncodedReply.HEAD_BYTES));
+}
+
+function adminCredential(context: CallContext, service: FileService): AdminCredential {
+  return {
+    passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
+    peer: context.peer,
+    session: () => sessionIfAny(context, service),
+  };
 }
 
 function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {

@@ -4,20 +4,26 @@ import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { joinPath, splitPath } from "#base/names.ts";
 import { type Attr, Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import type {
+  OperatorLook,
   PurgeTrashResponse,
   ShowTrashResponse,
   TrashItem as TrashItemMessage,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { Claim } from "#quota/ledger.ts";
+import type { Storage } from "#storage/storage.ts";
 import type { ListedTrashItem } from "#storage/trash.ts";
 import { existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { attrAt, type NamespaceDeps, type Place } from "./namespace-operations.ts";
+import type { OperatorLooks } from "./operator-looks.ts";
+import { auditRestored, auditTrashed } from "./trash-acts.ts";
 
 /** What the operations are made from. */
 export interface TrashDeps extends NamespaceDeps {
   /** How long what is in the trash is kept, in milliseconds; 0 means until space is needed. */
   readonly retentionMs: number;
+  /** What administrators have seen of whose trash. */
+  readonly looks: Pick<OperatorLooks, "of">;
 }
 
 type Plain<T> = Omit<T, "$typeName" | "$unknown">;
@@ -45,6 +51,8 @@ export class TrashOperations {
         const { item } = await this.#deps.changes.run(caller, reached, undefined, (context) =>
           this.#deps.storage.trash({ ...context, inodeId: inode.id }),
         );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditTrashed(this.#deps.audit, act, item);
         for (const { names, username } of item.formerShares) {
           this.#deps.audit({
             act: "share.remove",
@@ -53,7 +61,7 @@ export class TrashOperations {
             detail: { user: username, trash_id: item.id },
           });
         }
-        return { item: this.#message({ ...item, parentExists: true }) };
+        return { item: trashMessage({ ...item, parentExists: true }, this.#deps.retentionMs) };
       }),
     );
   }
@@ -84,8 +92,9 @@ export class TrashOperations {
         ...(originalPath === "" ? {} : { originalPath: joinPath(splitPath(originalPath)) }),
       });
       return {
-        items: page.items.map((item) => this.#message(item)),
+        items: page.items.map((item) => trashMessage(item, this.#deps.retentionMs)),
         nextPageToken: page.nextPageToken ?? "",
+        operatorLooks: pageToken === "" && trashId === "" && originalPath === "" ? this.#looksAt(owner) : [],
       };
     });
   }
@@ -109,25 +118,16 @@ export class TrashOperations {
         const { trashId, targetPath, onConflict } = request;
         const reached = this.#reachTrash(caller, request.root);
         const names = targetPath === "" ? undefined : splitPath(targetPath);
-        const claim = this.#claimOfRestore(reached.owner, trashId, names);
+        const claim = claimOfRestore(this.#deps.storage, reached.owner, trashId, names);
         const done = await this.#deps.changes.run(caller, reached, claim, (context) =>
           this.#deps.storage.restore({ ...context, trashId, names, onConflict }),
         );
+        const act = { actor: caller.identity.username, owner: reached.owner };
+        auditRestored(this.#deps.audit, act, { trashId, path: joinPath(done.names) });
         const there = this.#deps.access.reachNames(caller.identity, reached.owner, done.names, "read");
         return attrAt(there, done.inode);
       }),
     );
-  }
-
-  /** What the folders need that are missing above an item's new place; undefined when none is, or when storage will find nothing to restore. */
-  #claimOfRestore(owner: string, id: string, target: readonly string[] | undefined): Claim | undefined {
-    const { storage } = this.#deps;
-    const [item] = storage.listTrash(owner, { limit: 1, pageToken: "", id }).items;
-    if (item === undefined) return undefined;
-    const names = target ?? splitPath(item.originalPath);
-    const { chain, missing } = storage.resolve(owner, names.slice(0, -1));
-    if (missing.length === 0 || chain.at(-1)?.kind !== "directory") return undefined;
-    return { creates: missing.length, addsBytes: 0 };
   }
 
   /** Removes items for good: those named, or all that were trashed before a time. Each is audited. Throws NOT_OWNER. */
@@ -185,29 +185,54 @@ export class TrashOperations {
     }
   }
 
+  #looksAt(owner: string): OperatorLook[] {
+    return this.#deps.looks.of(owner).map(({ at_ms, by, reason, restored_path }) => ({
+      $typeName: "grove.v1.OperatorLook",
+      atMs: BigInt(Math.trunc(at_ms)),
+      by,
+      reason,
+      restoredPath: restored_path,
+    }));
+  }
+
   /** A root whose trash the caller may see and change: only its owner's (spec 4.5). */
   #reachTrash(caller: Caller, root: string): Reached {
     return this.#deps.access.reach(caller.identity, root, "/", "delete");
   }
+}
 
-  #message(item: ListedTrashItem): TrashItemMessage {
-    const { retentionMs } = this.#deps;
-    return {
-      $typeName: "grove.v1.TrashItem",
-      trashId: item.id,
-      originalPath: item.originalPath,
-      kind: item.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
-      size: BigInt(item.sizeBytes),
-      inodeCount: BigInt(item.inodeCount),
-      trashedAtMs: BigInt(item.trashedAtMs),
-      expiresAtMs: retentionMs === 0 ? 0n : BigInt(item.trashedAtMs + retentionMs),
-      trashedBy: item.trashedBy,
-      parentExists: item.parentExists,
-      formerShares: item.formerShares.map(({ names, username }) => ({
-        $typeName: "grove.v1.FormerShare",
-        path: [item.originalPath, ...names].join("/"),
-        user: username,
-      })),
-    };
-  }
+/** What the folders need that are missing above an item's new place; undefined when none is, or when storage will find nothing to restore. */
+export function claimOfRestore(
+  storage: Pick<Storage, "listTrash" | "resolve">,
+  owner: string,
+  id: string,
+  target: readonly string[] | undefined,
+): Claim | undefined {
+  const [item] = storage.listTrash(owner, { limit: 1, pageToken: "", id }).items;
+  if (item === undefined) return undefined;
+  const names = target ?? splitPath(item.originalPath);
+  const { chain, missing } = storage.resolve(owner, names.slice(0, -1));
+  if (missing.length === 0 || chain.at(-1)?.kind !== "directory") return undefined;
+  return { creates: missing.length, addsBytes: 0 };
+}
+
+/** An item as the wire has it. */
+export function trashMessage(item: ListedTrashItem, retentionMs: number): TrashItemMessage {
+  return {
+    $typeName: "grove.v1.TrashItem",
+    trashId: item.id,
+    originalPath: item.originalPath,
+    kind: item.kind === "file" ? Kind.FILE : Kind.DIRECTORY,
+    size: BigInt(item.sizeBytes),
+    inodeCount: BigInt(item.inodeCount),
+    trashedAtMs: BigInt(item.trashedAtMs),
+    expiresAtMs: retentionMs === 0 ? 0n : BigInt(item.trashedAtMs + retentionMs),
+    trashedBy: item.trashedBy,
+    parentExists: item.parentExists,
+    formerShares: item.formerShares.map(({ names, username }) => ({
+      $typeName: "grove.v1.FormerShare",
+      path: [item.originalPath, ...names].join("/"),
+      user: username,
+    })),
+  };
 }

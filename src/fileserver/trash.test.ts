@@ -21,6 +21,20 @@ const trash = async (user: TestUser, path: string) => {
   assert.ok(item);
   return item;
 };
+/** What the audit log says of the trash of a user, once it says as much as is expected. */
+const linesOf = async (owner: string, count: number) => {
+  for (;;) {
+    const reply = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit?after=0&limit=1000`);
+    const { entries } = (await reply.json()) as {
+      entries: { act: string; actor: string; subject: string; detail: Record<string, unknown> }[];
+    };
+    const lines = entries.filter(
+      ({ act, subject }) => act.startsWith("trash.") && subject.startsWith(`${owner}:`),
+    );
+    if (lines.length >= count) return lines;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};
 const audited = async (act: string) => {
   const reply = await fetch(`http://127.0.0.1:${node.node.metricsPort}/audit?after=0`);
   const { entries } = (await reply.json()) as { entries: { act: string; actor: string; subject: string }[] };
@@ -239,4 +253,42 @@ test("PurgeTrash without ids takes all of one trash, or what is older than a tim
   }
   assert.equal(deletes.at(-1)?.subject, `${user.email}:/gone`);
   assert.ok((await audited("quota.set")).length > 0);
+});
+
+test("the audit log says who put what into the trash, what made way for a sharee's writing, and who brought it back (D13, D24)", async () => {
+  const owner = await newUser();
+  const sharee = await newUser();
+  await owner.call.createDirectory({ path: "/docs" });
+  await owner.upload(parts("/docs/f", Buffer.from("the owner's words"), 100));
+  await owner.call.createFile({ path: "/docs/g", data: Buffer.from("abc") });
+  await owner.call.share({ path: "/docs", user: sharee.email });
+  await sharee.upload(parts("/docs/f", Buffer.from("others"), 100, { root: owner.email }));
+  const move = { root: owner.email, path: "/docs/f", targetPath: "/docs/g", onConflict: OnConflict.REPLACE };
+  await sharee.call.copy(move);
+  // What an owner replaces is gone, and nothing was put away.
+  await owner.upload(parts("/docs/g", Buffer.from("mine again"), 100));
+  const { trashId } = await trash(owner, "/docs");
+  await owner.call.restoreFile({ trashId, targetPath: "/back" });
+  const lines = await linesOf(owner.email, 4);
+  assert.deepEqual(
+    lines.map(({ act, actor, subject, detail }) => [
+      act,
+      actor,
+      subject.slice(owner.email.length + 1),
+      detail["bytes"],
+      detail["replaced"],
+    ]),
+    [
+      ["trash.add", sharee.email, "/docs/f", 17, true],
+      ["trash.add", sharee.email, "/docs/g", 3, true],
+      ["trash.add", owner.email, "/docs", 16, undefined],
+      ["trash.restore", owner.email, "/back", undefined, undefined],
+    ],
+  );
+  const { items } = await owner.call.showTrash({});
+  assert.deepEqual(
+    new Set(items.map((item) => item.trashId)),
+    new Set(lines.slice(0, 2).map(({ detail }) => detail["trash_id"])),
+  );
+  assert.equal(lines[3]?.detail["trash_id"], trashId);
 });

@@ -1,6 +1,6 @@
 // UploadFile: one stream of chunks from the socket into a new version of a file (spec 3.5, 4.6, D15, D16).
-
 import { setImmediate as turnEnd } from "node:timers/promises";
+import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, isGroveError, UPLOAD_ENDING_CODES } from "#base/errors.ts";
 import { FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -26,6 +26,7 @@ import type { OperationMeter } from "./operation-meter.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { StreamSlots } from "./stream-slots.ts";
+import { auditKept } from "./trash-acts.ts";
 import type { UploadTurns } from "./upload-turns.ts";
 import type { UploadWatch } from "./upload-watch.ts";
 import { makingOf, placeOfUpload, type UploadWish, wishOfHeader, wishOfStored } from "./upload-wish.ts";
@@ -43,6 +44,7 @@ export interface UploadDeps {
   readonly watch: UploadWatch;
   readonly turns: UploadTurns;
   readonly resumable: Pick<ResumableOperations, "own" | "drop">;
+  readonly audit: AuditSink;
   readonly log: Logger;
 }
 
@@ -263,6 +265,7 @@ class Upload {
     });
     this.#holding.settle(change);
     this.#deps.usage.record(this.#owner, change.usage);
+    auditKept(this.#deps.audit, { actor: this.#caller.identity.username, owner: this.#owner }, change);
     return this.#reply(reached, change);
   }
 

@@ -13,12 +13,13 @@ export function wholeMs(timeMs: number): number {
 
 /** The change of an answer; what the owner made was made by the owner. */
 export function toChange(context: ChangeContext, reply: Counted<ChangeReply>): Change {
-  const { inode, usage, usedDeltaBytes, inodeDelta } = reply;
+  const { inode, usage, usedDeltaBytes, inodeDelta, kept } = reply;
   const { parentId, createdBy, ...rest } = inode;
   return {
     inode: { ...rest, parentId: parentId ?? undefined, createdBy: createdBy ?? context.owner },
     usage,
     usedDeltaBytes,
     inodeDelta,
+    ...(kept === undefined ? {} : { kept }),
   };
 }

@@ -32,6 +32,7 @@ export class CommandTable {
   /** They know which owners' shares have changed. */
   readonly shareRows: ShareRows;
   readonly #ledger: Ledger;
+  readonly #bin: TrashBin;
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
   readonly #trash: TrashCommands;
@@ -52,6 +53,7 @@ export class CommandTable {
     const heights = new TreeHeights(db, ledger);
     const tables = { ledger, inodes, content: this.#content, shares: this.shareRows, heights };
     const bin = new TrashBin(db, tables);
+    this.#bin = bin;
     this.#uploads = new UploadCommands(db, tables);
     this.#namespace = new NamespaceCommands(db, { ...tables, bin });
     this.#damage = new DamageRows(db, inodes);
@@ -77,13 +79,15 @@ export class CommandTable {
   /** Does a command and answers as ReplyOf says, counted. Throws its refusal, and StaleAccessError when it makes more inodes than it may. */
   apply(command: Command): Counted<CommandReply> {
     const before = this.#inodesOf(command);
+    this.#bin.takeKept();
     const reply = this.#applyAt(command);
     if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
     const inodeDelta = this.#inodesOf(command) - before;
     if ("maxInodes" in command && command.maxInodes !== undefined && inodeDelta > command.maxInodes) {
       throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
     }
-    return { ...reply, inodeDelta };
+    const kept = this.#bin.takeKept();
+    return kept === undefined ? { ...reply, inodeDelta } : { ...reply, inodeDelta, kept };
   }
 
   #inodesOf(command: Command): number {

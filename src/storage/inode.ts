@@ -65,6 +65,15 @@ export interface ChangeContext {
   readonly maxInodes?: number | undefined;
 }
 
+/** What a change has put into the owner's trash, since somebody other than the owner replaced or cut it (decision D13). */
+export interface KeptItem {
+  /** Of the item in the trash. */
+  readonly id: string;
+  readonly originalPath: string;
+  readonly sizeBytes: number;
+  readonly inodeCount: number;
+}
+
 /** What a change did. */
 export interface Change {
   readonly inode: Inode;
@@ -74,11 +83,12 @@ export interface Change {
   readonly usedDeltaBytes: number;
   /** How much it alone added to the inodes that are live or in the trash. */
   readonly inodeDelta: number;
+  readonly kept?: KeptItem | undefined;
 }
 
-/** The answer to a change, with how much it added to the inodes that the root holds, live or in the trash. */
+/** The answer to a change, with how much it added to the inodes that the root holds, live or in the trash, and what it has kept there. */
 export type Counted<T> = T extends { readonly usedDeltaBytes: number }
-  ? T & { readonly inodeDelta: number }
+  ? T & { readonly inodeDelta: number; readonly kept?: KeptItem | undefined }
   : T;
 
 /** Where a finished upload goes. */

@@ -322,7 +322,7 @@ export class NamespaceCommands {
       throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
     }
     const isKept = change.by !== change.owner && !isDirectory(target);
-    if (isKept) this.#bin.put(place, target, change);
+    if (isKept) this.#bin.keepEntry(place, target, change);
     const freedBytes = isKept ? 0 : this.#removeEntry(place, target, false).bytes;
     this.#ledger.touch(place.chain[0]);
     place.chain[0].childCount--;

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { TRASH_FORMER_SHARES_LISTED } from "#base/limits.ts";
 import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
-import { type InodeId, inodeIdText } from "./inode.ts";
+import { type InodeId, inodeIdText, type KeptItem } from "./inode.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { type DirectoryState, type Ledger, type Place, type RootState } from "./ledger.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
@@ -45,6 +45,8 @@ export class TrashBin {
   readonly #exclusions: StatementSync;
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
+  /** What the running command has put away without having been asked to. */
+  #kept: KeptItem | undefined;
 
   constructor(
     db: DatabaseSync,
@@ -106,8 +108,22 @@ export class TrashBin {
     // Only what is live is counted.
     this.#ledger.count({ inodes: -1 });
     this.#ledger.addToTrash(root, { bytes: size, inodes: 1 });
-    this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
+    this.#kept = this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
     return size;
+  }
+
+  /** The same as `put`, of what somebody other than the owner is about to replace as a whole. */
+  keepEntry(place: Place, row: InodeRow, change: ChangeFields): void {
+    this.#kept = this.put(place, row, change);
+  }
+
+  /** What was kept of a replaced file since this was last asked; at most one for each command. */
+  takeKept(): KeptItem | undefined {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    if (kept === undefined) return undefined;
+    const { id, originalPath, sizeBytes, inodeCount } = kept;
+    return { id, originalPath, sizeBytes, inodeCount };
   }
 
   /** An item of a root's trash; undefined when it is not there. */

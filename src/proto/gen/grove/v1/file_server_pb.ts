@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/file_server.proto.
  */
 export const file_grove_v1_file_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIm0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMEhAKCG10aW1lX21zGAQgASgDEhIKBWNyYzMyGAUgASgHSACIAQFCCAoGX2NyYzMyIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIowBChBXcml0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSEAoIaWZfbWF0Y2gYBCABKAkSDAoEZGF0YRgFIAEoDBIaCg10cnVuY2F0ZV9zaXplGAYgASgESACIAQFCEAoOX3RydW5jYXRlX3NpemUiYwoNVXBsb2FkUmVxdWVzdBIoCgZoZWFkZXIYASABKAsyFi5ncm92ZS52MS5VcGxvYWRIZWFkZXJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCLBAQoMVXBsb2FkSGVhZGVyEgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEhIKCnNpemVfa25vd24YBCABKAgSEQoJdXBsb2FkX2lkGAUgASgJEhUKDXJlc3VtZV9vZmZzZXQYBiABKAQSJQoJb25fZXhpc3RzGAcgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYCCABKAkSEAoIbXRpbWVfbXMYCSABKAMiQwoFQ2h1bmsSDgoGb2Zmc2V0GAEgASgEEhIKBWNyYzMyGAIgASgHSACIAQESDAoEZGF0YRgDIAEoDEIICgZfY3JjMzIigQEKDlVwbG9hZFJlc3BvbnNlEhwKBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRyEhUKDWJ5dGVzX3dyaXR0ZW4YAiABKAQSEgoKcXVvdGFfdXNlZBgDIAEoBBITCgtxdW90YV9saW1pdBgEIAEoBBIRCgl1cGxvYWRfaWQYBSABKAkiXwoPRG93bmxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSDgoGbGVuZ3RoGAQgASgEEhAKCGlmX21hdGNoGAUgASgJIlwKEERvd25sb2FkUmVzcG9uc2USHgoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCJCChFEZWxldGVGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcmVjdXJzaXZlGAMgASgIIj4KEkRlbGV0ZUZpbGVSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBBITCgtpbm9kZV9jb3VudBgCIAEoBCJrCg1SZW5hbWVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiaQoLQ29weVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCIuChBUcmFzaEZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSI2ChFUcmFzaEZpbGVSZXNwb25zZRIhCgRpdGVtGAEgASgLMhMuZ3JvdmUudjEuVHJhc2hJdGVtIvwBCglUcmFzaEl0ZW0SEAoIdHJhc2hfaWQYASABKAkSFQoNb3JpZ2luYWxfcGF0aBgCIAEoCRIcCgRraW5kGAMgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAQgASgEEhMKC2lub2RlX2NvdW50GAUgASgEEhUKDXRyYXNoZWRfYXRfbXMYBiABKAMSFQoNZXhwaXJlc19hdF9tcxgHIAEoAxISCgp0cmFzaGVkX2J5GAggASgJEhUKDXBhcmVudF9leGlzdHMYCSABKAgSLAoNZm9ybWVyX3NoYXJlcxgKIAMoCzIVLmdyb3ZlLnYxLkZvcm1lclNoYXJlIikKC0Zvcm1lclNoYXJlEgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSJ0ChJSZXN0b3JlRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIQCgh0cmFzaF9pZBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QicAoQU2hvd1RyYXNoUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJEhAKCHRyYXNoX2lkGAQgASgJEhUKDW9yaWdpbmFsX3BhdGgYBSABKAkiUAoRU2hvd1RyYXNoUmVzcG9uc2USIgoFaXRlbXMYASADKAsyEy5ncm92ZS52MS5UcmFzaEl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIk8KEVB1cmdlVHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdHJhc2hfaWRzGAIgAygJEhkKEXRyYXNoZWRfYmVmb3JlX21zGAMgASgDIj8KElB1cmdlVHJhc2hSZXNwb25zZRIUCgxwdXJnZWRfaXRlbXMYASABKAQSEwoLZnJlZWRfYnl0ZXMYAiABKAQiOAoMU2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKDVNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiOgoOVW5zaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPgoPVW5zaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIlYKEUxpc3RTaGFyZXNSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJTChJMaXN0U2hhcmVzUmVzcG9uc2USJAoGc2hhcmVzGAEgAygLMhQuZ3JvdmUudjEuU2hhcmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoKU2hhcmVFbnRyeRIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEAoIZXhjbHVkZWQYAyABKAgSDwoHbWFkZV9ieRgEIAEoCRISCgptYWRlX2F0X21zGAUgASgDIh8KD0dldFF1b3RhUmVxdWVzdBIMCgRyb290GAEgASgJIuIBChBHZXRRdW90YVJlc3BvbnNlEhMKC3F1b3RhX2J5dGVzGAEgASgEEhIKCnVzZWRfYnl0ZXMYAiABKAQSEgoKbGl2ZV9ieXRlcxgDIAEoBBITCgt0cmFzaF9ieXRlcxgEIAEoBBIVCg1zdGFnaW5nX2J5dGVzGAUgASgEEg4KBnNvdXJjZRgGIAEoCRITCgtpbm9kZV9saW1pdBgHIAEoBBIOCgZpbm9kZXMYCCABKAQSFAoMdHJhc2hfaW5vZGVzGAkgASgEEhoKEmlub2RlX2xpbWl0X3NvdXJjZRgKIAEoCSJiCg9TZXRRdW90YVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSEwoLcXVvdGFfYnl0ZXMYAiABKAQSGAoLaW5vZGVfbGltaXQYAyABKARIAIgBAUIOCgxfaW5vZGVfbGltaXQiRwoQU2V0UXVvdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBWVycm9yGAIgASgJEhMKC2lub2RlX2xpbWl0GAMgASgEIokBChJCZWdpblVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSJQoJb25fZXhpc3RzGAQgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYBSABKAkSEAoIbXRpbWVfbXMYBiABKAMiMwoQR2V0VXBsb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXVwbG9hZF9pZBgCIAEoCSI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiKgoTQWJvcnRVcGxvYWRSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBCJeCgZVcGxvYWQSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBIOCgZvZmZzZXQYBCABKAQSFQoNZXhwaXJlc19hdF9tcxgFIAEoAyJjCg5FeHBsYWluUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSIgoKcGVybWlzc2lvbhgDIAEoDjIOLmdyb3ZlLnYxLlBlcm0SEQoJYWRkX2J5dGVzGAQgASgEIoYCCg9FeHBsYWluUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRI5CghtZXRhZGF0YRgEIAMoCzInLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZS5NZXRhZGF0YUVudHJ5EiQKBXN0ZXBzGAUgAygLMhUuZ3JvdmUudjEuRXhwbGFpblN0ZXASEAoIdXNlcm5hbWUYBiABKAkSDQoFb3duZXIYByABKAkSDgoGbm93X21zGAggASgDGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgtFeHBsYWluU3RlcBINCgVjaGVjaxgBIAEoCRIOCgZwYXNzZWQYAiABKAgSDAoEdGV4dBgDIAEoCTK7DgoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkcKCkxpc3RTaGFyZXMSGy5ncm92ZS52MS5MaXN0U2hhcmVzUmVxdWVzdBocLmdyb3ZlLnYxLkxpc3RTaGFyZXNSZXNwb25zZRJBCghHZXRRdW90YRIZLmdyb3ZlLnYxLkdldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFF1b3RhUmVzcG9uc2USQQoIU2V0UXVvdGESGS5ncm92ZS52MS5TZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5TZXRRdW90YVJlc3BvbnNlEj4KB0V4cGxhaW4SGC5ncm92ZS52MS5FeHBsYWluUmVxdWVzdBoZLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZRI9CgtCZWdpblVwbG9hZBIcLmdyb3ZlLnYxLkJlZ2luVXBsb2FkUmVxdWVzdBoQLmdyb3ZlLnYxLlVwbG9hZBI5CglHZXRVcGxvYWQSGi5ncm92ZS52MS5HZXRVcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEkoKC0Fib3J0VXBsb2FkEhwuZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXF1ZXN0Gh0uZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
+  fileDesc("Chpncm92ZS92MS9maWxlX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiVwoVUmVnaXN0ZXJDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIWCg5jbGllbnRfdmVyc2lvbhgCIAEoCRITCgtkZXZpY2VfbmFtZRgDIAEoCSLkAQoWUmVnaXN0ZXJDbGllbnRSZXNwb25zZRIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMSEAoIdXNlcm5hbWUYAyABKAkSDwoHcm9vdF9pZBgEIAEoCRIcChRpZGxlX3RpbWVvdXRfc2Vjb25kcxgFIAEoDRIVCg1zZXNzaW9uc19vcGVuGAYgASgNEhYKDmV2aWN0ZWRfb2xkZXN0GAcgASgIEhYKDnNlcnZlcl92ZXJzaW9uGAggASgJEhcKD21heF9jaHVua19ieXRlcxgJIAEoDSI7ChFFbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCmV2ZXJ5d2hlcmUYAiABKAgiIwoSRW5kU2Vzc2lvblJlc3BvbnNlEg0KBWVuZGVkGAEgASgNIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiOwoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5ncm92ZS52MS5TZXNzaW9uIr0BCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJY2xpZW50X2lkGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhMKC2RldmljZV9uYW1lGAQgASgJEg8KB2FkZHJlc3MYBSABKAkSEgoKY3JlYXRlZF9hdBgGIAEoAxIUCgxsYXN0X3VzZWRfYXQYByABKAMSEgoKZXhwaXJlc19hdBgIIAEoAxIPCgdjdXJyZW50GAkgASgIIm0KEUNyZWF0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRkYXRhGAMgASgMEhAKCG10aW1lX21zGAQgASgDEhIKBWNyYzMyGAUgASgHSACIAQFCCAoGX2NyYzMyIjQKFkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJIiwKDkdldEF0dHJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJxCg5MaXN0RGlyUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSHAoEc29ydBgFIAEoDjIOLmdyb3ZlLnYxLlNvcnQiSwoPTGlzdERpclJlc3BvbnNlEh8KB2VudHJpZXMYASADKAsyDi5ncm92ZS52MS5BdHRyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIuChBDaGFuZ2VEaXJSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJNCg9SZWFkRmlsZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoBBIOCgZsZW5ndGgYBCABKA0iPgoQUmVhZEZpbGVSZXNwb25zZRIMCgRkYXRhGAEgASgMEhwKBGF0dHIYAiABKAsyDi5ncm92ZS52MS5BdHRyIowBChBXcml0ZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSEAoIaWZfbWF0Y2gYBCABKAkSDAoEZGF0YRgFIAEoDBIaCg10cnVuY2F0ZV9zaXplGAYgASgESACIAQFCEAoOX3RydW5jYXRlX3NpemUiYwoNVXBsb2FkUmVxdWVzdBIoCgZoZWFkZXIYASABKAsyFi5ncm92ZS52MS5VcGxvYWRIZWFkZXJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCLBAQoMVXBsb2FkSGVhZGVyEgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRzaXplGAMgASgEEhIKCnNpemVfa25vd24YBCABKAgSEQoJdXBsb2FkX2lkGAUgASgJEhUKDXJlc3VtZV9vZmZzZXQYBiABKAQSJQoJb25fZXhpc3RzGAcgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYCCABKAkSEAoIbXRpbWVfbXMYCSABKAMiQwoFQ2h1bmsSDgoGb2Zmc2V0GAEgASgEEhIKBWNyYzMyGAIgASgHSACIAQESDAoEZGF0YRgDIAEoDEIICgZfY3JjMzIigQEKDlVwbG9hZFJlc3BvbnNlEhwKBGF0dHIYASABKAsyDi5ncm92ZS52MS5BdHRyEhUKDWJ5dGVzX3dyaXR0ZW4YAiABKAQSEgoKcXVvdGFfdXNlZBgDIAEoBBITCgtxdW90YV9saW1pdBgEIAEoBBIRCgl1cGxvYWRfaWQYBSABKAkiXwoPRG93bmxvYWRSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAQSDgoGbGVuZ3RoGAQgASgEEhAKCGlmX21hdGNoGAUgASgJIlwKEERvd25sb2FkUmVzcG9uc2USHgoEYXR0chgBIAEoCzIOLmdyb3ZlLnYxLkF0dHJIABIgCgVjaHVuaxgCIAEoCzIPLmdyb3ZlLnYxLkNodW5rSABCBgoEcGFydCJCChFEZWxldGVGaWxlUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSEQoJcmVjdXJzaXZlGAMgASgIIj4KEkRlbGV0ZUZpbGVSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBBITCgtpbm9kZV9jb3VudBgCIAEoBCJrCg1SZW5hbWVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRITCgt0YXJnZXRfcGF0aBgDIAEoCRIpCgtvbl9jb25mbGljdBgEIAEoDjIULmdyb3ZlLnYxLk9uQ29uZmxpY3QiaQoLQ29weVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEhMKC3RhcmdldF9wYXRoGAMgASgJEikKC29uX2NvbmZsaWN0GAQgASgOMhQuZ3JvdmUudjEuT25Db25mbGljdCIuChBUcmFzaEZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSI2ChFUcmFzaEZpbGVSZXNwb25zZRIhCgRpdGVtGAEgASgLMhMuZ3JvdmUudjEuVHJhc2hJdGVtIvwBCglUcmFzaEl0ZW0SEAoIdHJhc2hfaWQYASABKAkSFQoNb3JpZ2luYWxfcGF0aBgCIAEoCRIcCgRraW5kGAMgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAQgASgEEhMKC2lub2RlX2NvdW50GAUgASgEEhUKDXRyYXNoZWRfYXRfbXMYBiABKAMSFQoNZXhwaXJlc19hdF9tcxgHIAEoAxISCgp0cmFzaGVkX2J5GAggASgJEhUKDXBhcmVudF9leGlzdHMYCSABKAgSLAoNZm9ybWVyX3NoYXJlcxgKIAMoCzIVLmdyb3ZlLnYxLkZvcm1lclNoYXJlIikKC0Zvcm1lclNoYXJlEgwKBHBhdGgYASABKAkSDAoEdXNlchgCIAEoCSKdAQoSUmVzdG9yZUZpbGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSEAoIdHJhc2hfaWQYAiABKAkSEwoLdGFyZ2V0X3BhdGgYAyABKAkSKQoLb25fY29uZmxpY3QYBCABKA4yFC5ncm92ZS52MS5PbkNvbmZsaWN0EicKCG9wZXJhdG9yGAUgASgLMhUuZ3JvdmUudjEuT3BlcmF0b3JBY3QiHQoLT3BlcmF0b3JBY3QSDgoGcmVhc29uGAEgASgJIpkBChBTaG93VHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJcGFnZV9zaXplGAIgASgNEhIKCnBhZ2VfdG9rZW4YAyABKAkSEAoIdHJhc2hfaWQYBCABKAkSFQoNb3JpZ2luYWxfcGF0aBgFIAEoCRInCghvcGVyYXRvchgGIAEoCzIVLmdyb3ZlLnYxLk9wZXJhdG9yQWN0IoABChFTaG93VHJhc2hSZXNwb25zZRIiCgVpdGVtcxgBIAMoCzITLmdyb3ZlLnYxLlRyYXNoSXRlbRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSLgoOb3BlcmF0b3JfbG9va3MYAyADKAsyFi5ncm92ZS52MS5PcGVyYXRvckxvb2siUAoMT3BlcmF0b3JMb29rEg0KBWF0X21zGAEgASgDEgoKAmJ5GAIgASgJEg4KBnJlYXNvbhgDIAEoCRIVCg1yZXN0b3JlZF9wYXRoGAQgASgJIk8KEVB1cmdlVHJhc2hSZXF1ZXN0EgwKBHJvb3QYASABKAkSEQoJdHJhc2hfaWRzGAIgAygJEhkKEXRyYXNoZWRfYmVmb3JlX21zGAMgASgDIj8KElB1cmdlVHJhc2hSZXNwb25zZRIUCgxwdXJnZWRfaXRlbXMYASABKAQSEwoLZnJlZWRfYnl0ZXMYAiABKAQiOAoMU2hhcmVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKDVNoYXJlUmVzcG9uc2USFwoPYWZmZWN0ZWRfaW5vZGVzGAEgASgEEhIKCnBheXNfcXVvdGEYAiABKAkiOgoOVW5zaGFyZVJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkiPgoPVW5zaGFyZVJlc3BvbnNlEhcKD2FmZmVjdGVkX2lub2RlcxgBIAEoBBISCgpwYXlzX3F1b3RhGAIgASgJIlYKEUxpc3RTaGFyZXNSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJTChJMaXN0U2hhcmVzUmVzcG9uc2USJAoGc2hhcmVzGAEgAygLMhQuZ3JvdmUudjEuU2hhcmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXwoKU2hhcmVFbnRyeRIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkSEAoIZXhjbHVkZWQYAyABKAgSDwoHbWFkZV9ieRgEIAEoCRISCgptYWRlX2F0X21zGAUgASgDIh8KD0dldFF1b3RhUmVxdWVzdBIMCgRyb290GAEgASgJIuIBChBHZXRRdW90YVJlc3BvbnNlEhMKC3F1b3RhX2J5dGVzGAEgASgEEhIKCnVzZWRfYnl0ZXMYAiABKAQSEgoKbGl2ZV9ieXRlcxgDIAEoBBITCgt0cmFzaF9ieXRlcxgEIAEoBBIVCg1zdGFnaW5nX2J5dGVzGAUgASgEEg4KBnNvdXJjZRgGIAEoCRITCgtpbm9kZV9saW1pdBgHIAEoBBIOCgZpbm9kZXMYCCABKAQSFAoMdHJhc2hfaW5vZGVzGAkgASgEEhoKEmlub2RlX2xpbWl0X3NvdXJjZRgKIAEoCSJiCg9TZXRRdW90YVJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSEwoLcXVvdGFfYnl0ZXMYAiABKAQSGAoLaW5vZGVfbGltaXQYAyABKARIAIgBAUIOCgxfaW5vZGVfbGltaXQiRwoQU2V0UXVvdGFSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg0KBWVycm9yGAIgASgJEhMKC2lub2RlX2xpbWl0GAMgASgEIokBChJCZWdpblVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHNpemUYAyABKAQSJQoJb25fZXhpc3RzGAQgASgOMhIuZ3JvdmUudjEuT25FeGlzdHMSEAoIaWZfbWF0Y2gYBSABKAkSEAoIbXRpbWVfbXMYBiABKAMiMwoQR2V0VXBsb2FkUmVxdWVzdBIMCgRyb290GAEgASgJEhEKCXVwbG9hZF9pZBgCIAEoCSI1ChJBYm9ydFVwbG9hZFJlcXVlc3QSDAoEcm9vdBgBIAEoCRIRCgl1cGxvYWRfaWQYAiABKAkiKgoTQWJvcnRVcGxvYWRSZXNwb25zZRITCgtmcmVlZF9ieXRlcxgBIAEoBCJeCgZVcGxvYWQSEQoJdXBsb2FkX2lkGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEc2l6ZRgDIAEoBBIOCgZvZmZzZXQYBCABKAQSFQoNZXhwaXJlc19hdF9tcxgFIAEoAyJjCg5FeHBsYWluUmVxdWVzdBIMCgRyb290GAEgASgJEgwKBHBhdGgYAiABKAkSIgoKcGVybWlzc2lvbhgDIAEoDjIOLmdyb3ZlLnYxLlBlcm0SEQoJYWRkX2J5dGVzGAQgASgEIoYCCg9FeHBsYWluUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRI5CghtZXRhZGF0YRgEIAMoCzInLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZS5NZXRhZGF0YUVudHJ5EiQKBXN0ZXBzGAUgAygLMhUuZ3JvdmUudjEuRXhwbGFpblN0ZXASEAoIdXNlcm5hbWUYBiABKAkSDQoFb3duZXIYByABKAkSDgoGbm93X21zGAggASgDGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgtFeHBsYWluU3RlcBINCgVjaGVjaxgBIAEoCRIOCgZwYXNzZWQYAiABKAgSDAoEdGV4dBgDIAEoCTK7DgoKRmlsZVNlcnZlchJTCg5SZWdpc3RlckNsaWVudBIfLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVxdWVzdBogLmdyb3ZlLnYxLlJlZ2lzdGVyQ2xpZW50UmVzcG9uc2USRwoKRW5kU2Vzc2lvbhIbLmdyb3ZlLnYxLkVuZFNlc3Npb25SZXF1ZXN0GhwuZ3JvdmUudjEuRW5kU2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLmdyb3ZlLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5ncm92ZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRI5CgpDcmVhdGVGaWxlEhsuZ3JvdmUudjEuQ3JlYXRlRmlsZVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkMKD0NyZWF0ZURpcmVjdG9yeRIgLmdyb3ZlLnYxLkNyZWF0ZURpcmVjdG9yeVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEjMKB0dldEF0dHISGC5ncm92ZS52MS5HZXRBdHRyUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISPgoHTGlzdERpchIYLmdyb3ZlLnYxLkxpc3REaXJSZXF1ZXN0GhkuZ3JvdmUudjEuTGlzdERpclJlc3BvbnNlEjcKCUNoYW5nZURpchIaLmdyb3ZlLnYxLkNoYW5nZURpclJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkEKCFJlYWRGaWxlEhkuZ3JvdmUudjEuUmVhZEZpbGVSZXF1ZXN0GhouZ3JvdmUudjEuUmVhZEZpbGVSZXNwb25zZRI3CglXcml0ZUZpbGUSGi5ncm92ZS52MS5Xcml0ZUZpbGVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chJBCgpVcGxvYWRGaWxlEhcuZ3JvdmUudjEuVXBsb2FkUmVxdWVzdBoYLmdyb3ZlLnYxLlVwbG9hZFJlc3BvbnNlKAESRwoMRG93bmxvYWRGaWxlEhkuZ3JvdmUudjEuRG93bmxvYWRSZXF1ZXN0GhouZ3JvdmUudjEuRG93bmxvYWRSZXNwb25zZTABEkcKCkRlbGV0ZUZpbGUSGy5ncm92ZS52MS5EZWxldGVGaWxlUmVxdWVzdBocLmdyb3ZlLnYxLkRlbGV0ZUZpbGVSZXNwb25zZRIxCgZSZW5hbWUSFy5ncm92ZS52MS5SZW5hbWVSZXF1ZXN0Gg4uZ3JvdmUudjEuQXR0chItCgRDb3B5EhUuZ3JvdmUudjEuQ29weVJlcXVlc3QaDi5ncm92ZS52MS5BdHRyEkQKCVRyYXNoRmlsZRIaLmdyb3ZlLnYxLlRyYXNoRmlsZVJlcXVlc3QaGy5ncm92ZS52MS5UcmFzaEZpbGVSZXNwb25zZRI7CgtSZXN0b3JlRmlsZRIcLmdyb3ZlLnYxLlJlc3RvcmVGaWxlUmVxdWVzdBoOLmdyb3ZlLnYxLkF0dHISRAoJU2hvd1RyYXNoEhouZ3JvdmUudjEuU2hvd1RyYXNoUmVxdWVzdBobLmdyb3ZlLnYxLlNob3dUcmFzaFJlc3BvbnNlEkcKClB1cmdlVHJhc2gSGy5ncm92ZS52MS5QdXJnZVRyYXNoUmVxdWVzdBocLmdyb3ZlLnYxLlB1cmdlVHJhc2hSZXNwb25zZRI4CgVTaGFyZRIWLmdyb3ZlLnYxLlNoYXJlUmVxdWVzdBoXLmdyb3ZlLnYxLlNoYXJlUmVzcG9uc2USPgoHVW5zaGFyZRIYLmdyb3ZlLnYxLlVuc2hhcmVSZXF1ZXN0GhkuZ3JvdmUudjEuVW5zaGFyZVJlc3BvbnNlEkcKCkxpc3RTaGFyZXMSGy5ncm92ZS52MS5MaXN0U2hhcmVzUmVxdWVzdBocLmdyb3ZlLnYxLkxpc3RTaGFyZXNSZXNwb25zZRJBCghHZXRRdW90YRIZLmdyb3ZlLnYxLkdldFF1b3RhUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFF1b3RhUmVzcG9uc2USQQoIU2V0UXVvdGESGS5ncm92ZS52MS5TZXRRdW90YVJlcXVlc3QaGi5ncm92ZS52MS5TZXRRdW90YVJlc3BvbnNlEj4KB0V4cGxhaW4SGC5ncm92ZS52MS5FeHBsYWluUmVxdWVzdBoZLmdyb3ZlLnYxLkV4cGxhaW5SZXNwb25zZRI9CgtCZWdpblVwbG9hZBIcLmdyb3ZlLnYxLkJlZ2luVXBsb2FkUmVxdWVzdBoQLmdyb3ZlLnYxLlVwbG9hZBI5CglHZXRVcGxvYWQSGi5ncm92ZS52MS5HZXRVcGxvYWRSZXF1ZXN0GhAuZ3JvdmUudjEuVXBsb2FkEkoKC0Fib3J0VXBsb2FkEhwuZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXF1ZXN0Gh0uZ3JvdmUudjEuQWJvcnRVcGxvYWRSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.RegisterClientRequest
@@ -1001,9 +1001,18 @@ export type RestoreFileRequest = Message<"grove.v1.RestoreFileRequest"> & {
   targetPath: string;
 
   /**
+   * An administrator's restore replaces nothing.
+   *
    * @generated from field: grove.v1.OnConflict on_conflict = 4;
    */
   onConflict: OnConflict;
+
+  /**
+   * Set when an administrator restores for the user whom root names; needs a reason.
+   *
+   * @generated from field: grove.v1.OperatorAct operator = 5;
+   */
+  operator?: OperatorAct | undefined;
 };
 
 /**
@@ -1012,6 +1021,27 @@ export type RestoreFileRequest = Message<"grove.v1.RestoreFileRequest"> & {
  */
 export const RestoreFileRequestSchema: GenMessage<RestoreFileRequest> = /*@__PURE__*/
   messageDesc(file_grove_v1_file_server, 30);
+
+/**
+ * What an administrator of the cluster says for looking at another user's things. The right to it is that of SetQuota.
+ *
+ * @generated from message grove.v1.OperatorAct
+ */
+export type OperatorAct = Message<"grove.v1.OperatorAct"> & {
+  /**
+   * Why, in at most 200 characters; the user is shown it. Without one no names are told.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message grove.v1.OperatorAct.
+ * Use `create(OperatorActSchema)` to create a new message.
+ */
+export const OperatorActSchema: GenMessage<OperatorAct> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 31);
 
 /**
  * @generated from message grove.v1.ShowTrashRequest
@@ -1047,6 +1077,13 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
    * @generated from field: string original_path = 5;
    */
   originalPath: string;
+
+  /**
+   * Set when an administrator looks at the trash of the user whom root names. Without a reason items have neither path nor former shares.
+   *
+   * @generated from field: grove.v1.OperatorAct operator = 6;
+   */
+  operator?: OperatorAct | undefined;
 };
 
 /**
@@ -1054,7 +1091,7 @@ export type ShowTrashRequest = Message<"grove.v1.ShowTrashRequest"> & {
  * Use `create(ShowTrashRequestSchema)` to create a new message.
  */
 export const ShowTrashRequestSchema: GenMessage<ShowTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 31);
+  messageDesc(file_grove_v1_file_server, 32);
 
 /**
  * @generated from message grove.v1.ShowTrashResponse
@@ -1069,6 +1106,13 @@ export type ShowTrashResponse = Message<"grove.v1.ShowTrashResponse"> & {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * On the owner's first page of everything: what administrators have seen and brought back, the newest first, at most 20.
+   *
+   * @generated from field: repeated grove.v1.OperatorLook operator_looks = 3;
+   */
+  operatorLooks: OperatorLook[];
 };
 
 /**
@@ -1076,7 +1120,43 @@ export type ShowTrashResponse = Message<"grove.v1.ShowTrashResponse"> & {
  * Use `create(ShowTrashResponseSchema)` to create a new message.
  */
 export const ShowTrashResponseSchema: GenMessage<ShowTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 32);
+  messageDesc(file_grove_v1_file_server, 33);
+
+/**
+ * An administrator's look at somebody else's trash.
+ *
+ * @generated from message grove.v1.OperatorLook
+ */
+export type OperatorLook = Message<"grove.v1.OperatorLook"> & {
+  /**
+   * @generated from field: int64 at_ms = 1;
+   */
+  atMs: bigint;
+
+  /**
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Where an item came back; empty when its names were listed.
+   *
+   * @generated from field: string restored_path = 4;
+   */
+  restoredPath: string;
+};
+
+/**
+ * Describes the message grove.v1.OperatorLook.
+ * Use `create(OperatorLookSchema)` to create a new message.
+ */
+export const OperatorLookSchema: GenMessage<OperatorLook> = /*@__PURE__*/
+  messageDesc(file_grove_v1_file_server, 34);
 
 /**
  * @generated from message grove.v1.PurgeTrashRequest
@@ -1107,7 +1187,7 @@ export type PurgeTrashRequest = Message<"grove.v1.PurgeTrashRequest"> & {
  * Use `create(PurgeTrashRequestSchema)` to create a new message.
  */
 export const PurgeTrashRequestSchema: GenMessage<PurgeTrashRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 33);
+  messageDesc(file_grove_v1_file_server, 35);
 
 /**
  * @generated from message grove.v1.PurgeTrashResponse
@@ -1129,7 +1209,7 @@ export type PurgeTrashResponse = Message<"grove.v1.PurgeTrashResponse"> & {
  * Use `create(PurgeTrashResponseSchema)` to create a new message.
  */
 export const PurgeTrashResponseSchema: GenMessage<PurgeTrashResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 34);
+  messageDesc(file_grove_v1_file_server, 36);
 
 /**
  * @generated from message grove.v1.ShareRequest
@@ -1156,7 +1236,7 @@ export type ShareRequest = Message<"grove.v1.ShareRequest"> & {
  * Use `create(ShareRequestSchema)` to create a new message.
  */
 export const ShareRequestSchema: GenMessage<ShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 35);
+  messageDesc(file_grove_v1_file_server, 37);
 
 /**
  * @generated from message grove.v1.ShareResponse
@@ -1180,7 +1260,7 @@ export type ShareResponse = Message<"grove.v1.ShareResponse"> & {
  * Use `create(ShareResponseSchema)` to create a new message.
  */
 export const ShareResponseSchema: GenMessage<ShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 36);
+  messageDesc(file_grove_v1_file_server, 38);
 
 /**
  * @generated from message grove.v1.UnshareRequest
@@ -1207,7 +1287,7 @@ export type UnshareRequest = Message<"grove.v1.UnshareRequest"> & {
  * Use `create(UnshareRequestSchema)` to create a new message.
  */
 export const UnshareRequestSchema: GenMessage<UnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 37);
+  messageDesc(file_grove_v1_file_server, 39);
 
 /**
  * @generated from message grove.v1.UnshareResponse
@@ -1229,7 +1309,7 @@ export type UnshareResponse = Message<"grove.v1.UnshareResponse"> & {
  * Use `create(UnshareResponseSchema)` to create a new message.
  */
 export const UnshareResponseSchema: GenMessage<UnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 38);
+  messageDesc(file_grove_v1_file_server, 40);
 
 /**
  * @generated from message grove.v1.ListSharesRequest
@@ -1265,7 +1345,7 @@ export type ListSharesRequest = Message<"grove.v1.ListSharesRequest"> & {
  * Use `create(ListSharesRequestSchema)` to create a new message.
  */
 export const ListSharesRequestSchema: GenMessage<ListSharesRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 39);
+  messageDesc(file_grove_v1_file_server, 41);
 
 /**
  * @generated from message grove.v1.ListSharesResponse
@@ -1287,7 +1367,7 @@ export type ListSharesResponse = Message<"grove.v1.ListSharesResponse"> & {
  * Use `create(ListSharesResponseSchema)` to create a new message.
  */
 export const ListSharesResponseSchema: GenMessage<ListSharesResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 40);
+  messageDesc(file_grove_v1_file_server, 42);
 
 /**
  * A share as it was made, or the end of one below another that goes on.
@@ -1332,7 +1412,7 @@ export type ShareEntry = Message<"grove.v1.ShareEntry"> & {
  * Use `create(ShareEntrySchema)` to create a new message.
  */
 export const ShareEntrySchema: GenMessage<ShareEntry> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 41);
+  messageDesc(file_grove_v1_file_server, 43);
 
 /**
  * @generated from message grove.v1.GetQuotaRequest
@@ -1349,7 +1429,7 @@ export type GetQuotaRequest = Message<"grove.v1.GetQuotaRequest"> & {
  * Use `create(GetQuotaRequestSchema)` to create a new message.
  */
 export const GetQuotaRequestSchema: GenMessage<GetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 42);
+  messageDesc(file_grove_v1_file_server, 44);
 
 /**
  * @generated from message grove.v1.GetQuotaResponse
@@ -1421,7 +1501,7 @@ export type GetQuotaResponse = Message<"grove.v1.GetQuotaResponse"> & {
  * Use `create(GetQuotaResponseSchema)` to create a new message.
  */
 export const GetQuotaResponseSchema: GenMessage<GetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 43);
+  messageDesc(file_grove_v1_file_server, 45);
 
 /**
  * @generated from message grove.v1.SetQuotaRequest
@@ -1452,7 +1532,7 @@ export type SetQuotaRequest = Message<"grove.v1.SetQuotaRequest"> & {
  * Use `create(SetQuotaRequestSchema)` to create a new message.
  */
 export const SetQuotaRequestSchema: GenMessage<SetQuotaRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 44);
+  messageDesc(file_grove_v1_file_server, 46);
 
 /**
  * @generated from message grove.v1.SetQuotaResponse
@@ -1481,7 +1561,7 @@ export type SetQuotaResponse = Message<"grove.v1.SetQuotaResponse"> & {
  * Use `create(SetQuotaResponseSchema)` to create a new message.
  */
 export const SetQuotaResponseSchema: GenMessage<SetQuotaResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 45);
+  messageDesc(file_grove_v1_file_server, 47);
 
 /**
  * @generated from message grove.v1.BeginUploadRequest
@@ -1523,7 +1603,7 @@ export type BeginUploadRequest = Message<"grove.v1.BeginUploadRequest"> & {
  * Use `create(BeginUploadRequestSchema)` to create a new message.
  */
 export const BeginUploadRequestSchema: GenMessage<BeginUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 46);
+  messageDesc(file_grove_v1_file_server, 48);
 
 /**
  * @generated from message grove.v1.GetUploadRequest
@@ -1545,7 +1625,7 @@ export type GetUploadRequest = Message<"grove.v1.GetUploadRequest"> & {
  * Use `create(GetUploadRequestSchema)` to create a new message.
  */
 export const GetUploadRequestSchema: GenMessage<GetUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 47);
+  messageDesc(file_grove_v1_file_server, 49);
 
 /**
  * @generated from message grove.v1.AbortUploadRequest
@@ -1567,7 +1647,7 @@ export type AbortUploadRequest = Message<"grove.v1.AbortUploadRequest"> & {
  * Use `create(AbortUploadRequestSchema)` to create a new message.
  */
 export const AbortUploadRequestSchema: GenMessage<AbortUploadRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 48);
+  messageDesc(file_grove_v1_file_server, 50);
 
 /**
  * @generated from message grove.v1.AbortUploadResponse
@@ -1584,7 +1664,7 @@ export type AbortUploadResponse = Message<"grove.v1.AbortUploadResponse"> & {
  * Use `create(AbortUploadResponseSchema)` to create a new message.
  */
 export const AbortUploadResponseSchema: GenMessage<AbortUploadResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 49);
+  messageDesc(file_grove_v1_file_server, 51);
 
 /**
  * A resumable upload and how far it has come.
@@ -1625,7 +1705,7 @@ export type Upload = Message<"grove.v1.Upload"> & {
  * Use `create(UploadSchema)` to create a new message.
  */
 export const UploadSchema: GenMessage<Upload> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 50);
+  messageDesc(file_grove_v1_file_server, 52);
 
 /**
  * @generated from message grove.v1.ExplainRequest
@@ -1661,7 +1741,7 @@ export type ExplainRequest = Message<"grove.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 51);
+  messageDesc(file_grove_v1_file_server, 53);
 
 /**
  * @generated from message grove.v1.ExplainResponse
@@ -1719,7 +1799,7 @@ export type ExplainResponse = Message<"grove.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 52);
+  messageDesc(file_grove_v1_file_server, 54);
 
 /**
  * @generated from message grove.v1.ExplainStep
@@ -1750,7 +1830,7 @@ export type ExplainStep = Message<"grove.v1.ExplainStep"> & {
  * Use `create(ExplainStepSchema)` to create a new message.
  */
 export const ExplainStepSchema: GenMessage<ExplainStep> = /*@__PURE__*/
-  messageDesc(file_grove_v1_file_server, 53);
+  messageDesc(file_grove_v1_file_server, 55);
 
 /**
  * @generated from service grove.v1.FileServer

@@ -1,0 +1,76 @@
+// What administrators have seen of users' trashes and brought back from them, kept so that each user is shown it.
+import { join } from "node:path";
+import { z } from "zod";
+import type { Clock } from "#base/clock.ts";
+import { OPERATOR_LOOKS_KEPT, OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { readSchemaFile } from "#os/schema-file.ts";
+import { setAside } from "#os/set-aside.ts";
+
+const look = z.strictObject({
+  owner: z.string(),
+  at_ms: z.number(),
+  by: z.string(),
+  reason: z.string(),
+  restored_path: z.string(),
+});
+
+const looksFile = z.strictObject({
+  schema: z.literal(1),
+  looks: z.array(look).max(OPERATOR_LOOKS_KEPT),
+});
+
+/** One look, as it is kept. */
+export type StoredLook = z.infer<typeof look>;
+
+const FILE = "operator_looks.json";
+
+/** The looks of a node's data folder, the oldest first. */
+export class OperatorLooks {
+  readonly #path: string;
+  readonly #clock: Pick<Clock, "wallMs">;
+  #looks: readonly StoredLook[];
+  #saving: Promise<void> = Promise.resolve();
+
+  private constructor(path: string, clock: Pick<Clock, "wallMs">, looks: readonly StoredLook[]) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#looks = looks;
+  }
+
+  /** Opens or starts the file. A damaged one is set aside, and its previous generation counts. Throws CORRUPT for one of a newer version. */
+  static async open(
+    dataFolder: string,
+    deps: { readonly clock: Clock; readonly log: Logger },
+  ): Promise<OperatorLooks> {
+    const path = join(dataFolder, FILE);
+    await removeLeftovers(path);
+    const current = await readSchemaFile(path, looksFile);
+    if (current === "broken") await setAside(path, deps);
+    if (typeof current !== "string") return new OperatorLooks(path, deps.clock, current.looks);
+    const before = await readSchemaFile(previousGeneration(path), looksFile);
+    return new OperatorLooks(path, deps.clock, typeof before === "string" ? [] : before.looks);
+  }
+
+  /** Keeps a look; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */
+  async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
+    const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];
+    const ofOwner = looks.filter(({ owner }) => owner === seen.owner);
+    const tooMany = new Set(ofOwner.slice(0, Math.max(0, ofOwner.length - OPERATOR_LOOKS_PER_USER)));
+    this.#looks = looks.filter((one) => !tooMany.has(one)).slice(-OPERATOR_LOOKS_KEPT);
+    const saved = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = saved;
+    await saved;
+  }
+
+  /** What concerns one user, the newest first. */
+  of(owner: string): StoredLook[] {
+    return this.#looks.filter((one) => one.owner === owner).toReversed();
+  }
+
+  async #save(): Promise<void> {
+    const content = `${JSON.stringify({ schema: 1, looks: this.#looks })}\n`;
+    await writeFileAtomic(this.#path, content, { keepPrevious: true });
+  }
+}
