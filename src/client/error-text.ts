@@ -129,7 +129,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "The server has no client id of the identity provider, so that nobody can sign in.",
     "The administrator must set IDP_CLIENT_ID.",
   ),
-  TOKEN_REJECTED: told(SIGN_IN),
+  TOKEN_REJECTED: explainToken,
   MOCK_TOKEN: fixed("The server does not accept mock tokens.", "Sign in without --mock: grove login"),
   CLIENT_CERT_REQUIRED: told("This call is for servers of the cluster."),
   NODE_ID_HELD: told(ADMINISTRATOR),
@@ -157,6 +157,13 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
+
+/** Another sign-in brings another token, and no other key. */
+function explainToken({ message, metadata }: Refusal): Explanation {
+  const what = sentence(message);
+  if (metadata["claim"] !== "kid") return { what, todo: SIGN_IN };
+  return { what, todo: "If it stays so, tell the administrator of the cluster." };
+}
 
 /** Who was let in when it began is told that this has ended; everybody else learns nothing. */
 function explainNotShared(refusal: Refusal): Explanation {
