@@ -27,7 +27,8 @@ export type AuditActName =
   | "silence.end"
   | "trash.expire"
   | "trash.purge"
-  | "trash.space";
+  | "trash.space"
+  | "user.rebind";
 
 /** One act. Never holds a token, a hash or a password. */
 export interface AuditAct {

@@ -237,6 +237,8 @@ export const ISSUER_KEY_FETCHES_PER_MINUTE = 1;
 export const SUBJECT_MAX_LENGTH = 255;
 /** Characters of its issuer. */
 export const ISSUER_MAX_LENGTH = 1_024;
+/** Persons behind addresses that the metadata store lists at once. */
+export const SUBJECTS_LISTED_MAX = 1_000;
 /** Users whose person a MetaServer need not look up again for a while. */
 export const ADMITTED_SUBJECTS_KEPT = 20_000;
 /** How long it need not. */

@@ -197,7 +197,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: "user",
         summary: "Lock users out, and let them in again",
-        load: () => import("#client/user-command.ts"),
+        load: () => import("./user-group.ts"),
       },
       {
         name: "backup",

@@ -158,11 +158,22 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
 
-/** Another sign-in brings another token, and no other key. */
+/** Another sign-in brings another token; it brings no other key, and makes nobody the person that the address belonged to. */
 function explainToken({ message, metadata }: Refusal): Explanation {
   const what = sentence(message);
-  if (metadata["claim"] !== "kid") return { what, todo: SIGN_IN };
-  return { what, todo: "If it stays so, tell the administrator of the cluster." };
+  switch (metadata["claim"]) {
+    case "kid":
+      return { what, todo: "If it stays so, tell the administrator of the cluster." };
+    case "sub": {
+      const whom = metadata["ask"] ?? "the administrator of the cluster";
+      return {
+        what,
+        todo: `Signing in once more does not help. If the files are yours and your account is a new one, ask ${whom} to give them to it.`,
+      };
+    }
+    default:
+      return { what, todo: SIGN_IN };
+  }
 }
 
 /** Who was let in when it began is told that this has ended; everybody else learns nothing. */

@@ -17,6 +17,7 @@ import {
   refused,
   registration,
 } from "./store-under-test.fixture.ts";
+import { testSubjects } from "./subjects-contract.fixture.ts";
 
 /** Declares the contract's tests for one implementation; `skip` says why they cannot be run, or is false. */
 export function testDirectoryContract(
@@ -331,6 +332,7 @@ export function testDirectoryContract(
 
   testRoots(contract);
   testListings(contract);
+  testSubjects(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
   testSecurityReports(contract);

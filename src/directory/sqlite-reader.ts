@@ -21,6 +21,8 @@ import { requireKnownSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
+import type { Rebinding, SubjectRecord } from "./subject.ts";
+import * as subjectCommands from "./subject-commands.ts";
 
 interface OpenFile {
   readonly session: SqlSession;
@@ -67,6 +69,18 @@ export class SqliteReader {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(readersMoment(now), fsId, abandonedRoots));
+  }
+
+  findSubject(now: Now, username: string): SubjectRecord | undefined {
+    return this.#read(now, (moment) => subjectCommands.findSubject(moment, username));
+  }
+
+  subjectsOf(now: Now, issuer: string, afterUsername?: string): SubjectRecord[] {
+    return this.#read(now, (moment) => subjectCommands.subjectsOf(moment, issuer, afterUsername));
+  }
+
+  rebindSubjects(now: Now, rebindings: readonly Rebinding[]): bigint {
+    return this.#write(subjectCommands.rebindSubjects(readersMoment(now), rebindings));
   }
 
   sshNodes(now: Now): SshNode[] {
