@@ -267,8 +267,7 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/alerts/alert-book.test.ts": "the book's rules are shown on one key and one clock",
   "src/alerts/rules.test.ts": "every threshold at both of its sides, from one healthy node",
   "src/sessions/session-table.test.ts": "one table seen from outside, by one way to set it up",
-  "src/directory/postgres-directory.ts":
-    "a method for each command, and the one way in which all of them are run",
+  "src/directory/postgres-directory.ts": "one short method for each command of the store",
   "src/base/limits.ts": "one table, so that nobody has to guess where a limit stands",
 };
 

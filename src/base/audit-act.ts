@@ -34,7 +34,8 @@ export type AuditActName =
   | "trash.look"
   | "trash.purge"
   | "trash.restore"
-  | "trash.space";
+  | "trash.space"
+  | "user.rebind";
 
 /** One act. Never holds a token, a hash or a password. */
 export interface AuditAct {

@@ -229,10 +229,16 @@ export const TOKEN_OUTAGES_PER_MINUTE_PER_ADDRESS = 600;
 export const SIGNED_IN_ADDRESS_TTL_MS: number = 24 * 3_600_000;
 /** How long discovery answers and key sets of an issuer are used before they are fetched again. */
 export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
+/** Fetches of an issuer's keys that may follow one another at once, because a token names a key that is not among them. */
+export const ISSUER_KEY_FETCHES = 2;
+/** The same in a minute, from then on. */
+export const ISSUER_KEY_FETCHES_PER_MINUTE = 1;
 /** Characters of the subject of an ID token. */
 export const SUBJECT_MAX_LENGTH = 255;
 /** Characters of its issuer. */
 export const ISSUER_MAX_LENGTH = 1_024;
+/** Persons behind addresses that the metadata store lists at once. */
+export const SUBJECTS_LISTED_MAX = 1_000;
 /** Users whose person a MetaServer need not look up again for a while. */
 export const ADMITTED_SUBJECTS_KEPT = 20_000;
 /** How long it need not. */

@@ -195,6 +195,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import("#metaserver/ca-command.ts"),
       },
       {
+        name: "user",
+        summary: "Lock users out, and let them in again",
+        load: () => import("./user-group.ts"),
+      },
+      {
         name: "backup",
         summary: "Back up the data of a storage node, and restore it",
         load: () => import("#fileserver/backup-command.ts"),

@@ -12,6 +12,7 @@ import { PATIENCE_MS } from "./limits.ts";
 import { PlaceFile } from "./place.ts";
 import { type Profile, resolveProfile } from "./profile.ts";
 import { parseRemotePath, type TypedPath } from "./remote-path.ts";
+import type { RouteCache } from "./route-cache.ts";
 import { SessionCache } from "./session-cache.ts";
 import { note, type Terminal, writeAll } from "./terminal.ts";
 import { terminalJson, terminalText } from "./terminal-text.ts";
@@ -24,6 +25,8 @@ export interface SharedParts {
   readonly place: PlaceFile;
   profile: Promise<Profile> | undefined;
   cluster: Promise<Cluster> | undefined;
+  /** Undefined for the routes that all commands of this user share. */
+  readonly routes?: RouteCache | undefined;
   /** Aborts what runs now; in a shell each command has its own. */
   signal: AbortSignal;
 }
@@ -129,7 +132,7 @@ export class ClientContext {
   }
 
   async #makeCluster(): Promise<Cluster> {
-    const [{ Cluster }, { Router }, { RouteCache }, { RetryNotes }] = await Promise.all([
+    const [{ Cluster }, { Router }, { RouteCache: Routes }, { RetryNotes }] = await Promise.all([
       import("./cluster.ts"),
       import("./routing.ts"),
       import("./route-cache.ts"),
@@ -145,7 +148,7 @@ export class ClientContext {
       },
     };
     const retries = new RetryNotes(this.terminal, systemClock);
-    const cache = new RouteCache(config.routes, systemClock);
+    const cache = shared.routes ?? new Routes(config.routes, systemClock);
     const router = new Router(Object.assign(now, { profile, identity, cache }));
     return new Cluster(
       Object.assign(now, {

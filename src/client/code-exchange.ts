@@ -3,9 +3,12 @@ import type * as OAuth from "oauth4webapi";
 import { IDP_TIMEOUT_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import { createNonce, createPkce, createState, type Pkce } from "#identity/pkce.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
 import { ClientError } from "./client-error.ts";
 import { readClaims } from "./id-token.ts";
+import { localTime } from "./local-time.ts";
 import type { IdpProfile } from "./profile.ts";
+import { isUntrusted, NAME_THE_AUTHORITY } from "./provider-trust.ts";
 
 /** One sign-in that has been started. */
 export interface SignInStart {
@@ -20,8 +23,8 @@ export interface SignInDeps {
   readonly idp: IdpProfile;
   readonly clientSecret: string | undefined;
   readonly redirectUri: string;
-  /** PEM of an authority of our own, where the provider's certificate is signed by it. */
-  readonly ca: string | undefined;
+  /** Asks the provider, and believes nobody else to be it. */
+  readonly fetch: Fetch;
   readonly random: Random;
   readonly signal: AbortSignal;
 }
@@ -48,7 +51,6 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
     );
   }
   const oauth = await import("oauth4webapi");
-  if (deps.ca !== undefined) await trustAlso(deps.ca);
   const server = await findServer(oauth, deps);
   const pkce = createPkce(deps.random);
   const state = createState(deps.random);
@@ -67,12 +69,6 @@ export async function startSignIn(deps: SignInDeps): Promise<SignInStart> {
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { consentUrl: url.href, state, exchange: (callback) => exchange(flow, callback) };
-}
-
-/** Makes this process trust the cluster's authority beside the public ones: `fetch` takes no authority of its own. */
-async function trustAlso(ca: string): Promise<void> {
-  const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
-  setDefaultCACertificates([...getCACertificates("default"), ca]);
 }
 
 /** The provider's addresses: those that are configured, else what its issuer publishes. */
@@ -150,14 +146,15 @@ async function withIssuerOf(
 
 function requestOptions(
   oauth: typeof OAuth,
-  deps: Pick<SignInDeps, "signal">,
+  deps: Pick<SignInDeps, "fetch" | "signal">,
   url: URL,
 ): { signal: AbortSignal } {
   const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(IDP_TIMEOUT_MS)]);
-  if (url.protocol !== "http:") return { signal };
+  const options = { signal, [oauth.customFetch]: deps.fetch };
+  if (url.protocol !== "http:") return options;
   // Plain HTTP only to this machine, which requireSafe has checked: that is the demonstration's provider.
   // oxlint-disable-next-line typescript/no-deprecated
-  return Object.assign({ signal }, { [oauth.allowInsecureRequests]: true });
+  return Object.assign(options, { [oauth.allowInsecureRequests]: true });
 }
 
 /** The code, the secret and the tokens travel to these addresses: TLS, or not further than this machine. */
@@ -172,11 +169,25 @@ function requireSafe(name: string, text: string): URL {
 function failed(what: string, error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   const detail = error instanceof Error ? error.message : "";
+  const { code } = error as { code?: unknown };
   const cause = error as { error?: unknown; error_description?: unknown; cause?: { code?: unknown } };
   const said = [cause.error, cause.error_description, cause.cause?.code].filter(
     (text) => typeof text === "string",
   );
   return new ClientError("SIGN_IN_FAILED", `${what}: ${said.length > 0 ? said.join(", ") : detail}`, {
     cause: error,
+    ...todoOf(error, code),
   });
+}
+
+/** What helps where trying again does not. */
+function todoOf(error: unknown, code: unknown): { readonly todo?: string } {
+  if (isUntrusted(error)) return { todo: NAME_THE_AUTHORITY };
+  // As the library calls a token that is over, or not yet good, by this machine's clock.
+  if (code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED") {
+    return {
+      todo: `Set this machine's clock, which says ${localTime(Date.now())}: by it, the sign-in of a moment ago is over, or has not begun.`,
+    };
+  }
+  return {};
 }

@@ -135,7 +135,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
     "The server has no client id of the identity provider, so that nobody can sign in.",
     "The administrator must set IDP_CLIENT_ID.",
   ),
-  TOKEN_REJECTED: told(SIGN_IN),
+  TOKEN_REJECTED: explainToken,
   MOCK_TOKEN: fixed("The server does not accept mock tokens.", "Sign in without --mock: grove login"),
   CLIENT_CERT_REQUIRED: told("This call is for servers of the cluster."),
   NODE_ID_HELD: told(ADMINISTRATOR),
@@ -163,6 +163,24 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
+
+/** Another sign-in brings another token; it brings no other key, and makes nobody the person that the address belonged to. */
+function explainToken({ message, metadata }: Refusal): Explanation {
+  const what = sentence(message);
+  switch (metadata["claim"]) {
+    case "kid":
+      return { what, todo: "If it stays so, tell the administrator of the cluster." };
+    case "sub": {
+      const whom = metadata["ask"] ?? "the administrator of the cluster";
+      return {
+        what,
+        todo: `Signing in once more does not help. If the files are yours and your account is a new one, ask ${whom} to give them to it.`,
+      };
+    }
+    default:
+      return { what, todo: SIGN_IN };
+  }
+}
 
 /** Who was let in when it began is told that this has ended; everybody else learns nothing. */
 function explainNotShared(refusal: Refusal): Explanation {

@@ -8,6 +8,7 @@ import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { REPLY_DECODERS } from "#proto/listing-decoder.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { ClientError } from "./client-error.ts";
+import { judgedByClocks } from "./clock-refusal.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
 import type { Profile } from "./profile.ts";
@@ -148,7 +149,8 @@ export class FileServerLink {
         if (!isStatusError(error) || error.code !== Code.UNAVAILABLE) break;
       }
     }
-    throw await refusalOf(failure, this.address);
+    const refusal = await refusalOf(failure, this.address);
+    throw judgedByClocks(refusal, { peer: this.address, token, nowMs: Date.now() });
   }
 
   async #registerOver(line: Line, token: string): Promise<OpenSession> {

@@ -122,7 +122,7 @@ function start(
     },
     clientSecret: over.clientSecret,
     redirectUri: "http://localhost:38485/logincallback",
-    ca: undefined,
+    fetch,
     random: systemRandom,
     signal: new AbortController().signal,
   });
@@ -189,7 +189,7 @@ test("the code is never sent over plain HTTP to another machine", async () => {
   };
   const rest = {
     clientSecret: undefined,
-    ca: undefined,
+    fetch,
     random: systemRandom,
     signal: new AbortController().signal,
   };

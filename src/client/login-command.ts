@@ -1,6 +1,5 @@
 // The verb `login`: signs in at the identity provider and opens a session with the server that holds one's root.
 import { Command } from "commander";
-import { systemClock } from "#base/clock.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError, isClientError } from "./client-error.ts";
@@ -10,15 +9,16 @@ import type { OpenSession } from "./file-server-link.ts";
 import { readClaims } from "./id-token.ts";
 import { localTime } from "./local-time.ts";
 import { mockToken } from "./mock-token.ts";
-import { type Profile, parseAddresses, readClusterFile, resolveProfile, writeProfile } from "./profile.ts";
+import { type Profile, parseAddresses, readClusterFile, resolveProfile } from "./profile.ts";
 import { readFirstLine } from "./prompt.ts";
-import { endSessions } from "./sign-out.ts";
+import { StagedSignIn } from "./staged-sign-in.ts";
 
 interface LoginFlags extends ClientFlags {
   readonly cluster?: string;
   readonly browser: boolean;
   readonly tokenStdin?: boolean;
   readonly mock?: string | true;
+  readonly idpCa?: string;
   readonly rememberIdToken?: string | boolean;
 }
 
@@ -30,6 +30,10 @@ export function command(host: CommandHost = processHost()): Command {
       .option("--cluster <file>", "take the cluster's settings from the cluster.json of 'grove up'")
       .option("--no-browser", "print the address and paste what comes of it, without showing it")
       .option("--token-stdin", "read an ID token from standard input")
+      .option(
+        "--idp-ca <file>",
+        "the authority that has signed the identity provider's certificate; kept for later",
+      )
       .option("--mock <email>", "sign in as anybody, where the cluster runs in mock mode")
       .option(
         "--remember-id-token [boolean]",
@@ -46,30 +50,31 @@ export function command(host: CommandHost = processHost()): Command {
 }
 
 async function login(context: ClientContext, flags: LoginFlags): Promise<void> {
+  const isKept = isRemembered(flags);
   const profile = await chooseProfile(context, flags);
-  context.useProfile(profile);
   const token = await obtainToken(context, profile, flags);
-  const claims = readClaims(token);
-  await forgetBefore(context);
-  context.identity.hold({
-    username: claims.email ?? "",
-    idToken: token,
-    expiresAtMs: claims.expiresAtMs,
-  });
-  const cluster = await context.cluster();
-  const route = await cluster.router.find("");
-  const session = await signInAt(context, route.address);
-  await context.sessions.writeIdentity({
-    username: session.username,
-    idToken: isRemembered(flags) ? token : undefined,
-    expiresAtMs: claims.expiresAtMs,
-  });
-  await writeProfile(context.config.profile, profile);
-  await tell(context, session);
+  const { email = "", expiresAtMs } = readClaims(token);
+  const staged = await StagedSignIn.begin(context, profile, { username: email, idToken: token, expiresAtMs });
+  try {
+    const { router } = await staged.context.cluster();
+    const session = await signInAt(staged.context, (await router.find("")).address);
+    const idToken = isKept ? token : undefined;
+    await staged.takeOver(session, { username: session.username, idToken, expiresAtMs });
+    await tell(context, session);
+  } finally {
+    await staged.close();
+  }
 }
 
-/** The cluster's settings: from the file that is named, else as every verb finds them. */
+/** The cluster's settings: from the file that is named, else as every verb finds them; with what else was named. */
 async function chooseProfile(context: ClientContext, flags: LoginFlags): Promise<Profile> {
+  const profile = await foundProfile(context, flags);
+  if (flags.idpCa === undefined) return profile;
+  const { readProviderAuthority } = await import("./provider-trust.ts");
+  return { ...profile, idpCa: await readProviderAuthority(flags.idpCa) };
+}
+
+async function foundProfile(context: ClientContext, flags: LoginFlags): Promise<Profile> {
   if (flags.cluster === undefined) {
     const profile = await resolveProfile(context.config.profile, flags, context.terminal.env);
     // `--mock` at a server that was only named: there is nothing else that could say so.
@@ -101,15 +106,6 @@ async function obtainToken(context: ClientContext, profile: Profile, flags: Logi
 function mockUser(given: string | true): string {
   if (given === true) throw new ClientError("USAGE", "--mock needs an e-mail address");
   return canonicalUsername(given);
-}
-
-/** Ends what an earlier sign-in left: its sessions may be another user's, or another cluster's. */
-async function forgetBefore(context: ClientContext): Promise<void> {
-  await endSessions(context);
-  const { RouteCache } = await import("./route-cache.ts");
-  await new RouteCache(context.config.routes, systemClock).clear();
-  await context.sessions.clear();
-  await context.place.clear();
 }
 
 /** Opens the session; where the first answer leads to another server, there. */

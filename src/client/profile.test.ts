@@ -33,6 +33,7 @@ const STORED: Profile = {
     authUrl: "https://a.example",
     tokenUrl: "https://t.example",
   },
+  idpCa: "IDP PEM",
   fileserver: undefined,
 };
 

@@ -22,6 +22,8 @@ export interface Profile {
   /** True for a cluster that accepts mock tokens; without an authority it is spoken to without TLS (spec 5.7). */
   readonly mock: boolean;
   readonly idp: IdpProfile | undefined;
+  /** PEM of the authority of the identity provider's certificate; undefined trusts the public ones, and the cluster's. */
+  readonly idpCa?: string | undefined;
   /** host:port of a FileServer that is asked directly, without a MetaServer. */
   readonly fileserver: string | undefined;
 }
@@ -47,6 +49,7 @@ export async function resolveProfile(path: string, flags: ConnectionFlags, env: 
     ca: caFile === undefined ? fromFile?.ca : await readSettingsFile(caFile),
     mock: mockWord === undefined || mockWord === "" ? (fromFile?.mock ?? false) : isMockWord(mockWord),
     idp: idpOf(env, fromFile?.idp),
+    idpCa: fromFile?.idpCa,
     fileserver: flags.fileserver === undefined ? fromFile?.fileserver : parseAddress(flags.fileserver),
   };
 }
@@ -61,12 +64,14 @@ export async function readClusterFile(path: string): Promise<Profile> {
     });
   }
   const caFile = fields.text("ca");
+  const idpCaFile = fields.text("idp_ca");
   const idp = fields.fields("idp");
   return {
     metaservers: parseAddresses(metaserver),
     ca: caFile === undefined ? undefined : await readSettingsFile(caFile),
     mock: fields.flag("mock"),
     idp: idp === undefined ? undefined : idpFields(idp),
+    idpCa: idpCaFile === undefined ? undefined : await readSettingsFile(idpCaFile),
     fileserver: undefined,
   };
 }
@@ -78,6 +83,7 @@ export async function writeProfile(path: string, profile: Profile): Promise<void
     metaservers: profile.metaservers,
     ...(profile.fileserver === undefined ? {} : { fileserver: profile.fileserver }),
     ...(profile.ca === undefined ? {} : { ca_pem: profile.ca }),
+    ...(profile.idpCa === undefined ? {} : { idp_ca_pem: profile.idpCa }),
     mock: profile.mock,
     ...(idp === undefined
       ? {}
@@ -99,6 +105,7 @@ function profileOf(stored: StoredFields): Profile {
     ca: stored.text("ca_pem"),
     mock: stored.flag("mock"),
     idp: idp === undefined ? undefined : idpFields(idp),
+    idpCa: stored.text("idp_ca_pem"),
     fileserver: stored.text("fileserver"),
   };
 }
@@ -147,7 +154,7 @@ export function parseAddress(text: string, defaultPort?: number): string {
 }
 
 /** Reads a settings file that people name: a cluster file, a certificate. */
-async function readSettingsFile(path: string): Promise<string> {
+export async function readSettingsFile(path: string): Promise<string> {
   try {
     const content = await readFile(path);
     if (content.length > SETTINGS_FILE_MAX_BYTES) throw new ClientError("USAGE", `${path} is too large`);

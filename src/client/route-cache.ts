@@ -18,11 +18,12 @@ export interface Route {
 
 /** The routes of one user at one cluster. */
 export class RouteCache {
-  readonly #path: string;
+  /** Undefined for routes that are kept in this process alone. */
+  readonly #path: string | undefined;
   readonly #clock: Pick<Clock, "wallMs">;
   #routes: Map<string, Route> | undefined;
 
-  constructor(path: string, clock: Pick<Clock, "wallMs">) {
+  constructor(path: string | undefined, clock: Pick<Clock, "wallMs">) {
     this.#path = path;
     this.#clock = clock;
   }
@@ -33,6 +34,11 @@ export class RouteCache {
     const leftMs = route === undefined ? 0 : route.expiresAtMs - this.#clock.wallMs();
     // A clock that was set back must not make a route last for ever.
     return leftMs > 0 && leftMs <= ROUTE_TTL_SECONDS * 1_000 ? route : undefined;
+  }
+
+  /** The route to a root as it was told last, however long ago; undefined when none is known. */
+  async last(root: string): Promise<Route | undefined> {
+    return (await this.#load()).get(root);
   }
 
   /** Every route that has not expired. */
@@ -66,13 +72,14 @@ export class RouteCache {
   /** Forgets everything. */
   async clear(): Promise<void> {
     this.#routes = new Map();
-    await removePrivateFile(this.#path);
+    if (this.#path !== undefined) await removePrivateFile(this.#path);
   }
 
   async #load(): Promise<Map<string, Route>> {
     if (this.#routes !== undefined) return this.#routes;
     const routes = new Map<string, Route>();
-    const stored = (await readStored(this.#path))?.fields("routes");
+    const file = this.#path === undefined ? undefined : await readStored(this.#path);
+    const stored = file?.fields("routes");
     for (const root of stored?.names() ?? []) {
       const fields = stored?.fields(root);
       const address = fields?.text("address");
@@ -85,6 +92,7 @@ export class RouteCache {
   }
 
   async #save(routes: ReadonlyMap<string, Route>): Promise<void> {
+    if (this.#path === undefined) return;
     await writeStored(this.#path, {
       routes: Object.fromEntries(
         [...routes].map(([root, route]) => [

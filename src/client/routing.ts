@@ -1,13 +1,14 @@
 // Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
 
-import type { ErrorCode } from "#base/errors.ts";
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
 import { Code, type StatusError } from "#grpc/status.ts";
 import type { GetRootsResponse, MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { errorCodeOf, REASON_TRAILER } from "#proto/status-table.ts";
 import { callMetadata } from "./call-metadata.ts";
-import { ClientError } from "./client-error.ts";
+import { ClientError, isClientError } from "./client-error.ts";
+import { judgedByClocks } from "./clock-refusal.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
 import { SIGN_IN_CALL_TIMEOUT_MS } from "./limits.ts";
 import { pages } from "./pages.ts";
@@ -47,13 +48,24 @@ export class Router {
     this.#deps = deps;
   }
 
-  /** The route to a root (empty: one's own), from the cache where it is fresh. */
+  /**
+   * The route to a root (empty: one's own), from the cache where it is fresh. While no metaserver can say, the last that was known is taken: a
+   * server that does not hold the root says so.
+   */
   async find(root: string): Promise<Route> {
     const { fileserver } = this.#deps.profile;
     if (fileserver !== undefined) {
       return { root, address: fileserver, fsId: "", expiresAtMs: Number.POSITIVE_INFINITY };
     }
-    return (await this.#deps.cache.get(root)) ?? this.ask(root);
+    const fresh = await this.#deps.cache.get(root);
+    if (fresh !== undefined) return fresh;
+    try {
+      return await this.ask(root);
+    } catch (error) {
+      const last = canNobodySay(error) ? await this.#deps.cache.last(root) : undefined;
+      if (last === undefined) throw error;
+      return last;
+    }
   }
 
   /** True for a route that the MetaServer has told this very program, so that asking again would tell nothing new. */
@@ -141,7 +153,8 @@ export class Router {
     try {
       return await channel.onAnyServer(() => operation(client, options), canAnotherHelp);
     } catch (error) {
-      throw await refusalOf(error, metaservers.join(", "));
+      const peer = metaservers.join(", ");
+      throw judgedByClocks(await refusalOf(error, peer), { peer, token, nowMs: Date.now() });
     }
   }
 
@@ -174,6 +187,14 @@ export class Router {
       throw new ClientError("SERVER_BROKEN", "the address of a server that was sent is none", { cause });
     }
   }
+}
+
+/** True for a failure that says nothing of the root: no metaserver answers, or none has what it needs to. */
+function canNobodySay(error: unknown): boolean {
+  return (
+    isClientError(error, "NETWORK") ||
+    isGroveError(error, "STORE_UNAVAILABLE", "IDP_UNAVAILABLE", "OVERLOADED")
+  );
 }
 
 /** True when another MetaServer may answer what this one could not. */

@@ -11,6 +11,7 @@ import { SIGN_IN_WAIT_MS } from "./limits.ts";
 import { findPortOwner } from "./port-owner.ts";
 import type { Profile } from "./profile.ts";
 import { askSecret } from "./prompt.ts";
+import { providerFetch } from "./provider-trust.ts";
 import { note } from "./terminal.ts";
 
 /** Signs in through the browser on this machine; where the listener's port is taken, by pasting. */
@@ -54,7 +55,7 @@ async function prepare(
     idp,
     clientSecret,
     redirectUri,
-    ca: profile.ca,
+    fetch: providerFetch(profile),
     random: systemRandom,
     signal: context.signal,
   });

@@ -2,10 +2,21 @@
 import { callMetadata } from "./call-metadata.ts";
 import type { ClientContext } from "./client-context.ts";
 import type { FileServerLink, OpenSession } from "./file-server-link.ts";
+import type { Profile } from "./profile.ts";
+import type { StoredSession } from "./session-cache.ts";
 
 /** Tells each server that a session of ours has ended. A server that cannot be told ends it by itself after a while. */
 export async function endSessions(context: ClientContext): Promise<SignOut> {
   const sessions = await context.sessions.listSessions();
+  return endListedSessions(sessions, await context.storedProfile(), context.signal);
+}
+
+/** The same for given sessions, at the cluster that they were opened at. */
+export async function endListedSessions(
+  sessions: readonly StoredSession[],
+  profile: Profile,
+  signal: AbortSignal,
+): Promise<SignOut> {
   const unreachable: string[] = [];
   if (sessions.length === 0) return { ended: 0, unreachable };
   const [{ createClient }, { FileServer }, { openChannel }, { isStatusError }, { Code }] = await Promise.all([
@@ -15,7 +26,6 @@ export async function endSessions(context: ClientContext): Promise<SignOut> {
     import("./refusal.ts"),
     import("#grpc/status.ts"),
   ]);
-  const profile = await context.storedProfile();
   let ended = 0;
   await Promise.all(
     sessions.map(async (session) => {
@@ -26,12 +36,12 @@ export async function endSessions(context: ClientContext): Promise<SignOut> {
           {
             metadata: callMetadata(session.token),
             timeoutMs: END_TIMEOUT_MS,
-            signal: context.signal,
+            signal,
           },
         );
         ended++;
       } catch (error) {
-        context.signal.throwIfAborted();
+        signal.throwIfAborted();
         // A session that the server does not know has ended already.
         const isKnown = isStatusError(error) && error.code === Code.UNAUTHENTICATED;
         if (!isKnown) unreachable.push(session.address);

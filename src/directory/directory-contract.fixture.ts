@@ -19,6 +19,7 @@ import {
   refused,
   registration,
 } from "./store-under-test.fixture.ts";
+import { testSubjects } from "./subjects-contract.fixture.ts";
 
 /** Declares the contract's tests for one implementation; `skip` says why they cannot be run, or is false. */
 export function testDirectoryContract(
@@ -333,6 +334,7 @@ export function testDirectoryContract(
 
   testRoots(contract);
   testListings(contract);
+  testSubjects(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
   testPlacementPauses(contract);

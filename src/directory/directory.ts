@@ -1,6 +1,7 @@
 // The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
 
 import type { SshNode } from "#base/ssh-node.ts";
+import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
@@ -15,13 +16,6 @@ export type Speaker =
 export interface Grant {
   readonly path: string;
   readonly user: string;
-}
-
-/** The person behind an e-mail address, as the identity provider tells people apart (D21). */
-export interface Subject {
-  /** Without `https://`, since some providers name themselves with and without it. */
-  readonly issuer: string;
-  readonly subject: string;
 }
 
 /** A root that a registering node holds. */
@@ -113,6 +107,8 @@ export interface HeartbeatOutcome {
   readonly known: boolean;
   /** True when either side shows to be older than before, as after a restored backup: the node should register again. */
   readonly sendFull: boolean;
+  /** The version of what an operator has said last of addresses; undefined where none has said anything. */
+  readonly subjectsVersion?: bigint | undefined;
 }
 
 /** A node that acts for itself in a control call. */
@@ -291,6 +287,24 @@ export interface Directory {
    */
   admitSubject(username: string, person: Subject): Promise<boolean>;
 
+  /** Who stands behind an address; undefined where nobody is known. */
+  findSubject(username: string): Promise<SubjectRecord | undefined>;
+
+  /** Whom an issuer stands for, by address, from behind one on: one page of at most 1000. A shorter page is the last. */
+  subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]>;
+
+  /**
+   * Addresses behind which an operator has put another person, in that order, from behind a place on, for a FileServer that asks: one page of
+   * at most 1000. Throws as `claimRoot` does.
+   */
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
+
+  /**
+   * Puts other persons behind addresses, all or none, and answers with the version that they have; nodes hear of it with their next heartbeat.
+   * Throws BAD_ARGUMENT when an address is somebody else's than was said.
+   */
+  rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint>;
+
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
 
@@ -359,10 +373,13 @@ export type DirectoryReader = Pick<
   | "close"
 >;
 
-/** The store for whoever enrols nodes, gives them up and removes them, beside the MetaServers that use it. */
+/** The store for whoever administers nodes and whose the addresses are, beside the MetaServers that use it. */
 export type NodeStore = Pick<
   Directory,
   | "nodes"
+  | "findSubject"
+  | "subjectsOf"
+  | "rebindSubjects"
   | "missingLists"
   | "giveUpNode"
   | "removeNode"

@@ -27,6 +27,7 @@ import {
 import { registerRoots } from "./root-takeover.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
+import { newestSubject } from "./subject-version.ts";
 
 /** Time as the store counts it at the moment of a command: by one clock for all who use the store. */
 export interface Moment {
@@ -133,7 +134,9 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
   if (isStoreOlder) yield* awaitOlderRoots(now);
   else if (node.unlisted > 0n) yield* listComplete(beat.fsId);
   const areRootsOlder = beat.rootsVersion < BigInt(node.roots_version ?? "0");
-  return { known: true, sendFull: isStoreOlder || areRootsOlder };
+  const subjectsVersion = yield* newestSubject();
+  const outcome = { known: true, sendFull: isStoreOlder || areRootsOlder };
+  return subjectsVersion === 0n ? outcome : { ...outcome, subjectsVersion };
 }
 
 /** All nodes by id. */

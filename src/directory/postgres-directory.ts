@@ -30,7 +30,6 @@ import type {
   SharedRoot,
   SharePlace,
   StoreState,
-  Subject,
 } from "./directory.ts";
 import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
@@ -47,6 +46,8 @@ import { putSecurityReport, securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
+import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import * as subjectCommands from "./subject-commands.ts";
 
 /** What the store in PostgreSQL is made from. */
 export interface PostgresDirectoryDeps {
@@ -179,8 +180,24 @@ class PostgresDirectory implements Directory {
   }
 
   async admitSubject(username: string, person: Subject): Promise<boolean> {
-    const known = await this.#run(this.#read, (now) => commands.knownSubject(now, username, person));
-    return known ?? this.#run(this.#decide, (now) => commands.admitSubject(now, username, person));
+    const known = await this.#run(this.#read, (now) => subjectCommands.knownSubject(now, username, person));
+    return known ?? this.#run(this.#decide, (now) => subjectCommands.admitSubject(now, username, person));
+  }
+
+  findSubject(username: string): Promise<SubjectRecord | undefined> {
+    return this.#run(this.#read, (now) => subjectCommands.findSubject(now, username));
+  }
+
+  subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]> {
+    return this.#run(this.#read, (now) => subjectCommands.subjectsOf(now, issuer, afterUsername));
+  }
+
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]> {
+    return this.#run(this.#read, (now) => subjectCommands.reboundSubjects(now, node, after));
+  }
+
+  rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint> {
+    return this.#run(this.#decide, (now) => subjectCommands.rebindSubjects(now, rebindings));
   }
 
   nodes(): Promise<NodeRecord[]> {

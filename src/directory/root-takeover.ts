@@ -1,6 +1,7 @@
 // Takes over what a registering node says of its roots, without ever overwriting what the store knows better (D19).
 import type { HeldRoot, RootConflict } from "./directory.ts";
 import { all, type Plan, rowsOfMarks, run, type SqlValue } from "./sql-plan.ts";
+import type { SubjectRecord } from "./subject.ts";
 
 interface RecordedRoot {
   readonly owner: string;
@@ -123,26 +124,27 @@ function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
   }
 }
 
-/** Who signs in as a root's owner is what the node that guards the files says (D21). */
+/** Who signs in as a root's owner is what the node that guards the files says (D21), unless an operator has said otherwise since. */
 function* recordSubjects(roots: readonly HeldRoot[]): Plan<void> {
   const told = roots.flatMap(({ owner, subject }) =>
     subject === undefined || subject.subject === "" ? [] : [{ username: owner, ...subject }],
   );
   if (told.length === 0) return;
-  const rows = yield* all<{ username: string; issuer: string; subject: string }>(
-    `SELECT username, issuer, subject FROM subjects WHERE username IN (${told.map(() => "?").join(", ")})`,
+  const rows = yield* all<SubjectRecord>(
+    `SELECT username, issuer, subject, version FROM subjects WHERE username IN (${told.map(() => "?").join(", ")})`,
     ...told.map(({ username }) => username),
   );
   const recorded = new Map(rows.map((row) => [row.username, row]));
-  const news = told.filter(({ username, issuer, subject }) => {
+  const news = told.filter(({ username, issuer, subject, version = 0n }) => {
     const row = recorded.get(username);
-    return row?.issuer !== issuer || row.subject !== subject;
+    if (row === undefined || version > row.version) return true;
+    return version === row.version && (row.issuer !== issuer || row.subject !== subject);
   });
   if (news.length === 0) return;
   yield* run(
-    `INSERT INTO subjects (username, issuer, subject) VALUES ${rowsOfMarks(news.length, 3)}
-     ON CONFLICT (username) DO UPDATE SET issuer = excluded.issuer, subject = excluded.subject`,
-    ...news.flatMap(({ username, issuer, subject }) => [username, issuer, subject]),
+    `INSERT INTO subjects (username, issuer, subject, version) VALUES ${rowsOfMarks(news.length, 4)}
+     ON CONFLICT (username) DO UPDATE SET issuer = excluded.issuer, subject = excluded.subject, version = excluded.version`,
+    ...news.flatMap(({ username, issuer, subject, version = 0n }) => [username, issuer, subject, version]),
   );
 }
 

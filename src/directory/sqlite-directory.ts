@@ -25,10 +25,10 @@ import type {
   SharedRoot,
   SharePlace,
   StoreState,
-  Subject,
 } from "./directory.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
+import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
 /** What the store on SQLite is made from. */
 export interface SqliteDirectoryDeps {
@@ -160,6 +160,22 @@ class SqliteDirectory implements Directory {
 
   admitSubject(username: string, person: Subject): Promise<boolean> {
     return this.#call("admitSubject", username, person);
+  }
+
+  findSubject(username: string): Promise<SubjectRecord | undefined> {
+    return this.#call("findSubject", username);
+  }
+
+  subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]> {
+    return this.#call("subjectsOf", issuer, afterUsername);
+  }
+
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]> {
+    return this.#call("reboundSubjects", node, after);
+  }
+
+  rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint> {
+    return this.#call("rebindSubjects", rebindings);
   }
 
   nodes(): Promise<NodeRecord[]> {

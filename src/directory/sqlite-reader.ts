@@ -24,6 +24,8 @@ import { requireKnownSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
+import type { Rebinding, SubjectRecord } from "./subject.ts";
+import * as subjectCommands from "./subject-commands.ts";
 
 interface OpenFile {
   readonly session: SqlSession;
@@ -78,6 +80,18 @@ export class SqliteReader {
 
   setPlacementPause(now: Now, fsId: string, untilWallMs: number | undefined): void {
     this.#write(setPlacementPause(readersMoment(now), fsId, untilWallMs));
+  }
+
+  findSubject(now: Now, username: string): SubjectRecord | undefined {
+    return this.#read(now, (moment) => subjectCommands.findSubject(moment, username));
+  }
+
+  subjectsOf(now: Now, issuer: string, afterUsername?: string): SubjectRecord[] {
+    return this.#read(now, (moment) => subjectCommands.subjectsOf(moment, issuer, afterUsername));
+  }
+
+  rebindSubjects(now: Now, rebindings: readonly Rebinding[]): bigint {
+    return this.#write(subjectCommands.rebindSubjects(readersMoment(now), rebindings));
   }
 
   sshNodes(now: Now): SshNode[] {

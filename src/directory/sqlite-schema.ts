@@ -86,6 +86,11 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX roots_held_by_node ON roots (fs_id, held);
   DROP INDEX roots_by_node;
   `,
+  `
+  -- What an operator has said of an address counts by its version, whatever a node or an older copy of the store says.
+  ALTER TABLE subjects ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX subjects_by_version ON subjects (version, username);
+  `,
 ];
 
 /** The schema version that this program writes. */

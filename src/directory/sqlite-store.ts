@@ -18,7 +18,6 @@ import type {
   SecurityReport,
   SharedRoot,
   SharePlace,
-  Subject,
 } from "./directory.ts";
 import { lockFile } from "./file-lock.ts";
 import { giveUpRoot } from "./lost-roots.ts";
@@ -33,6 +32,8 @@ import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
+import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import * as subjectCommands from "./subject-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
 export interface Now {
@@ -126,9 +127,25 @@ export class SqliteStore {
   admitSubject(now: Now, username: string, person: Subject): boolean {
     const moment = this.#moment(now);
     return (
-      this.#read(commands.knownSubject(moment, username, person)) ??
-      this.#write(commands.admitSubject(moment, username, person))
+      this.#read(subjectCommands.knownSubject(moment, username, person)) ??
+      this.#write(subjectCommands.admitSubject(moment, username, person))
     );
+  }
+
+  findSubject(now: Now, username: string): SubjectRecord | undefined {
+    return this.#read(subjectCommands.findSubject(this.#moment(now), username));
+  }
+
+  subjectsOf(now: Now, issuer: string, afterUsername?: string): SubjectRecord[] {
+    return this.#read(subjectCommands.subjectsOf(this.#moment(now), issuer, afterUsername));
+  }
+
+  reboundSubjects(now: Now, node: NodeCaller, after: SubjectsAfter): SubjectRecord[] {
+    return this.#read(subjectCommands.reboundSubjects(this.#moment(now), node, after));
+  }
+
+  rebindSubjects(now: Now, rebindings: readonly Rebinding[]): bigint {
+    return this.#write(subjectCommands.rebindSubjects(this.#moment(now), rebindings));
   }
 
   nodes(now: Now): NodeRecord[] {

@@ -105,24 +105,39 @@ function* requireRoom(): Plan<void> {
   });
 }
 
-type StoredRoot = readonly [string, string, string, readonly (readonly [string, string])[], string?, string?];
+type StoredRoot = readonly [
+  owner: string,
+  rootId: string,
+  version: string,
+  granted: readonly (readonly [string, string])[],
+  issuer?: string,
+  subject?: string,
+  subjectVersion?: string,
+];
 
 function toText(roots: readonly HeldRoot[]): string {
   return JSON.stringify(
     roots.map(({ owner, rootId, version, grants, subject }) => {
       const granted = grants.map(({ path, user }) => [path, user]);
       const root = [owner, rootId, String(version), granted];
-      return subject === undefined ? root : [...root, subject.issuer, subject.subject];
+      return subject === undefined
+        ? root
+        : [...root, subject.issuer, subject.subject, String(subject.version ?? 0n)];
     }),
   );
 }
 
 function fromText(text: string): HeldRoot[] {
-  return (JSON.parse(text) as StoredRoot[]).map(([owner, rootId, version, granted, issuer, subject]) => ({
-    owner,
-    rootId,
-    version: BigInt(version),
-    grants: granted.map(([path, user]) => ({ path, user })),
-    subject: issuer === undefined || subject === undefined ? undefined : { issuer, subject },
-  }));
+  return (JSON.parse(text) as StoredRoot[]).map(
+    ([owner, rootId, version, granted, issuer, subject, told = "0"]) => ({
+      owner,
+      rootId,
+      version: BigInt(version),
+      grants: granted.map(([path, user]) => ({ path, user })),
+      subject:
+        issuer === undefined || subject === undefined
+          ? undefined
+          : { issuer, subject, version: BigInt(told) },
+    }),
+  );
 }

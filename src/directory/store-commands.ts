@@ -1,15 +1,7 @@
 // The commands of the metadata store about roots and grants, as plans that every database runs; each is one transaction (D19).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_ROOT, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
-import type {
-  GrantChange,
-  LocatedRoot,
-  NodeCaller,
-  RootPlace,
-  SharedRoot,
-  SharePlace,
-  Subject,
-} from "./directory.ts";
+import type { GrantChange, LocatedRoot, NodeCaller, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
 import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
 import { type Moment, newUlid, nodes, requireCaller, setting } from "./node-commands.ts";
@@ -127,25 +119,6 @@ export function* setGrant(now: Moment, change: GrantChange): Plan<boolean> {
     change.granted ? 1 : 0,
   );
   return changes > 0;
-}
-
-/** True when the address belongs to this person; undefined when it is not known whose it is. */
-export function* knownSubject(_now: Moment, username: string, person: Subject): Plan<boolean | undefined> {
-  const row = yield* get<Subject>("SELECT issuer, subject FROM subjects WHERE username = ?", username);
-  return row === undefined ? undefined : row.issuer === person.issuer && row.subject === person.subject;
-}
-
-/** True when the address belongs to this person, which is remembered when it is not known whose it is. */
-export function* admitSubject(now: Moment, username: string, person: Subject): Plan<boolean> {
-  const known = yield* knownSubject(now, username, person);
-  if (known !== undefined) return known;
-  yield* run(
-    "INSERT INTO subjects (username, issuer, subject) VALUES (?, ?, ?)",
-    username,
-    person.issuer,
-    person.subject,
-  );
-  return true;
 }
 
 function* place(now: Moment, owner: string): Plan<LocatedRoot> {

@@ -8,6 +8,7 @@ import { SHORT } from "#client/cluster.ts";
 import { explain } from "#client/error-text.ts";
 import { findPortOwner } from "#client/port-owner.ts";
 import type { Profile } from "#client/profile.ts";
+import { NAME_THE_AUTHORITY, providerFetch } from "#client/provider-trust.ts";
 import { isPlain } from "#client/server-address.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -22,10 +23,11 @@ const CHOOSE =
   "Sign in with the cluster's file (grove login --cluster FILE), or name its metaserver (--metaserver HOST:PORT).";
 
 /** The checks of this machine as a client, for the cluster that flags, environment and profile name. */
-export async function clientChecks(context: ClientContext): Promise<Check[]> {
+export async function clientChecks(context: ClientContext, idpCa?: string): Promise<Check[]> {
   let profile: Profile;
   try {
-    profile = await context.profile();
+    const found = await context.profile();
+    profile = idpCa === undefined ? found : { ...found, idpCa };
   } catch (error) {
     const { what, todo } = explain(error);
     return [fixed(failed("settings", what, todo))];
@@ -107,7 +109,8 @@ function signInChecks(context: ClientContext, profile: Profile): Check[] {
           "Set IDP_CLIENT_ID, or sign in with the cluster's file.",
         )
       : ok("client id", "is set");
-  return [...providerChecks({ issuer, authUrl, tokenUrl }), fixed(client), redirectCheck(context)];
+  const asker = { fetch: providerFetch(profile), nameAuthority: NAME_THE_AUTHORITY };
+  return [...providerChecks({ issuer, authUrl, tokenUrl }, asker), fixed(client), redirectCheck(context)];
 }
 
 /** Whether the sign-in can listen for the browser's answer (T19). */

@@ -13,6 +13,7 @@ import { ClientError, localFailure } from "#client/client-error.ts";
 import { type ClientFlags, withClientFlags } from "#client/client-flags.ts";
 import { type CommandHost, processHost } from "#client/command-host.ts";
 import { parseAddresses } from "#client/profile.ts";
+import { providerFetch, readProviderAuthority } from "#client/provider-trust.ts";
 import { storeUrl } from "#directory/store-url.ts";
 import { type Environment, readIdentitySettings } from "#identity/settings.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -36,6 +37,9 @@ import { roleCheck } from "./role-check.ts";
 import { serverCheck, type Trust } from "./server-probe.ts";
 import { sudoCheck } from "./sudo-check.ts";
 
+const START_WITH_IDP_CA =
+  "If it is an authority of your own, start every server with -idp_ca FILE, and give it to this command too.";
+
 interface DoctorFlags extends ClientFlags {
   readonly data?: string;
   readonly cluster?: string;
@@ -46,6 +50,7 @@ interface DoctorFlags extends ClientFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
+  readonly idpCa?: string;
   readonly envFile?: string;
   readonly actions: boolean;
 }
@@ -71,6 +76,10 @@ export function command(host: CommandHost = processHost()): Command {
       .option("--tls-cert <file>", "the server's certificate; with -tls_key and -tls_ca")
       .option("--tls-key <file>", "its key")
       .option("--tls-ca <file>", "the cluster's authority")
+      .option(
+        "--idp-ca <file>",
+        "the authority of the identity provider's certificate, as servers and login take it",
+      )
       .option(
         "--env-file <file>",
         "the servers' variables as NAME=VALUE lines (default: those of this shell)",
@@ -101,9 +110,13 @@ async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Che
     return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
   const rights = flags.actions ? [sudoCheck()] : [];
   if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
-    return flags.actions ? rights : clientChecks(context);
+    return flags.actions ? rights : clientChecks(context, await authorityOf(flags));
   const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
   return [...(await hostChecks(flags, env)), ...rights];
+}
+
+async function authorityOf({ idpCa }: DoctorFlags): Promise<string | undefined> {
+  return idpCa === undefined ? undefined : readProviderAuthority(idpCa);
 }
 
 /** The checks of a server that this machine runs, by the flags and variables that it was started with. */
@@ -113,6 +126,7 @@ async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]
   // A MetaServer's folder, unless its store is elsewhere: then it is the flag that tells.
   const isMeta = folder === undefined || named !== undefined || existsSync(join(folder, "metadata.db"));
   const trust = await trustOf(flags);
+  const idpCa = await authorityOf(flags);
   const metaservers = flags.metaserver === undefined ? [] : parseAddresses(flags.metaserver);
   const store =
     named ?? (isMeta && folder !== undefined ? `sqlite:${join(folder, "metadata.db")}` : undefined);
@@ -124,7 +138,7 @@ async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]
       serverCheck("metaserver", address, MetaServer.typeName, trust ?? { ca: undefined, mock: true }),
     ),
     ...certificateChecks(flags),
-    ...providerChecksOf(env),
+    ...providerChecksOf(env, idpCa),
     environmentCheck(env),
   ];
 }
@@ -168,10 +182,11 @@ function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
 }
 
 /** What is wrong with the variables themselves is told by their own check. */
-function providerChecksOf(env: Environment): Check[] {
+function providerChecksOf(env: Environment, idpCa: string | undefined): Check[] {
   try {
     const { issuer, tokeninfoUrl, mock } = readIdentitySettings(env);
-    return mock ? [] : providerChecks({ issuer, tokeninfoUrl });
+    const asker = { fetch: providerFetch({ ca: undefined, idpCa }), nameAuthority: START_WITH_IDP_CA };
+    return mock ? [] : providerChecks({ issuer, tokeninfoUrl }, asker);
   } catch {
     return [];
   }

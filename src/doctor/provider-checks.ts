@@ -1,6 +1,9 @@
 // Asks the identity provider for what sign-in needs of it: its discovery document, or its addresses.
 import { errorText } from "#base/log.ts";
-import { type Check, failed, ok } from "./finding.ts";
+import { isUntrusted } from "#client/provider-trust.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
+import { clockFinding } from "./clock-finding.ts";
+import { type Check, type Finding, failed, ok } from "./finding.ts";
 import { getJson } from "./server-probe.ts";
 
 /** Where an identity provider is, as far as that is configured. */
@@ -11,32 +14,42 @@ export interface ProviderAddresses {
   readonly tokeninfoUrl?: string | undefined;
 }
 
-const TODO =
-  "Check the address and the network; a provider of your own authority needs that authority (-idp_ca, --ca).";
+const TODO = "Check the address and the network.";
 
-/** Checks whatever of a provider is configured: an issuer's discovery, and that the other addresses answer at all. */
-export function providerChecks(addresses: ProviderAddresses): Check[] {
+/** Asks the provider, and says what helps where its certificate is not trusted. */
+export interface ProviderAsker {
+  readonly fetch: Fetch;
+  readonly nameAuthority: string;
+}
+
+/** Checks whatever of a provider is configured: an issuer's discovery and its clock, and that the other addresses answer at all. */
+export function providerChecks(
+  addresses: ProviderAddresses,
+  asker: ProviderAsker = { fetch, nameAuthority: TODO },
+): Check[] {
   const { issuer, authUrl, tokenUrl, tokeninfoUrl } = addresses;
   return [
-    ...(issuer === undefined ? [] : [discoveryCheck(issuer)]),
+    ...(issuer === undefined ? [] : [discoveryCheck(issuer, asker)]),
     ...(
       [
         ["sign-in page", authUrl],
         ["token address", tokenUrl],
         ["tokeninfo address", tokeninfoUrl],
       ] as const
-    ).flatMap(([what, url]) => (url === undefined ? [] : [reachCheck(`identity provider's ${what}`, url)])),
+    ).flatMap(([what, url]) =>
+      url === undefined ? [] : [reachCheck(`identity provider's ${what}`, url, asker)],
+    ),
   ];
 }
 
-function discoveryCheck(issuer: string): Check {
+function discoveryCheck(issuer: string, asker: ProviderAsker): Check {
   const name = "identity provider";
   return {
     name,
     async run(signal) {
       try {
         const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-        const { status, body } = await getJson(url, signal);
+        const { status, body, dateMs } = await getJson(url, signal, undefined, asker.fetch);
         if (status !== 200) return [failed(name, `answers its discovery with status ${status}`, TODO)];
         if (body["issuer"] !== issuer) {
           return [
@@ -54,27 +67,37 @@ function discoveryCheck(issuer: string): Check {
           return [
             failed(name, `its discovery lacks ${missing.join(", ")}`, "Ask whoever runs the provider."),
           ];
-        return [ok(name, "its discovery answers, and names this issuer")];
+        const answers = ok(name, "its discovery answers, and names this issuer");
+        // The header has whole seconds, cut off.
+        return dateMs === undefined
+          ? [answers]
+          : [answers, clockFinding("clock of the identity provider", dateMs + 500 - Date.now())];
       } catch (error) {
-        return [failed(name, `cannot be reached: ${errorText(error)}`, TODO)];
+        return [unreachable(name, error, asker)];
       }
     },
   };
 }
 
 /** Any answer below 500 will do: without a token or a sign-in a refusal is the right one. */
-function reachCheck(name: string, url: string): Check {
+function reachCheck(name: string, url: string, asker: ProviderAsker): Check {
   return {
     name,
     async run(signal) {
       try {
-        const answer = await fetch(url, { signal, redirect: "manual" });
+        const answer = await asker.fetch(url, { signal, redirect: "manual" });
         await answer.body?.cancel();
         if (answer.status < 500) return [ok(name, "answers")];
         return [failed(name, `answers with status ${answer.status}`, TODO)];
       } catch (error) {
-        return [failed(name, `cannot be reached: ${errorText(error)}`, TODO)];
+        return [unreachable(name, error, asker)];
       }
     },
   };
+}
+
+function unreachable(name: string, error: unknown, { nameAuthority }: ProviderAsker): Finding {
+  return isUntrusted(error)
+    ? failed(name, "its certificate is of an authority that is not known here", nameAuthority)
+    : failed(name, `cannot be reached: ${errorText(error)}`, TODO);
 }

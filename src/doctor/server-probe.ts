@@ -4,6 +4,7 @@ import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { openChannel } from "#client/server-address.ts";
 import { createClient } from "#grpc/client.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "#grpc/gen/grpc/health/v1/health_pb.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
 import { type Check, failed, ok, warning } from "./finding.ts";
 
 /** What a connection needs: the cluster's authority, and whether the cluster is a mock one and speaks plainly. */
@@ -62,8 +63,13 @@ export function metricsUrlOf(grpcAddress: string): string {
 const BODY_MAX_BYTES = 64 * 1_048_576;
 
 /** Reads a JSON document; never follows a redirect. Rejects when there is no answer, or no JSON object in it. */
-export async function getJson(url: string, signal: AbortSignal, token?: string): Promise<HttpAnswer> {
-  const answer = await fetch(url, {
+export async function getJson(
+  url: string,
+  signal: AbortSignal,
+  token?: string,
+  ask: Fetch = fetch,
+): Promise<HttpAnswer> {
+  const answer = await ask(url, {
     signal,
     redirect: "manual",
     headers: {

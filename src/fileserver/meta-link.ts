@@ -12,8 +12,9 @@ import type {
   RegisterFileServerRequestSchema,
   RegisterFileServerResponse,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
 import { reasonOf } from "./refusal-reason.ts";
-import { registrationPages } from "./registration-pages.ts";
+import { type ListedRoot, registrationPages } from "./registration-pages.ts";
 import type { RestoredFrom } from "./restored-from.ts";
 import type { RootClaim } from "./root-keeper.ts";
 import type { RootList, ShareTeller } from "./share-teller.ts";
@@ -63,7 +64,9 @@ export interface MetaLinkDeps {
   readonly shares: ShareTeller;
   readonly rootCount: () => number;
   /** Whom this node knows an owner as (D21); undefined for nobody. */
-  readonly subjectOf: (owner: string) => Person | undefined;
+  readonly subjectOf: (owner: string) => (Person & { readonly version?: bigint }) | undefined;
+  /** Takes an operator's word on whose addresses are (D21); undefined to ask for none. */
+  readonly onRebound?: ReboundReaderDeps["onRebound"];
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Told once when another process holds this node's id: stop serving, and do not register again. */
@@ -91,6 +94,7 @@ const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
+  readonly #rebound: ReboundReader | undefined;
   #epoch: bigint | undefined;
   /** The epoch of this node that a MetaServer has told us last, of whichever process. */
   #knownEpoch = 0n;
@@ -109,6 +113,11 @@ export class MetaLink {
 
   constructor(deps: MetaLinkDeps) {
     this.#deps = deps;
+    const { client, node, onRebound } = deps;
+    this.#rebound =
+      onRebound === undefined
+        ? undefined
+        : new ReboundReader({ client, fsId: node.id, onRebound, timeoutMs: CALL_TIMEOUT_MS });
     deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 
@@ -236,6 +245,18 @@ export class MetaLink {
     );
     if (answer.nowMs > 0n) this.#clockSkewMs = Number(answer.nowMs) - Math.trunc(clock.wallMs());
     if (!answer.known || answer.sendFull) await this.#register();
+    else if (this.#rebound?.isBehind(answer.subjectsVersion) === true) await this.#readRebound(epoch);
+  }
+
+  /** Never rejects: what was not heard is asked for with the next heartbeat that says there is something. */
+  async #readRebound(epoch: bigint): Promise<void> {
+    try {
+      await this.#rebound?.read(epoch);
+    } catch (error) {
+      // One of an older Grove has nothing to say.
+      if (error instanceof StatusError && error.code === Code.UNIMPLEMENTED) return;
+      this.#deps.log.warn("rebound_users_not_read", { error: errorText(error) });
+    }
   }
 
   async #register(): Promise<void> {
@@ -257,6 +278,7 @@ export class MetaLink {
       .registered(this.#deps.node.instanceId)
       .catch((error: unknown) => log.warn("last_process_not_kept", { error: errorText(error) }));
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
+    await this.#readRebound(answer.epoch);
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
 
@@ -266,7 +288,7 @@ export class MetaLink {
    */
   async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
     const { client, subjectOf } = this.#deps;
-    const pages = registrationPages(roots.map((root) => ({ ...root, ...subjectOf(root.owner ?? "") })));
+    const pages = registrationPages(roots.map((root) => withPerson(root, subjectOf(root.owner ?? ""))));
     const last = pages.length - 1;
     const registration = last === 0 ? 0n : ++this.#pagedRegistrations;
     const head = this.#registrationHead();
@@ -313,6 +335,13 @@ export class MetaLink {
     this.#cancelTimer?.();
     this.#deps.onFenced("another process registered with this node's id");
   }
+}
+
+/** A root, and whom its owner is known as. */
+function withPerson(root: ListedRoot, known: ReturnType<MetaLinkDeps["subjectOf"]>): ListedRoot {
+  if (known === undefined) return root;
+  const { issuer, subject, version = 0n } = known;
+  return { ...root, issuer, subject, subjectVersion: version };
 }
 
 /** A data folder stays in its cluster whatever a MetaServer answers (D19). */

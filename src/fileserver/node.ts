@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
   SESSION_SWEEP_INTERVAL_MS,
@@ -17,7 +17,6 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
 import { GrpcChannel } from "#grpc/client.ts";
 import { forwardRequestId } from "#grpc/request-ids.ts";
-import { type AdminPassword, createAdminPassword } from "#identity/admin-password.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
@@ -41,7 +40,8 @@ import { startMetricsListener } from "./metrics-listener.ts";
 import { type NodeCertificate, openNodeCertificate, type TlsSource } from "./node-certificate.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "./node-metrics.ts";
 import { OperatorLooks } from "./operator-looks.ts";
-import type { RootUser } from "./root-keeper.ts";
+import { adminPasswordOf } from "./password-path.ts";
+import { claimFor, PersonAdmission } from "./person-admission.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import { ServingState } from "./serving-state.ts";
@@ -152,7 +152,8 @@ async function assemble(
   const opened = await openParts(options, world, closers);
   const { storage, sessions, telemetry, state, log } = opened;
   let link: MetaLink | undefined;
-  const service = serviceOver(options, opened, () => link);
+  const admission = admissionOver(options, opened, () => link);
+  const service = serviceOver(options, opened, { admission, link: () => link });
   closers.push(() => service.stop());
 
   const certificate = await openNodeCertificate(options.tls, options, opened);
@@ -190,7 +191,7 @@ async function assemble(
   });
   closers.push(() => metrics.close());
   if (options.metaservers.length > 0) {
-    link = await startLink(options, { ...opened, service, bound, certificate }, closers);
+    link = await startLink(options, { ...opened, admission, service, bound, certificate }, closers);
   }
   state.serve();
   closers.push(watchStore(options, opened));
@@ -282,17 +283,30 @@ async function openParts(
   };
 }
 
-function serviceOver(
+function admissionOver(
   options: FileServerOptions,
   opened: Opened,
   link: () => MetaLink | undefined,
+): PersonAdmission {
+  return new PersonAdmission({
+    ...opened,
+    confirm: async (identity) => link()?.claimRoot(identity),
+    adminUsername: options.identity.adminEmail,
+    audit: (act) => opened.auditLog.append(act),
+  });
+}
+
+function serviceOver(
+  options: FileServerOptions,
+  opened: Opened,
+  { admission, link }: { readonly admission: PersonAdmission; readonly link: () => MetaLink | undefined },
 ): FileService {
   const { subjects, clock, log, onSecurityEvent } = opened;
   return createFileService({
     ...opened,
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
-    admit: (identity) => subjects.admit(identity),
-    claimRoot: options.metaservers.length === 0 ? undefined : (user) => claim(link(), user, subjects),
+    admit: (identity) => admission.admit(identity),
+    claimRoot: options.metaservers.length === 0 ? undefined : (user) => claimFor(link(), user, subjects),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
@@ -308,39 +322,8 @@ function serviceOver(
   });
 }
 
-/** The configured password, or none where the password path is switched off (T9); the built-in default is never passed over in silence (T10). */
-function adminPasswordOf(options: FileServerOptions, log: Logger): AdminPassword | undefined {
-  if (!options.passwordPath) return undefined;
-  const password = createAdminPassword({
-    ADMIN_PASSWORD_HASH: options.identity.adminPasswordHash,
-    ADMIN_PASSWORD: options.identity.adminPassword,
-  });
-  if (password.isDefault) {
-    log.warn("default_password", {
-      warning:
-        "the administrator's password is the built-in default and counts from this machine only: set ADMIN_PASSWORD_HASH",
-    });
-  }
-  return password;
-}
-
-async function claim(
-  link: MetaLink | undefined,
-  user: RootUser,
-  subjects: SubjectBook,
-): ReturnType<MetaLink["claimRoot"]> {
-  // Calls are taken only after the link is there.
-  if (link === undefined) throw new Error("the link to the metaserver is not there yet");
-  try {
-    return await link.claimRoot(user);
-  } catch (error) {
-    // The cluster knows the address as another person's: what was written down here a moment ago must not stand in that one's way.
-    if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);
-    throw error;
-  }
-}
-
 interface LinkParts extends Opened {
+  readonly admission: PersonAdmission;
   readonly certificate: NodeCertificate | undefined;
   readonly service: FileService;
   readonly bound: { readonly host: string; readonly port: number };
@@ -362,6 +345,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   const link = new MetaLink({
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
+    onRebound: (words) => parts.admission.rebind(words),
     node: {
       id: options.id,
       name: options.name,

@@ -74,6 +74,20 @@ export function rejected(claim: string, problem: string): GroveError {
   });
 }
 
+/** What a token of an unknown key is refused for. */
+export const UNKNOWN_KEY_CLAIM = "kid";
+
+/** True for the refusal of a token whose key the issuer has not published, or had not when its keys were fetched last. */
+export function isUnknownKey({ code, metadata }: Pick<GroveError, "code" | "metadata">): boolean {
+  return code === "TOKEN_REJECTED" && metadata["claim"] === UNKNOWN_KEY_CLAIM;
+}
+
+/** The refusal because of a claim that is a time, with the time by which it was judged: whoever reads it can tell whose clock is wrong. */
+function outOfTime(claim: string, problem: string, nowWallMs: number): GroveError {
+  const { code, message, metadata } = rejected(claim, problem);
+  return new GroveError(code, message, { metadata: { ...metadata, now_ms: String(Math.trunc(nowWallMs)) } });
+}
+
 /** Exact comparison of one string (spec 5.2.2). A list may be allowed, and then of one: another audience in it could replay the token. */
 function checkAudience(claims: Claims, { clientId, allowAudienceList }: ClaimExpectations): void {
   if (clientId === undefined) return;
@@ -110,11 +124,15 @@ function checkTimes(claims: Claims, nowWallMs: number): number {
   const expiresAtWallMs = timeOf(claims, "exp");
   if (expiresAtWallMs === undefined) throw rejected("exp", "is missing");
   if (expiresAtWallMs <= nowWallMs - TOKEN_CLOCK_LENIENCY_MS)
-    throw rejected("exp", "is past: the token has run out");
+    throw outOfTime("exp", "is past: the token has run out", nowWallMs);
   for (const claim of ["iat", "nbf"]) {
     const fromMs = timeOf(claims, claim);
     if (fromMs !== undefined && fromMs > nowWallMs + TOKEN_CLOCK_LENIENCY_MS) {
-      throw rejected(claim, "is in the future: compare the clocks of this machine and the identity provider");
+      throw outOfTime(
+        claim,
+        "is in the future: compare the clocks of this server and the identity provider",
+        nowWallMs,
+      );
     }
   }
   return expiresAtWallMs;

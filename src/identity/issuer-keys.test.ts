@@ -153,11 +153,47 @@ test("keys that cannot be fetched or used are an outage, and are asked for again
   await verifier.verify(token(rsa));
 });
 
-test("a flood of unknown key ids fetches the keys no more than once a minute", async () => {
+test("a flood of unknown key ids fetches the keys once at once, and then no more than once a minute", async () => {
   await verifier.verify(token(rsa));
   const asked = provider.requests.length;
   for (let at = 0; at < 50; at++) await refused(token(rsa, { kid: `k${at}` }), "TOKEN_REJECTED", "kid");
-  assert.equal(provider.requests.length, asked);
+  assert.equal(provider.requests.length, asked + 1);
+  const together = Array.from({ length: 8 }, (_, at) =>
+    refused(token(rsa, { kid: `t${at}` }), "TOKEN_REJECTED", "kid"),
+  );
+  await Promise.all(together);
+  assert.equal(provider.requests.length, asked + 1);
+  clock.advance(60_000);
+  for (let at = 0; at < 50; at++) await refused(token(rsa, { kid: `m${at}` }), "TOKEN_REJECTED", "kid");
+  assert.equal(provider.requests.length, asked + 2);
+});
+
+test("a key that was published after the keys were fetched is found at once, and by all who come with it", async () => {
+  provider.answers.set("/jwks", json({ keys: [rsa.jwk] }));
+  await verifier.verify(token(rsa));
+  provider.answers.set("/jwks", json({ keys: [rsa.jwk, ec.jwk] }));
+  await Promise.all(Array.from({ length: 20 }, () => verifier.verify(token(ec))));
+  await verifier.verify(token(rsa));
+  assert.deepEqual(provider.requests, ["/.well-known/openid-configuration", "/jwks", "/jwks"]);
+});
+
+test("the same token is taken once its key is published: that a key was unknown is not remembered", async () => {
+  provider.answers.set("/jwks", json({ keys: [rsa.jwk] }));
+  await verifier.verify(token(rsa));
+  const early = token(ec);
+  await refused(early, "TOKEN_REJECTED", "kid");
+  provider.answers.set("/jwks", json({ keys: [rsa.jwk, ec.jwk] }));
+  clock.advance(60_000);
+  await verifier.verify(early);
+});
+
+test("an unknown key while the issuer is away costs nobody the keys that are known (C-10)", async () => {
+  provider.answers.set("/jwks", json({ keys: [rsa.jwk] }));
+  await verifier.verify(token(rsa));
+  provider.answers.set("/jwks", json({}, 503));
+  provider.answers.set("/.well-known/openid-configuration", json({}, 503));
+  await refused(token(ec), "IDP_UNAVAILABLE");
+  await verifier.verify(token(rsa));
 });
 
 test("discovery is asked again after 10 minutes, and its old answer holds while it cannot be (C-10)", async () => {

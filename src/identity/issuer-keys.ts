@@ -2,10 +2,19 @@
 import * as oauth from "oauth4webapi";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { ISSUER_KEYS_TTL_MS, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
+import {
+  ISSUER_KEY_FETCHES,
+  ISSUER_KEY_FETCHES_PER_MINUTE,
+  ISSUER_KEYS_TTL_MS,
+  TOKEN_CLOCK_LENIENCY_MS,
+} from "#base/limits.ts";
+import { TokenBuckets } from "#base/token-buckets.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
-import { type Claims, rejected } from "./claims.ts";
+import { type Claims, isUnknownKey, rejected, UNKNOWN_KEY_CLAIM } from "./claims.ts";
 import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
+
+/** The key of the bucket: an issuer's keys are fetched together. */
+const ALL_KEYS = "";
 
 /** What is needed to verify tokens of one issuer. */
 export interface IssuerDeps {
@@ -21,9 +30,25 @@ export class IssuerKeys {
   #server: oauth.AuthorizationServer | undefined;
   #discoveredAtMs = 0;
   #discovery: Promise<oauth.AuthorizationServer> | undefined;
+  /** Fetches of keys, whatever was the reason. */
+  readonly #fetches: TokenBuckets;
+  #fetchCount = 0;
+  /** The same objects for every request, so that the library makes one of those that come together. */
+  readonly #discoveryOptions: Record<symbol, unknown>;
+  readonly #keyOptions: Record<symbol, unknown>;
 
   constructor(deps: IssuerDeps) {
     this.#deps = deps;
+    this.#fetches = new TokenBuckets(deps.clock, {
+      perSecond: ISSUER_KEY_FETCHES_PER_MINUTE / 60,
+      burst: ISSUER_KEY_FETCHES,
+    });
+    this.#discoveryOptions = requestOptions(deps, (url, init) => this.#limitedFetch(url, init));
+    this.#keyOptions = requestOptions(deps, (url, init) => {
+      this.#fetchCount++;
+      this.#fetches.charge(ALL_KEYS, 1);
+      return this.#limitedFetch(url, init);
+    });
   }
 
   /** Returns the claims of a token that the issuer has signed for this client. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
@@ -39,15 +64,41 @@ export class IssuerKeys {
       throw claimRefusal(error);
     }
     if (claims === undefined) throw rejected("signature", "is missing");
+    await this.#requireSignature(server, answer);
+    return { claims, issuer: server.issuer };
+  }
+
+  /**
+   * Throws TOKEN_REJECTED unless a key of the issuer has signed the token, one that it has published since its keys were fetched included.
+   * `before` is what the issuer is taken for again when its new keys cannot be had.
+   */
+  async #requireSignature(
+    server: oauth.AuthorizationServer,
+    answer: Response,
+    before?: oauth.AuthorizationServer,
+  ): Promise<void> {
+    const fetched = this.#fetchCount;
     try {
-      await oauth.validateApplicationLevelSignature(server, answer, this.#requestOptions());
+      await oauth.validateApplicationLevelSignature(server, answer, this.#keyOptions);
     } catch (error) {
       const refusal = signatureRefusal(error);
+      if (isUnknownKey(refusal) && this.#fetchCount === fetched) {
+        const renewed = this.#withNewKeys(server);
+        if (renewed !== undefined) return this.#requireSignature(renewed, answer, server);
+      }
       // The library would keep keys that cannot be used for minutes after the provider has mended them.
-      if (refusal.code === "IDP_UNAVAILABLE" && this.#server === server) this.#server = undefined;
+      if (refusal.code === "IDP_UNAVAILABLE" && this.#server === server) this.#server = before;
       throw refusal;
     }
-    return { claims, issuer: server.issuer };
+  }
+
+  /** The issuer with keys that are newer than those; undefined while they were fetched too often. */
+  #withNewKeys(server: oauth.AuthorizationServer): oauth.AuthorizationServer | undefined {
+    if (this.#server !== undefined && this.#server !== server) return this.#server;
+    if (this.#fetches.waitMs(ALL_KEYS) > 0) return undefined;
+    // The library keeps keys by the object that describes the issuer.
+    this.#server = { ...server };
+    return this.#server;
   }
 
   /**
@@ -80,7 +131,7 @@ export class IssuerKeys {
   async #fetchMetadata(): Promise<oauth.AuthorizationServer> {
     const issuer = new URL(this.#deps.issuer);
     try {
-      const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...this.#requestOptions() });
+      const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...this.#discoveryOptions });
       const server = await oauth.processDiscoveryResponse(issuer, response);
       // Remembering an answer without keys would make a provider's short lapse last.
       if (server.jwks_uri === undefined) throw unavailable("publishes no keys");
@@ -94,19 +145,23 @@ export class IssuerKeys {
   }
 
   /** Every request of the library goes through our limits. */
-  #requestOptions(): Record<symbol, unknown> {
-    const limited = async (url: string, init: RequestInit): Promise<Response> => {
-      const answer = await askProvider(this.#deps, url, init);
-      if (answer.status !== 200) throw unavailable(`answered with status ${answer.status}`);
-      return Response.json(jsonObject(answer));
-    };
-    return {
-      [oauth.customFetch]: limited,
-      // A provider on this machine, as of `grove up`; settings.ts warns of any other.
-      // oxlint-disable-next-line typescript/no-deprecated
-      [oauth.allowInsecureRequests]: new URL(this.#deps.issuer).protocol === "http:",
-    };
+  async #limitedFetch(url: string, init: RequestInit): Promise<Response> {
+    const answer = await askProvider(this.#deps, url, init);
+    if (answer.status !== 200) throw unavailable(`answered with status ${answer.status}`);
+    return Response.json(jsonObject(answer));
   }
+}
+
+function requestOptions(
+  { issuer }: IssuerDeps,
+  limitedFetch: (url: string, init: RequestInit) => Promise<Response>,
+): Record<symbol, unknown> {
+  return {
+    [oauth.customFetch]: limitedFetch,
+    // A provider on this machine, as of `grove up`; settings.ts warns of any other.
+    // oxlint-disable-next-line typescript/no-deprecated
+    [oauth.allowInsecureRequests]: new URL(issuer).protocol === "http:",
+  };
 }
 
 /** The library's errors hold the whole token and its claims: only the claim's name is taken from them. */
@@ -127,7 +182,9 @@ function claimRefusal(error: unknown): GroveError {
 function signatureRefusal(error: unknown): GroveError {
   if (isGroveError(error)) return error;
   const { code, message } = error as { code?: string; message?: string };
-  if (code === oauth.KEY_SELECTION) return rejected("kid", "names no key of this issuer");
+  if (code === oauth.KEY_SELECTION) {
+    return rejected(UNKNOWN_KEY_CLAIM, "names no key that this issuer publishes now; try again in a minute");
+  }
   if (code === oauth.UNSUPPORTED_OPERATION) return rejected("alg", "is not supported");
   if (/signature verification failed/.test(message ?? "")) return rejected("signature", "does not verify");
   return unavailable("publishes keys that cannot be used");

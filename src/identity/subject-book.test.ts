@@ -85,6 +85,56 @@ test("a sign-in whose note cannot be saved is refused and forgotten", async () =
   folder = await mkdtemp(join(tmpdir(), "identity-book-"));
 });
 
+const NEW = "https://new.example";
+
+test("an operator's word counts by its version, over restarts too (D21)", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  await book.admit(person("a@x", "1"));
+  const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
+  assert.deepEqual(await book.rebind([word, { ...word, username: "not-here@x" }]), ["a@x"]);
+  for (const opened of [book, await SubjectBook.open(path)]) {
+    await opened.admit(person("a@x", "9", NEW));
+    await assert.rejects(opened.admit(person("a@x", "1")), isOtherPerson);
+    for (const version of [4n, 5n]) {
+      assert.deepEqual(
+        await opened.rebind([{ ...word, issuer: "https://idp.example", subject: "1", version }]),
+        [],
+      );
+    }
+    assert.deepEqual(opened.find("a@x"), { issuer: NEW, subject: "9", version: 5n });
+    assert.equal(opened.find("not-here@x"), undefined);
+  }
+});
+
+test("an address that waits for a provider's word takes the first who comes from there, and nobody else", async () => {
+  const book = await SubjectBook.open(newPath());
+  await book.admit(person("a@x", "1"));
+  await book.rebind([{ username: "a@x", issuer: NEW, subject: "", version: 2n }]);
+  for (const other of [person("a@x", "1"), person("a@x", "", NEW), person("a@x", "")]) {
+    assert.equal(book.isAwaited(other), false);
+    await assert.rejects(book.admit(other), isOtherPerson);
+  }
+  assert.equal(book.isAwaited(person("a@x", "7", NEW)), true);
+  await book.admit(person("a@x", "7", NEW));
+  assert.equal(book.isAwaited(person("a@x", "8", NEW)), false);
+  await assert.rejects(book.admit(person("a@x", "8", NEW)), isOtherPerson);
+});
+
+test("after damage the operator's word is heard once more, and not taken for heard", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  await book.admit(person("a@x", "1"));
+  const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
+  await book.rebind([word]);
+  await writeFile(path, "{");
+  const before = await SubjectBook.open(path);
+  assert.equal(before.find("a@x")?.version, 0n);
+  assert.deepEqual(await before.rebind([word]), ["a@x"]);
+  await writeFile(path.replace(".json", "-versions.json"), "{");
+  assert.deepEqual((await SubjectBook.open(path)).find("a@x"), { issuer: NEW, subject: "9", version: 0n });
+});
+
 test("a damaged book gives way to the generation before, and without one nothing starts (A-10)", async () => {
   const path = newPath();
   const book = await SubjectBook.open(path);

@@ -12,9 +12,23 @@ const bookFile = z.strictObject({
   subjects: z.array(z.tuple([z.string(), z.string(), z.string()])).max(SUBJECT_BOOK_ENTRIES),
 });
 
+/** Versions are in a file of their own, so that the book stays one that older versions of Grove read. */
+const versionsFile = z.strictObject({
+  schema: z.literal(1),
+  versions: z.array(z.tuple([z.string(), z.string().regex(/^\d{1,19}$/)])).max(SUBJECT_BOOK_ENTRIES),
+});
+
 interface Subject {
   readonly issuer: string;
+  /** Empty while it is the first to come from that issuer with the address. */
   readonly subject: string;
+  /** Of the operator's word on the address; 0 where there is none. */
+  readonly version: bigint;
+}
+
+/** An operator's word on whose an address is. */
+export interface ReboundSubject extends Subject {
+  readonly username: string;
 }
 
 /** The book in a server's data directory (decision D21). */
@@ -36,7 +50,7 @@ export class SubjectBook {
   static async open(path: string): Promise<SubjectBook> {
     await removeLeftovers(path);
     const current = await readBook(path);
-    if (typeof current !== "string") return new SubjectBook(path, current);
+    if (typeof current !== "string") return new SubjectBook(path, await withVersions(path, current));
     const previous = await readBook(previousGeneration(path));
     if (current === "missing" && previous === "missing") return new SubjectBook(path, new Map());
     if (typeof previous === "string") {
@@ -45,6 +59,7 @@ export class SubjectBook {
         `${path} is damaged, and so is the generation before; restore it from a backup`,
       );
     }
+    // An older book with the versions of a newer one would take the operator's word for heard.
     return new SubjectBook(path, previous);
   }
 
@@ -55,8 +70,9 @@ export class SubjectBook {
   async admit(identity: VerifiedIdentity): Promise<void> {
     const { username, issuer, subject } = identity;
     const known = this.#subjects.get(username);
-    if (known !== undefined) {
-      if (known.subject !== subject || bareIssuer(known.issuer) !== bareIssuer(issuer)) {
+    if (known !== undefined && !isAwaited(known, identity)) {
+      const isSame = known.subject !== "" && known.subject === subject;
+      if (!isSame || bareIssuer(known.issuer) !== bareIssuer(issuer)) {
         throw rejected("sub", "is another person's than the one this e-mail address belonged to before");
       }
       // Another sign-in may have written it down a moment ago, and that may not be on the disk yet.
@@ -64,20 +80,43 @@ export class SubjectBook {
       return;
     }
     if (subject === "") return;
-    if (this.#subjects.size >= SUBJECT_BOOK_ENTRIES) {
+    if (known === undefined && this.#subjects.size >= SUBJECT_BOOK_ENTRIES) {
       throw new GroveError("OVERLOADED", "this server cannot take more users");
     }
-    this.#subjects.set(username, { issuer, subject });
+    this.#subjects.set(username, { issuer, subject, version: known?.version ?? 0n });
     try {
       await this.#save();
     } catch (error) {
-      this.#subjects.delete(username);
+      if (known === undefined) this.#subjects.delete(username);
+      else this.#subjects.set(username, known);
       throw error;
     }
   }
 
+  /** True for the first who comes with an address that an operator has left to whoever its issuer says it is: the cluster has to agree. */
+  isAwaited(identity: VerifiedIdentity): boolean {
+    const known = this.#subjects.get(identity.username);
+    return known !== undefined && isAwaited(known, identity);
+  }
+
+  /** Takes an operator's word on addresses that are in the book, where it is newer; answers with those that have changed hands, once that is on stable storage. */
+  async rebind(words: readonly ReboundSubject[]): Promise<string[]> {
+    const changed: string[] = [];
+    let isNews = false;
+    for (const { username, issuer, subject, version } of words) {
+      const known = this.#subjects.get(username);
+      if (known === undefined || known.version >= version) continue;
+      const isSame = bareIssuer(known.issuer) === bareIssuer(issuer) && known.subject === subject;
+      this.#subjects.set(username, { issuer, subject, version });
+      isNews = true;
+      if (!isSame) changed.push(username);
+    }
+    if (isNews) await this.#save();
+    return changed;
+  }
+
   /** Whom an address belongs to; undefined when nobody has come with it yet. */
-  find(username: string): { readonly issuer: string; readonly subject: string } | undefined {
+  find(username: string): Subject | undefined {
     return this.#subjects.get(username);
   }
 
@@ -110,12 +149,39 @@ export class SubjectBook {
       issuer,
       subject,
     ]);
+    const versions = [...this.#subjects]
+      .filter(([, { version }]) => version > 0n)
+      .map(([username, { version }]) => [username, String(version)]);
     await writeFileAtomic(this.#path, JSON.stringify({ schema: 1, subjects }), { keepPrevious: true });
+    // Behind the book: what is lost between the two is an operator's word that will be heard once more.
+    if (versions.length > 0)
+      await writeFileAtomic(versionsPath(this.#path), JSON.stringify({ schema: 1, versions }));
   }
+}
+
+function versionsPath(path: string): string {
+  return path.replace(/(?:\.json)?$/, "-versions.json");
+}
+
+function isAwaited(known: Subject, { issuer, subject }: VerifiedIdentity): boolean {
+  return known.subject === "" && subject !== "" && bareIssuer(known.issuer) === bareIssuer(issuer);
+}
+
+/** Where the versions are damaged or lost they are 0, so that the cluster's word is taken once more. */
+async function withVersions(path: string, subjects: Map<string, Subject>): Promise<Map<string, Subject>> {
+  const kept = await readSchemaFile(versionsPath(path), versionsFile);
+  if (typeof kept === "string") return subjects;
+  for (const [username, version] of kept.versions) {
+    const known = subjects.get(username);
+    if (known !== undefined) subjects.set(username, { ...known, version: BigInt(version) });
+  }
+  return subjects;
 }
 
 async function readBook(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
   const kept = await readSchemaFile(path, bookFile);
   if (typeof kept === "string") return kept;
-  return new Map(kept.subjects.map(([username, issuer, subject]) => [username, { issuer, subject }]));
+  return new Map(
+    kept.subjects.map(([username, issuer, subject]) => [username, { issuer, subject, version: 0n }]),
+  );
 }

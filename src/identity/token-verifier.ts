@@ -13,7 +13,7 @@ import {
 } from "#base/limits.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
-import { checkClaims, checkOwnWords, type VerifiedToken } from "./claims.ts";
+import { checkClaims, checkOwnWords, isUnknownKey, type VerifiedToken } from "./claims.ts";
 import { looksLikeMockToken, mockClaims } from "./mock-token.ts";
 import { createProviderCheck } from "./provider-check.ts";
 import type { ProviderCheck } from "./provider-check-types.ts";
@@ -207,8 +207,8 @@ class CachingVerifier implements TokenVerifier {
       }
       return verified;
     } catch (error) {
-      // An outage is never remembered, a verdict is (C-10).
-      if (isGroveError(error, "TOKEN_REJECTED")) this.#rememberRefusal(key, error);
+      // An outage is never remembered, a verdict is (C-10); that a key is unknown says something of the issuer's keys.
+      if (isGroveError(error, "TOKEN_REJECTED") && !isUnknownKey(error)) this.#rememberRefusal(key, error);
       throw error;
     }
   }

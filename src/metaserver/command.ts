@@ -130,7 +130,8 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const hasTls = [flags.caDir, flags.tlsCert, flags.tlsKey, flags.tlsCa].some((flag) => flag !== undefined);
   const listen = listenAddress(flags, hasTls && !mock);
   warnOfGaps(settings, { mock, hasTls }, log);
-  const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
+  const ca = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
+  const verifying = { mock, clock: systemClock, ca };
   const folder = resolve(flags.data);
   makePrivateFolder(folder);
   const url = (await storeUrl(flags)) ?? `sqlite:${folder}/metadata.db`;
@@ -155,13 +156,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   try {
     const server = await startMetaServer({
       directory,
-      tokenVerifier: createTokenVerifier({
-        ...settings,
-        mock,
-        clock: systemClock,
-        ca: idpCa,
-        onSecurityEvent: teller.sink,
-      }),
+      tokenVerifier: createTokenVerifier({ ...settings, ...verifying, onSecurityEvent: teller.sink }),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       knownNodes,
       clock: systemClock,
@@ -170,6 +165,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       controlListen: controlAddress(flags, hasTls && !mock),
       tls: certificates.served(),
       certificates,
+      adminEmail: settings.adminEmail,
       mock,
       reflection: flags.reflection === true,
     });

@@ -4,8 +4,14 @@ import type { Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { VERSION, worksWith } from "#base/version.ts";
 import type { Directory, Lease, NodeRegistration } from "#directory/directory.ts";
+import type { SubjectRecord } from "#directory/subject.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
-import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type {
+  ListReboundSubjectsRequest,
+  MetaServer,
+  RootShareRequest,
+  RootUnshareRequest,
+} from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
 import type { SubjectGate } from "./subject-gate.ts";
@@ -23,7 +29,7 @@ export interface ControlRoutesDeps extends NodeSpeakerDeps {
 /** The handlers of the control plane. Every one proves first who calls. */
 export type ControlRoutes = Pick<
   ServiceHandlers<typeof MetaServer>,
-  "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare"
+  "registerFileServer" | "heartbeat" | "claimRoot" | "rootShare" | "rootUnshare" | "listReboundSubjects"
 >;
 
 /** Roots held twice that a registration has lines for; a node that was given up may come back with all of its own. */
@@ -82,8 +88,12 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         instanceId: request.instanceId,
         speaker: speakerFor(request.fsId, context, deps),
       });
-      return { ...outcome, nowMs: BigInt(Math.trunc(clock.wallMs())) };
+      const { known, sendFull, subjectsVersion = 0n } = outcome;
+      deps.subjects.heard(subjectsVersion);
+      return { known, sendFull, subjectsVersion, nowMs: BigInt(Math.trunc(clock.wallMs())) };
     },
+
+    listReboundSubjects: (request, context) => reboundSubjects(deps, request, context),
 
     async claimRoot(request, context) {
       const speaker = speakerFor(request.fsId, context, deps);
@@ -99,6 +109,18 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
     rootShare: record(true),
     rootUnshare: record(false),
   };
+}
+
+async function reboundSubjects(
+  deps: ControlRoutesDeps,
+  request: ListReboundSubjectsRequest,
+  context: CallContext,
+): Promise<{ subjects: SubjectRecord[] }> {
+  const speaker = speakerFor(request.fsId, context, deps);
+  const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
+  const version = storedVersion("after_version", request.afterVersion);
+  const after = { version, username: request.afterUsername };
+  return { subjects: await deps.directory.reboundSubjects(node, after) };
 }
 
 function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease): void {

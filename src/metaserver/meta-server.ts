@@ -44,6 +44,8 @@ export interface MetaServerDeps {
   readonly tls?: Omit<ServerTls, "requestClientCertificate"> | undefined;
   /** Keeps them fresh and signs others'; undefined for certificates that never change. */
   readonly certificates?: MetaCertificates | undefined;
+  /** Whom a user may ask whose address is another person's; undefined where nobody is named. */
+  readonly adminEmail?: string | undefined;
   /** Mock mode: control calls need no certificate (spec 5.6, 5.7). */
   readonly mock: boolean;
   readonly reflection: boolean;

@@ -9,7 +9,8 @@ import {
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import { checkedFileServerAddress } from "#base/node-id.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
-import type { HeldRoot, NodeRegistration, RegistrationPage, Speaker, Subject } from "#directory/directory.ts";
+import type { HeldRoot, NodeRegistration, RegistrationPage, Speaker } from "#directory/directory.ts";
+import type { Subject } from "#directory/subject.ts";
 import type { RegisterFileServerRequest, RootInfo } from "#proto/gen/grove/v1/meta_server_pb.ts";
 
 /** SQLite and PostgreSQL count to here; no disk and no version comes near. */
@@ -74,16 +75,17 @@ function toHeldRoot(root: RootInfo): HeldRoot {
       path: joinPath(splitPath(grant.path)),
       user: canonicalUsername(grant.user),
     })),
-    subject: toSubject(root.issuer, root.subject),
+    subject: toSubject(root.issuer, root.subject, storedVersion("subject_version", root.subjectVersion)),
   };
 }
 
 /** The person of a message; undefined for mock tokens, which name nobody. Throws BAD_ARGUMENT. */
-export function toSubject(issuer: string, subject: string): Subject | undefined {
+export function toSubject(issuer: string, subject: string, version?: bigint): Subject | undefined {
   if (subject === "") return undefined;
   return {
     issuer: bareIssuer(person("issuer", issuer, ISSUER_MAX_LENGTH)),
     subject: person("subject", subject, SUBJECT_MAX_LENGTH),
+    ...(version === undefined ? {} : { version }),
   };
 }
 

@@ -3,8 +3,10 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { ADMITTED_SUBJECT_TTL_MS, ADMITTED_SUBJECTS_KEPT } from "#base/limits.ts";
+import type { Logger } from "#base/log.ts";
+import { LogSampler } from "#base/log-sampler.ts";
 import type { Directory } from "#directory/directory.ts";
-import { rejected } from "#identity/claims.ts";
+import { anotherPerson } from "#identity/another-person.ts";
 import { toSubject } from "./registration-message.ts";
 
 /** Who comes with which address. */
@@ -14,14 +16,30 @@ export interface Newcomer {
   readonly subject: string;
 }
 
+/** What a gate is made from. */
+export interface SubjectGateDeps {
+  readonly directory: Directory;
+  readonly clock: Clock;
+  /** Whom people may ask; undefined where nobody is named. */
+  readonly adminEmail?: string | undefined;
+  readonly log: Logger;
+}
+
 /** The gate of one MetaServer. */
 export class SubjectGate {
   readonly #directory: Directory;
   /** The person behind an address, as the store said lately. */
   readonly #admitted: LRUCache<string, string>;
+  readonly #ask: string | undefined;
+  readonly #log: Logger;
+  readonly #sampler: LogSampler;
+  #version = 0n;
 
-  constructor(deps: { readonly directory: Directory; readonly clock: Clock }) {
+  constructor(deps: SubjectGateDeps) {
     this.#directory = deps.directory;
+    this.#ask = deps.adminEmail;
+    this.#log = deps.log;
+    this.#sampler = new LogSampler(deps.clock);
     this.#admitted = new LRUCache({
       ...atMost(ADMITTED_SUBJECTS_KEPT),
       ttl: ADMITTED_SUBJECT_TTL_MS,
@@ -36,8 +54,15 @@ export class SubjectGate {
     const key = `${person.issuer} ${person.subject}`;
     if (this.#admitted.get(username) === key) return;
     if (!(await this.#directory.admitSubject(username, person))) {
-      throw rejected("sub", "is another person's than the one this e-mail address belonged to before");
+      throw anotherPerson({ username, issuer, ask: this.#ask, log: this.#log, sampler: this.#sampler });
     }
     this.#admitted.set(username, key);
+  }
+
+  /** Told which of an operator's words on addresses is the last: what was known before a newer one is asked for again. */
+  heard(version: bigint): void {
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#admitted.clear();
   }
 }

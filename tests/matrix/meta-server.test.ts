@@ -59,6 +59,10 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     plane: "control",
     call: (client, options) => client.claimRoot({ ...FS_A, username: OWNER }, options),
   },
+  listReboundSubjects: {
+    plane: "control",
+    call: (client, options) => client.listReboundSubjects(FS_A, options),
+  },
   rootShare: {
     plane: "control",
     call: (client, options) => client.rootShare({ ...FS_A, ...GRANT }, options),

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKaAwoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBEhIKCmxhc3RfZXBvY2gYDiABKAQSGAoLa25vd25fZXBvY2gYDyABKARIAYgBARIUCgxyZWdpc3RyYXRpb24YECABKAQSDAoEcGFnZRgRIAEoDRIMCgRtb3JlGBIgASgIEhYKDnByZWRlY2Vzc29yX2lkGBMgASgJQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIoEBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJIicKCVJvb3RHcmFudBIMCgRwYXRoGAEgASgJEgwKBHVzZXIYAiABKAkimQEKGlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSGQoRaGVhcnRiZWF0X3NlY29uZHMYAiABKA0SDQoFZXBvY2gYAyABKAQSFgoOc2VydmVyX3ZlcnNpb24YBCABKAkSEgoKaGVsZF9lcG9jaBgFIAEoBBIRCgluZXh0X3BhZ2UYBiABKA0iuQEKEEhlYXJ0YmVhdFJlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNcm9vdHNfdmVyc2lvbhgDIAEoBBIRCglkaXNrX2ZyZWUYBCABKAQSEAoIZHJhaW5pbmcYBSABKAgSDgoGbm93X21zGAYgASgDEhMKC2luc3RhbmNlX2lkGAggASgJEhcKCnJvb3RfY291bnQYByABKARIAIgBAUINCgtfcm9vdF9jb3VudCJFChFIZWFydGJlYXRSZXNwb25zZRINCgVrbm93bhgBIAEoCBIRCglzZW5kX2Z1bGwYAiABKAgSDgoGbm93X21zGAMgASgDImwKEFJvb3RTaGFyZVJlcXVlc3QSDQoFb3duZXIYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB3ZlcnNpb24YBSABKAQSDQoFZXBvY2gYBiABKAQiEwoRUm9vdFNoYXJlUmVzcG9uc2UibgoSUm9vdFVuc2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhUKE1Jvb3RVbnNoYXJlUmVzcG9uc2UiewoQQ2xhaW1Sb290UmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVmc19pZBgCIAEoCRINCgVlcG9jaBgDIAEoBBIOCgZpc3N1ZXIYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIWCg5yZXN0b3JlZF9hdF9tcxgGIAEoBCJEChFDbGFpbVJvb3RSZXNwb25zZRIPCgdyb290X2lkGAEgASgJEg0KBWZzX2lkGAIgASgJEg8KB2FkZHJlc3MYAyABKAkigQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMq8FCgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJBCghKb2luTm9kZRIZLmdyb3ZlLnYxLkpvaW5Ob2RlUmVxdWVzdBoaLmdyb3ZlLnYxLkpvaW5Ob2RlUmVzcG9uc2USWQoQUmVuZXdDZXJ0aWZpY2F0ZRIhLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0GiIuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKaAwoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBEhIKCmxhc3RfZXBvY2gYDiABKAQSGAoLa25vd25fZXBvY2gYDyABKARIAYgBARIUCgxyZWdpc3RyYXRpb24YECABKAQSDAoEcGFnZRgRIAEoDRIMCgRtb3JlGBIgASgIEhYKDnByZWRlY2Vzc29yX2lkGBMgASgJQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIpoBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJEhcKD3N1YmplY3RfdmVyc2lvbhgHIAEoBCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIpkBChpSZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEhkKEWhlYXJ0YmVhdF9zZWNvbmRzGAIgASgNEg0KBWVwb2NoGAMgASgEEhYKDnNlcnZlcl92ZXJzaW9uGAQgASgJEhIKCmhlbGRfZXBvY2gYBSABKAQSEQoJbmV4dF9wYWdlGAYgASgNIrkBChBIZWFydGJlYXRSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDXJvb3RzX3ZlcnNpb24YAyABKAQSEQoJZGlza19mcmVlGAQgASgEEhAKCGRyYWluaW5nGAUgASgIEg4KBm5vd19tcxgGIAEoAxITCgtpbnN0YW5jZV9pZBgIIAEoCRIXCgpyb290X2NvdW50GAcgASgESACIAQFCDQoLX3Jvb3RfY291bnQiXwoRSGVhcnRiZWF0UmVzcG9uc2USDQoFa25vd24YASABKAgSEQoJc2VuZF9mdWxsGAIgASgIEg4KBm5vd19tcxgDIAEoAxIYChBzdWJqZWN0c192ZXJzaW9uGAUgASgEImkKGkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDWFmdGVyX3ZlcnNpb24YAyABKAQSFgoOYWZ0ZXJfdXNlcm5hbWUYBCABKAkiSQobTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEioKCHN1YmplY3RzGAEgAygLMhguZ3JvdmUudjEuUmVib3VuZFN1YmplY3QiVAoOUmVib3VuZFN1YmplY3QSEAoIdXNlcm5hbWUYASABKAkSDgoGaXNzdWVyGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDwoHdmVyc2lvbhgEIAEoBCJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlInsKEENsYWltUm9vdFJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFZnNfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSDgoGaXNzdWVyGAQgASgJEg8KB3N1YmplY3QYBSABKAkSFgoOcmVzdG9yZWRfYXRfbXMYBiABKAQiRAoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJIoEBCg9Kb2luTm9kZVJlcXVlc3QSDQoFdG9rZW4YASABKAkSDwoHbm9kZV9pZBgCIAEoCRIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAMgASgJEg0KBW5hbWVzGAQgAygJEhEKCWFkZHJlc3NlcxgFIAMoCRIPCgd2ZXJzaW9uGAYgASgJIlAKEEpvaW5Ob2RlUmVzcG9uc2USDwoHbm9kZV9pZBgBIAEoCRITCgtjZXJ0aWZpY2F0ZRgCIAEoCRIWCg5zZXJ2ZXJfdmVyc2lvbhgDIAEoCSIqChdSZW5ld0NlcnRpZmljYXRlUmVxdWVzdBIPCgdub2RlX2lkGAEgASgJIi8KGFJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZRITCgtjZXJ0aWZpY2F0ZRgBIAEoCTKTBgoKTWV0YVNlcnZlchJBCghHZXRSb290cxIZLmdyb3ZlLnYxLkdldFJvb3RzUmVxdWVzdBoaLmdyb3ZlLnYxLkdldFJvb3RzUmVzcG9uc2USQQoITmF2aWdhdGUSGS5ncm92ZS52MS5OYXZpZ2F0ZVJlcXVlc3QaGi5ncm92ZS52MS5OYXZpZ2F0ZVJlc3BvbnNlEl8KElJlZ2lzdGVyRmlsZVNlcnZlchIjLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlcXVlc3QaJC5ncm92ZS52MS5SZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRJECglIZWFydGJlYXQSGi5ncm92ZS52MS5IZWFydGJlYXRSZXF1ZXN0GhsuZ3JvdmUudjEuSGVhcnRiZWF0UmVzcG9uc2USRAoJUm9vdFNoYXJlEhouZ3JvdmUudjEuUm9vdFNoYXJlUmVxdWVzdBobLmdyb3ZlLnYxLlJvb3RTaGFyZVJlc3BvbnNlEkoKC1Jvb3RVbnNoYXJlEhwuZ3JvdmUudjEuUm9vdFVuc2hhcmVSZXF1ZXN0Gh0uZ3JvdmUudjEuUm9vdFVuc2hhcmVSZXNwb25zZRJECglDbGFpbVJvb3QSGi5ncm92ZS52MS5DbGFpbVJvb3RSZXF1ZXN0GhsuZ3JvdmUudjEuQ2xhaW1Sb290UmVzcG9uc2USYgoTTGlzdFJlYm91bmRTdWJqZWN0cxIkLmdyb3ZlLnYxLkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0GiUuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEkEKCEpvaW5Ob2RlEhkuZ3JvdmUudjEuSm9pbk5vZGVSZXF1ZXN0GhouZ3JvdmUudjEuSm9pbk5vZGVSZXNwb25zZRJZChBSZW5ld0NlcnRpZmljYXRlEiEuZ3JvdmUudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaIi5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVzcG9uc2ViBnByb3RvMw");
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -319,6 +319,13 @@ export type RootInfo = Message<"grove.v1.RootInfo"> & {
    * @generated from field: string subject = 6;
    */
   subject: string;
+
+  /**
+   * Of the operator's word on the owner's person that the FileServer has heard last; 0 for none. The store keeps the highest.
+   *
+   * @generated from field: uint64 subject_version = 7;
+   */
+  subjectVersion: bigint;
 };
 
 /**
@@ -475,6 +482,13 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
    * @generated from field: int64 now_ms = 3;
    */
   nowMs: bigint;
+
+  /**
+   * Version of what an operator has said last of the persons behind addresses; 0 for nothing. Whoever knows an older one lists them.
+   *
+   * @generated from field: uint64 subjects_version = 5;
+   */
+  subjectsVersion: bigint;
 };
 
 /**
@@ -483,6 +497,93 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
  */
 export const HeartbeatResponseSchema: GenMessage<HeartbeatResponse> = /*@__PURE__*/
   messageDesc(file_grove_v1_meta_server, 10);
+
+/**
+ * @generated from message grove.v1.ListReboundSubjectsRequest
+ */
+export type ListReboundSubjectsRequest = Message<"grove.v1.ListReboundSubjectsRequest"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * @generated from field: uint64 epoch = 2;
+   */
+  epoch: bigint;
+
+  /**
+   * What is known already: all up to this version, and of it up to this address.
+   *
+   * @generated from field: uint64 after_version = 3;
+   */
+  afterVersion: bigint;
+
+  /**
+   * @generated from field: string after_username = 4;
+   */
+  afterUsername: string;
+};
+
+/**
+ * Describes the message grove.v1.ListReboundSubjectsRequest.
+ * Use `create(ListReboundSubjectsRequestSchema)` to create a new message.
+ */
+export const ListReboundSubjectsRequestSchema: GenMessage<ListReboundSubjectsRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 11);
+
+/**
+ * @generated from message grove.v1.ListReboundSubjectsResponse
+ */
+export type ListReboundSubjectsResponse = Message<"grove.v1.ListReboundSubjectsResponse"> & {
+  /**
+   * By version and address, at most 1,000; fewer are the last.
+   *
+   * @generated from field: repeated grove.v1.ReboundSubject subjects = 1;
+   */
+  subjects: ReboundSubject[];
+};
+
+/**
+ * Describes the message grove.v1.ListReboundSubjectsResponse.
+ * Use `create(ListReboundSubjectsResponseSchema)` to create a new message.
+ */
+export const ListReboundSubjectsResponseSchema: GenMessage<ListReboundSubjectsResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 12);
+
+/**
+ * @generated from message grove.v1.ReboundSubject
+ */
+export type ReboundSubject = Message<"grove.v1.ReboundSubject"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * @generated from field: string issuer = 2;
+   */
+  issuer: string;
+
+  /**
+   * Empty while it is the first who comes from that issuer with the address.
+   *
+   * @generated from field: string subject = 3;
+   */
+  subject: string;
+
+  /**
+   * @generated from field: uint64 version = 4;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message grove.v1.ReboundSubject.
+ * Use `create(ReboundSubjectSchema)` to create a new message.
+ */
+export const ReboundSubjectSchema: GenMessage<ReboundSubject> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 13);
 
 /**
  * @generated from message grove.v1.RootShareRequest
@@ -524,7 +625,7 @@ export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
  * Use `create(RootShareRequestSchema)` to create a new message.
  */
 export const RootShareRequestSchema: GenMessage<RootShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 11);
+  messageDesc(file_grove_v1_meta_server, 14);
 
 /**
  * @generated from message grove.v1.RootShareResponse
@@ -537,7 +638,7 @@ export type RootShareResponse = Message<"grove.v1.RootShareResponse"> & {
  * Use `create(RootShareResponseSchema)` to create a new message.
  */
 export const RootShareResponseSchema: GenMessage<RootShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 12);
+  messageDesc(file_grove_v1_meta_server, 15);
 
 /**
  * @generated from message grove.v1.RootUnshareRequest
@@ -579,7 +680,7 @@ export type RootUnshareRequest = Message<"grove.v1.RootUnshareRequest"> & {
  * Use `create(RootUnshareRequestSchema)` to create a new message.
  */
 export const RootUnshareRequestSchema: GenMessage<RootUnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 13);
+  messageDesc(file_grove_v1_meta_server, 16);
 
 /**
  * @generated from message grove.v1.RootUnshareResponse
@@ -592,7 +693,7 @@ export type RootUnshareResponse = Message<"grove.v1.RootUnshareResponse"> & {
  * Use `create(RootUnshareResponseSchema)` to create a new message.
  */
 export const RootUnshareResponseSchema: GenMessage<RootUnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 14);
+  messageDesc(file_grove_v1_meta_server, 17);
 
 /**
  * @generated from message grove.v1.ClaimRootRequest
@@ -639,7 +740,7 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
  * Use `create(ClaimRootRequestSchema)` to create a new message.
  */
 export const ClaimRootRequestSchema: GenMessage<ClaimRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 15);
+  messageDesc(file_grove_v1_meta_server, 18);
 
 /**
  * @generated from message grove.v1.ClaimRootResponse
@@ -666,7 +767,7 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
  * Use `create(ClaimRootResponseSchema)` to create a new message.
  */
 export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 16);
+  messageDesc(file_grove_v1_meta_server, 19);
 
 /**
  * @generated from message grove.v1.JoinNodeRequest
@@ -714,7 +815,7 @@ export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
  * Use `create(JoinNodeRequestSchema)` to create a new message.
  */
 export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 17);
+  messageDesc(file_grove_v1_meta_server, 20);
 
 /**
  * @generated from message grove.v1.JoinNodeResponse
@@ -743,7 +844,7 @@ export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
  * Use `create(JoinNodeResponseSchema)` to create a new message.
  */
 export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 18);
+  messageDesc(file_grove_v1_meta_server, 21);
 
 /**
  * @generated from message grove.v1.RenewCertificateRequest
@@ -760,7 +861,7 @@ export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"
  * Use `create(RenewCertificateRequestSchema)` to create a new message.
  */
 export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 19);
+  messageDesc(file_grove_v1_meta_server, 22);
 
 /**
  * @generated from message grove.v1.RenewCertificateResponse
@@ -779,7 +880,7 @@ export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateRespons
  * Use `create(RenewCertificateResponseSchema)` to create a new message.
  */
 export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 20);
+  messageDesc(file_grove_v1_meta_server, 23);
 
 /**
  * @generated from service grove.v1.MetaServer
@@ -846,6 +947,16 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof ClaimRootRequestSchema;
     output: typeof ClaimRootResponseSchema;
+  },
+  /**
+   * Addresses behind which an operator has put another person: whoever signs in with one is another than the FileServer knows.
+   *
+   * @generated from rpc grove.v1.MetaServer.ListReboundSubjects
+   */
+  listReboundSubjects: {
+    methodKind: "unary";
+    input: typeof ListReboundSubjectsRequestSchema;
+    output: typeof ListReboundSubjectsResponseSchema;
   },
   /**
    * Signs the first certificate of a new node, which shows a one-time token instead of a certificate.

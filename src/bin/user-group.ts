@@ -1,0 +1,16 @@
+// `grove user` as a whole: verbs that ask the cluster, and those that work on the metadata store.
+import type { Command } from "commander";
+import { command as clusterVerbs } from "#client/user-command.ts";
+import { addRebindVerbs } from "#metaserver/rebind-user-command.ts";
+
+/** Makes the parser of `grove user` with all its verbs. */
+export function command(): Command {
+  const group = clusterVerbs();
+  addRebindVerbs(group);
+  // Below the examples of the others.
+  group.addHelpText(
+    "after",
+    "  grove user remap --help   when the identity provider, or an account there, was changed",
+  );
+  return group;
+}

@@ -1,0 +1,24 @@
+// `grove user`: what administrators do about one user of the cluster; each verb is a module of its own, and one row here.
+import { Command } from "commander";
+import { type CommandHost, processHost } from "./command-host.ts";
+
+/** Makes the parser of one verb. */
+export type UserVerb = (host: CommandHost) => Command;
+
+/** The verbs, in the order of the help. */
+const VERBS: readonly UserVerb[] = [];
+
+/** Lines of the examples below the help, each verb's most usual one. */
+const EXAMPLES: readonly (readonly [line: string, what: string])[] = [];
+
+/** Makes the parser of `grove user` with its verbs. */
+export function command(host: CommandHost = processHost()): Command {
+  const width = Math.max(0, ...EXAMPLES.map(([line]) => line.length));
+  const examples = EXAMPLES.map(([line, what]) => `  ${line.padEnd(width)}   ${what}`);
+  const group = new Command("user")
+    .summary("Lock users out, and let them in again")
+    .description("Show the cluster's users, lock one out, and let one in again; for administrators.")
+    .addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
+  for (const verb of VERBS) group.addCommand(verb(host));
+  return group;
+}

@@ -1,0 +1,86 @@
+// The commands of the metadata store about who stands behind each e-mail address (D21), as plans.
+import { GroveError } from "#base/errors.ts";
+import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
+import type { NodeCaller } from "./directory.ts";
+import { type Moment, requireCaller } from "./node-commands.ts";
+import { all, get, type Plan, run } from "./sql-plan.ts";
+import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import { newestSubject } from "./subject-version.ts";
+
+const COLUMNS = "username, issuer, subject, version";
+
+/** True when the address belongs to this person; undefined when it is not known whose it is, or it waits for the first who comes from that issuer. */
+export function* knownSubject(_now: Moment, username: string, person: Subject): Plan<boolean | undefined> {
+  const row = yield* get<Subject>("SELECT issuer, subject FROM subjects WHERE username = ?", username);
+  if (row === undefined || row.issuer !== person.issuer) return row === undefined ? undefined : false;
+  return row.subject === "" ? undefined : row.subject === person.subject;
+}
+
+/** True when the address belongs to this person, which is remembered when it is not known whose it is. */
+export function* admitSubject(now: Moment, username: string, person: Subject): Plan<boolean> {
+  const known = yield* knownSubject(now, username, person);
+  if (known !== undefined) return known;
+  yield* run(
+    `INSERT INTO subjects (username, issuer, subject) VALUES (?, ?, ?)
+     ON CONFLICT (username) DO UPDATE SET subject = excluded.subject WHERE subjects.subject = ''`,
+    username,
+    person.issuer,
+    person.subject,
+  );
+  return true;
+}
+
+/** Who stands behind one address; undefined where nobody is known. */
+export function* findSubject(_now: Moment, username: string): Plan<SubjectRecord | undefined> {
+  return yield* get<SubjectRecord>(`SELECT ${COLUMNS} FROM subjects WHERE username = ?`, username);
+}
+
+/** Those of one issuer, by address, from behind one on. */
+export function* subjectsOf(_now: Moment, issuer: string, afterUsername = ""): Plan<SubjectRecord[]> {
+  return yield* all<SubjectRecord>(
+    `SELECT ${COLUMNS} FROM subjects WHERE issuer = ? AND username > ? ORDER BY username LIMIT ?`,
+    issuer,
+    afterUsername,
+    SUBJECTS_LISTED_MAX,
+  );
+}
+
+/** What operators have said of addresses, in the order in which they said it, from behind one on. */
+export function* reboundSubjects(
+  _now: Moment,
+  caller: NodeCaller,
+  after: SubjectsAfter,
+): Plan<SubjectRecord[]> {
+  yield* requireCaller(caller);
+  return yield* all<SubjectRecord>(
+    `SELECT ${COLUMNS} FROM subjects WHERE version > ? OR (version = ? AND version > 0 AND username > ?)
+     ORDER BY version, username LIMIT ?`,
+    after.version,
+    after.version,
+    after.username,
+    SUBJECTS_LISTED_MAX,
+  );
+}
+
+/** Puts other persons behind addresses, all or none, and answers with the version of that. Throws BAD_ARGUMENT when one is another's than was said. */
+export function* rebindSubjects(now: Moment, rebindings: readonly Rebinding[]): Plan<bigint> {
+  const newest = yield* newestSubject();
+  // A store that was restored gives no version twice, since time goes on.
+  const wall = BigInt(Math.trunc(now.wallMs));
+  const version = newest >= wall ? newest + 1n : wall;
+  for (const { username, from, to } of rebindings) {
+    const changed = yield* run(
+      "UPDATE subjects SET issuer = ?, subject = ?, version = ? WHERE username = ? AND issuer = ? AND subject = ?",
+      to.issuer,
+      to.subject,
+      version,
+      username,
+      from.issuer,
+      from.subject,
+    );
+    if (changed === 0) {
+      throw new GroveError("BAD_ARGUMENT", `${username} is somebody else's by now; nothing was changed`);
+    }
+  }
+  return version;
+}

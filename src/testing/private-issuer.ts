@@ -1,0 +1,53 @@
+// An identity provider over HTTPS whose certificate no public authority has signed, for tests: it answers discovery and nothing else.
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** One that runs. */
+export interface PrivateIssuer {
+  readonly issuer: string;
+  /** File with the certificate that whoever asks must trust. */
+  readonly caFile: string;
+  stop(): void;
+}
+
+/** Starts one on the loopback. */
+export async function startPrivateIssuer(): Promise<PrivateIssuer> {
+  const folder = mkdtempSync(join(tmpdir(), "grove-issuer-"));
+  const key = join(folder, "issuer.key");
+  const caFile = join(folder, "issuer.pem");
+  const subject = ["-subj", "/CN=issuer", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  execFileSync("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", caFile], {
+    stdio: "ignore",
+  });
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(caFile) }, (request, response) => {
+    response.setHeader("content-type", "application/json");
+    if (request.url !== "/.well-known/openid-configuration") response.writeHead(404).end("{}");
+    else {
+      const metadata = {
+        issuer,
+        authorization_endpoint: `${issuer}/auth`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/jwks`,
+      };
+      response.end(JSON.stringify(metadata));
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    issuer,
+    caFile,
+    stop() {
+      server.closeAllConnections();
+      server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
