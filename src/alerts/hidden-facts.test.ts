@@ -8,7 +8,7 @@ import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { type Alert, alertId } from "./alert.ts";
 import { summarizeAlerts } from "./alert-list.ts";
-import { isPublic, recordOf } from "./alert-record.ts";
+import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
 import { metaServerConditions } from "./metaserver-rule.ts";
 import { metaServerAt, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
@@ -50,6 +50,15 @@ test("what is about users is still known as that after a restart", async (contex
   assert.deepEqual(visible, ["bad_metrics:n1"]);
 });
 
+test("of a file that was damaged and of a drift visitors learn that it is, and not how much", () => {
+  for (const type of ["quota_drift", "corruption"] as const) {
+    const alert: Alert = { ...BARE, type, key: `${type}:n1`, value: 7, threshold: 0 };
+    assert.equal(recordOf(alert).value, 7);
+    assert.deepEqual(publicRecordOf(alert)?.type, type);
+    assert.equal(publicRecordOf(alert)?.value, undefined);
+  }
+});
+
 test("visitors hear how many more are for operators, as far as that number tells nothing", () => {
   const alerts: Alert[] = [
     BARE,
@@ -87,9 +96,12 @@ test("a mock token that a MetaServer was offered names that MetaServer, one of a
   };
   const watch = new SecurityWatch(new Map());
   const [atMeta] = watch.occurrences(metaServerAt("10.9.8.7:50050"), [event], at(0));
-  assert.equal(atMeta?.detail?.["server"], "the MetaServer 10.9.8.7:50050");
+  assert.deepEqual(
+    [atMeta?.detail?.["server"], atMeta?.nodeId],
+    ["the MetaServer 10.9.8.7:50050", undefined],
+  );
   const [atNode] = watch.occurrences({ id: "n1", name: "fs-1" }, [event], at(0));
-  assert.equal(atNode?.detail?.["server"], undefined);
+  assert.deepEqual([atNode?.detail?.["server"], atNode?.nodeId], [undefined, "n1"]);
   const told = recordOf({ ...BARE, type: "mock_token", nodeId: "n1", nodeName: "fs-1", value: 1 });
   assert.match(told.message, /^Fs-1 rejected 1 mock token/);
 });

@@ -113,6 +113,11 @@ test("error_spike: fewer than 20 attempts that have all failed for a while are c
   assert.deepEqual([of(2, 2, 8).level, of(0, 0, 8).level], ["critical", "critical"]);
   assert.deepEqual([of(2, 2, 8).value, of(2, 2, 8).detail], [100, { errors: 8, operations: 8 }]);
   assert.deepEqual([of(2, 2, 0).level, of(0, 0, 0).level], ["unknown", "clear"]);
+  assert.deepEqual(
+    [of(1, 1, 1).level, of(1, 1, 1).value],
+    ["critical", 100],
+    "a run is counted where it is long enough",
+  );
   assert.equal(of(0, 20, 8).level, "clear", "20 attempts speak for themselves");
 });
 
@@ -361,6 +366,7 @@ test("an alert carries what was measured and the edge that it was held against (
   assert.deepEqual(facts("quota_drift", { driftedCounters: 1 }), ["warning", 0, 0]);
   assert.deepEqual(facts("quota_drift", { driftedCounters: null }), ["clear", 0, 0]);
   assert.deepEqual(facts("corruption", { damagedFileCount: null }), ["unknown", undefined, undefined]);
+  assert.deepEqual(facts("corruption", { damagedFileCount: 3 }), ["critical", 3, 0]);
   assert.deepEqual(
     conditionOf("error_spike", {}, { errors: 3, ops: 30, isFull: true, failingRun: 0 }).detail,
     {

@@ -83,3 +83,14 @@ test("a place that was a file's when it was claimed and is empty now is claimed 
   assert.throws(() => holding.claimInodes({ creates: 1 }), refusal("QUOTA_EXCEEDED"));
   holding.release();
 });
+
+test("what was claimed is not held against a quota that has filled up since", () => {
+  const { ledger } = world(100n);
+  const holding = ledger.open({ owner: "a", usage: usage(99) });
+  holding.claimInodes({ creates: 1 });
+  const other = ledger.open({ owner: "a", usage: usage(99) });
+  other.settle(added(1, 0));
+  holding.claimInodes({ creates: 1 });
+  assert.throws(() => holding.claimInodes({ creates: 2 }), refusal("QUOTA_EXCEEDED"));
+  holding.release();
+});

@@ -339,7 +339,6 @@ export class SessionTable {
     this.#lastActive.set(username, Math.max(entry.lastUsedWallMs, this.#lastActive.get(username) ?? 0));
     if (reason !== undefined) this.#tombstones.set(entry.tokenHash, reason);
     for (const callback of entry.atEnd) callback();
-    entry.atEnd.clear();
   }
 
   #refusalFor(tokenHash: string): GroveError {
