@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { textOf } from "#alerts/alert-texts.ts";
 import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
+import type { NodeReading, UserDetail } from "./cluster-state.ts";
 import { type FoundRestore, RestoredNodes } from "./restored-node.ts";
 
 const found = (lost: Partial<FoundRestore["lost"]> = {}): FoundRestore => ({
@@ -65,6 +66,21 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
       "Roots that are older than they were: alice@example.com, bob@example.com. Quotas that are older than they were: carol@example.com. " +
       "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it: grove node lost-root USER.",
   );
+  nodes.close();
+  book.close();
+});
+
+test("a root of as many bytes in other files and folders is older too", () => {
+  const { book } = testCluster("n1");
+  const nodes = new RestoredNodes(book);
+  const reading = (inodeCount: number, lastRestartUnix: number): NodeReading => {
+    const perUserDetail = new Map([["erin@example.com", { inodeCount, fileCount: 1 } as UserDetail]]);
+    return nodeReading({ ...maps({ "erin@example.com": [5n, 9n] }), perUserDetail, lastRestartUnix });
+  };
+  book.answered("n1", reading(4, 1_000));
+  book.answered("n1", reading(3, 2_000));
+  const told = nodes.occurrenceOf(found());
+  assert.deepEqual([told.level, told.detail?.["older"]], ["warning", "erin@example.com"]);
   nodes.close();
   book.close();
 });

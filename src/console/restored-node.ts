@@ -14,7 +14,7 @@ export interface FoundRestore {
   readonly lost: LostLines;
 }
 
-type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "usersWithheld">;
+type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "perUserDetail" | "usersWithheld">;
 
 /** Keeps, for each node, its users as they were before it was started last. */
 export class RestoredNodes {
@@ -27,8 +27,8 @@ export class RestoredNodes {
       if (reading === undefined) return;
       const last = this.#last.get(node.id);
       if (last !== undefined && last.lastRestartUnix !== reading.lastRestartUnix) {
-        const { perUserStorage, perUserQuota, usersWithheld } = last;
-        this.#before.set(node.id, { perUserStorage, perUserQuota, usersWithheld });
+        const { perUserStorage, perUserQuota, perUserDetail, usersWithheld } = last;
+        this.#before.set(node.id, { perUserStorage, perUserQuota, perUserDetail, usersWithheld });
       }
       this.#last.set(node.id, reading);
     });
@@ -42,9 +42,12 @@ export class RestoredNodes {
       ? [...before.perUserStorage.keys()].filter((user) => !now.perUserStorage.has(user))
       : [];
     const isGone = new Set(gone);
-    const differs = (a: ReadonlyMap<string, bigint>, b: ReadonlyMap<string, bigint>): string[] =>
-      [...a].flatMap(([user, bytes]) => (!isGone.has(user) && b.get(user) !== bytes ? [user] : []));
-    const older = isKnown ? differs(before.perUserStorage, now.perUserStorage) : [];
+    const differs = (a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): string[] =>
+      [...a].flatMap(([user, what]) => (!isGone.has(user) && b.get(user) !== what ? [user] : []));
+    // Bytes alone do not tell of folders, nor of a file in the place of another.
+    const older = isKnown
+      ? [...differs(before.perUserStorage, now.perUserStorage), ...differs(inodesOf(before), inodesOf(now))]
+      : [];
     const quotas = isKnown ? differs(before.perUserQuota, now.perUserQuota) : [];
     const withTold = (some: readonly string[], told: ReadonlySet<string>): string[] => [
       ...new Set([...some, ...[...told].filter((user) => !isGone.has(user))]),
@@ -72,6 +75,12 @@ export class RestoredNodes {
   close(): void {
     this.#end();
   }
+}
+
+function inodesOf({ perUserDetail }: Users): ReadonlyMap<string, number | null> {
+  return new Map(
+    [...perUserDetail].map(([user, { inodeCount, fileCount }]) => [user, inodeCount ?? fileCount]),
+  );
 }
 
 /** How many, and the first of them by name. */
