@@ -4,6 +4,15 @@ import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 
 const PRIORITY_MAX = 7;
+/** As syslog counts them; the levels are those of our own logs (`src/os/logger.ts`). */
+const PRIORITY_OF_LEVEL: ReadonlyMap<string, number> = new Map([
+  ["error", 3],
+  ["warn", 4],
+  ["info", 6],
+  ["debug", 7],
+]);
+/** How our own services' lines begin; of a line that was cut that much is there too. */
+const OWN_LINE = /^\{"level":"([a-z]{1,9})","time":"([0-9T:.+Z-]{20,35})"/;
 
 /** Where lines come from. */
 export type LogSource = "journal" | "file";
@@ -36,7 +45,7 @@ export class LogLines {
 
 function lineOf(text: string, source: LogSource): LogLine {
   const plain = { ts: null, priority: null, message: text.slice(0, LOG_LINE_MAX_BYTES) };
-  if (source === "file") return plain;
+  if (source === "file") return { ...plain, ...momentOf(text) };
   let entry: unknown;
   try {
     entry = JSON.parse(text);
@@ -55,6 +64,14 @@ function lineOf(text: string, source: LogSource): LogLine {
     priority: Number.isInteger(level) && level >= 0 && level <= PRIORITY_MAX ? level : null,
     message: messageOf(message).slice(0, LOG_LINE_MAX_BYTES),
   };
+}
+
+/** What a file's line says of itself; nothing where another program wrote it. */
+function momentOf(text: string): Partial<Pick<LogLine, "priority" | "ts">> {
+  const [, level = "", time = ""] = OWN_LINE.exec(text) ?? [];
+  const priority = PRIORITY_OF_LEVEL.get(level);
+  const ts = Date.parse(time) / 1_000;
+  return priority === undefined || Number.isNaN(ts) ? {} : { ts, priority };
 }
 
 /** The journal tells what is not text as a list of bytes. */

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
+import { mountSmall } from "./small-disk.fixture.ts";
 import {
   assertSound,
   BY_OWNER,
@@ -104,19 +105,6 @@ for (const place of [1, 2]) {
       await manifest.verify(directory);
     },
   );
-}
-
-/** A filesystem of its own of so many MiB and inodes, or the reason why there is none. */
-function mountSmall(directory: string, mebibytes: number, inodes = 100_000): string | undefined {
-  const { status, stderr } = spawnSync("mount", [
-    "-t",
-    "tmpfs",
-    "-o",
-    `size=${mebibytes}m,nr_inodes=${inodes}`,
-    "tmpfs",
-    directory,
-  ]);
-  return status === 0 ? undefined : `a small tmpfs cannot be mounted: ${String(stderr).trim()}`;
 }
 
 test("a full disk refuses what does not fit, keeps the rest, lets files go and then takes new ones (A-07)", async (context) => {

@@ -36,8 +36,15 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "trash",
   "unshare",
 ]);
+/** So may what moves an item out of the trash and makes no folder: nothing grows by it (D14). */
+function mayUseSlack(command: Command): boolean {
+  return FREEING.has(command.op) || (command.op === "restore" && command.maxInodes === 0);
+}
+
 /** A frame of the write-ahead log: a page of 4 KiB and its header. */
 const WAL_FRAME_BYTES = 4_120;
+/** Part of the space kept for a full disk that the log may take of it before it is brought in. */
+const SLACK_SHARE_OF_LOG = 0.25;
 /** How long a checkpoint that is overdue waits for readers. */
 const RESTART_WAIT_MS = 100;
 
@@ -142,9 +149,12 @@ export class Writer {
       if (this.#failure !== undefined || this.#checkpointer.isRunning) return;
       if (isMostDone) return this.#finishCheckpoint("PASSIVE");
       const { log } = this.#walSize.get() as { log: number };
-      const threshold = when === "idle" ? 1 : WAL_CHECKPOINT_BYTES / WAL_FRAME_BYTES + this.#framesLeft;
+      // What is kept for a full disk would not hold a log of the usual length: to and fro over the trash must not use it up.
+      const isTight = this.#isSlackSpent;
+      const logBytes = isTight ? this.#slack.bytes * SLACK_SHARE_OF_LOG : WAL_CHECKPOINT_BYTES;
+      const threshold = when === "idle" ? 1 : logBytes / WAL_FRAME_BYTES + this.#framesLeft;
       if (log < threshold) return;
-      if (when === "idle") return this.#finishCheckpoint("PASSIVE");
+      if (when === "idle" || isTight) return this.#finishCheckpoint("PASSIVE");
       // Beyond four times the limit some reader must have stood in the way: then wait for it a little.
       if (log > (4 * WAL_CHECKPOINT_BYTES) / WAL_FRAME_BYTES) this.#finishCheckpoint("RESTART");
       else this.#checkpointer.start();
@@ -238,8 +248,8 @@ export class Writer {
   /** On a full disk what frees space is done with the space kept for it; the rest is refused. */
   #runOnFullDisk(commands: NumberedCommands): Reply[] {
     this.#giveUpSlack();
-    const freeing = commands.filter(([, command]) => FREEING.has(command.op));
-    const others = commands.filter(([, command]) => !FREEING.has(command.op));
+    const freeing = commands.filter(([, command]) => mayUseSlack(command));
+    const others = commands.filter(([, command]) => !mayUseSlack(command));
     const refused = refuseAll(others, diskFull());
     if (freeing.length === 0) return refused;
     try {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { SERVICES } from "./action-request.ts";
 
-/** One line. Files know neither time nor priority. */
+/** One line. Of a file's lines those that Grove's own services wrote have time and priority; others have neither. */
 export const logLine = z.object({
   /** Unix seconds. */
   ts: z.number().nullable(),
