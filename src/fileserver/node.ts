@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { isGroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
   PASS_START_DELAY_MS,
@@ -10,7 +10,7 @@ import {
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
 } from "#base/limits.ts";
-import { errorText, type Logger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
@@ -22,6 +22,7 @@ import { type AdminPassword, createAdminPassword } from "#identity/admin-passwor
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { listenPatiently } from "#os/patient-listen.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
@@ -167,12 +168,9 @@ async function assemble(
     log,
   });
   certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
-  const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `cannot listen on ${formatHostPort(options.listen)}: ${errorText(cause)}`,
-      { cause },
-    );
+  const bound = await listenPatiently(options.listen, {
+    listen: () => grpc.server.listen(options.listen),
+    otherwise: "choose another with -listen",
   });
   closers.push(() => grpc.server.close());
   storage.onFailure((reason) => {
