@@ -568,6 +568,9 @@ export const ROOTS_PER_DATA_DIRECTORY: number = 2 ** 21 - 1;
 export const DIRECTORY_DEPTH_MAX: number = PATH_MAX_BYTES / 2;
 /** Differences that a check of a data directory lists one by one; the rest is counted. */
 export const CHECK_DIFFERENCES_LISTED = 1_000;
+/** How long a server waits for a port that another process has, and how often it looks: an outgoing connection may hold it for a moment. */
+export const PORT_TAKEN_WAIT_MS = 5_000;
+export const PORT_TAKEN_TRY_MS = 200;
 /** Connections of the metrics listener at once. */
 export const METRICS_CONNECTIONS_MAX = 64;
 /** Time in which a request to the metrics listener must have arrived. */

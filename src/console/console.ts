@@ -1,10 +1,10 @@
 // The console: builds its parts, joins them with their routes, listens, and stops everything in the opposite order.
 import type { Server as HttpsServer } from "node:https";
 import type { AuditAct } from "#base/audit-act.ts";
-import { GroveError } from "#base/errors.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
+import { listenPatiently } from "#os/patient-listen.ts";
 import type { SettingsReply } from "#webapi/settings.ts";
 import { actionRoutes } from "./action-routes.ts";
 import { alertRoutes } from "./alert-routes.ts";
@@ -183,11 +183,10 @@ function failed(text: string, detail: string | undefined): Obstacle | undefined 
 }
 
 async function listen(app: App, place: HostPort): Promise<HostPort> {
-  try {
-    await app.listen({ host: place.host, port: place.port });
-  } catch (cause) {
-    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(place)}`, { cause });
-  }
+  await listenPatiently(place, {
+    listen: () => app.listen({ host: place.host, port: place.port }),
+    otherwise: "choose another with -listen",
+  });
   const bound = app.server.address();
   return { host: place.host, port: typeof bound === "object" && bound !== null ? bound.port : place.port };
 }

@@ -4,6 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { run } from "#os/exit-signals.ts";
 import { createLogger } from "#os/logger.ts";
+import { listenPatiently } from "#os/patient-listen.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { readProviderSettings } from "./provider-settings.ts";
 
@@ -19,8 +20,14 @@ export async function main(): Promise<void> {
     async () => {
       const settings = await readProviderSettings(path);
       const server = createDemoProvider({ settings, clock: systemClock, log });
-      server.listen(settings.port, "127.0.0.1");
-      await once(server, "listening");
+      const listen = async (): Promise<void> => {
+        server.listen(settings.port, "127.0.0.1");
+        await once(server, "listening");
+      };
+      await listenPatiently(
+        { host: "127.0.0.1", port: settings.port },
+        { listen, otherwise: "start again: 'grove up' then takes another" },
+      );
       log.info("serving", { port: settings.port, users: settings.users.length });
       return {
         async stop(): Promise<void> {

@@ -2,14 +2,13 @@
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
   SESSION_SWEEP_INTERVAL_MS,
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
 } from "#base/limits.ts";
-import { errorText, type Logger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
@@ -20,6 +19,7 @@ import { forwardRequestId } from "#grpc/request-ids.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { listenPatiently } from "#os/patient-listen.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
@@ -170,12 +170,9 @@ async function assemble(
     log,
   });
   certificate?.onChange((tls) => grpc.server.updateTls({ ...tls, requestClientCertificate: true }));
-  const bound = await grpc.server.listen(options.listen).catch((cause: unknown) => {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `cannot listen on ${formatHostPort(options.listen)}: ${errorText(cause)}`,
-      { cause },
-    );
+  const bound = await listenPatiently(options.listen, {
+    listen: () => grpc.server.listen(options.listen),
+    otherwise: "choose another with -listen",
   });
   closers.push(() => grpc.server.close());
   storage.onFailure((reason) => {

@@ -1,11 +1,10 @@
 // The MetaServer: joins store, verification and routes to one gRPC port.
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
+import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import { networkOf } from "#base/network.ts";
-import { formatHostPort } from "#base/node-id.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { CallHead } from "#grpc/call-gate.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
@@ -17,6 +16,7 @@ import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer, type ListenAddress } from "#grpc/server.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
+import { listenPatiently } from "#os/patient-listen.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { metaServerGate, REQUEST_LIMITS, USUAL_REQUEST } from "./call-gate.ts";
 import type { MetaCertificates } from "./certificates.ts";
@@ -139,11 +139,13 @@ async function listen(
   nodesOnly: boolean,
 ): Promise<ListenAddress> {
   try {
-    return await server.listen(address, { nodesOnly });
-  } catch (cause) {
+    return await listenPatiently(address, {
+      listen: () => server.listen(address, { nodesOnly }),
+      otherwise: `choose another with ${nodesOnly ? "-control_listen" : "-listen"}`,
+    });
+  } catch (error) {
     await server.close();
-    const code = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new GroveError("BAD_ARGUMENT", `cannot listen on ${formatHostPort(address)}: ${code}`, { cause });
+    throw error;
   }
 }
 

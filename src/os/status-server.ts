@@ -2,7 +2,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import {
   METRICS_ANSWER_TIMEOUT_MS,
   METRICS_ANSWERS_MAX,
@@ -12,8 +11,9 @@ import {
   METRICS_REQUEST_TIMEOUT_MS,
 } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
-import { formatHostPort, type HostPort } from "#base/node-id.ts";
+import type { HostPort } from "#base/node-id.ts";
 import { createServer } from "./http.ts";
+import { listenPatiently } from "./patient-listen.ts";
 
 /** What is answered. */
 export interface StatusServerDeps {
@@ -95,13 +95,18 @@ function boundPerAddress(server: Server): void {
 }
 
 function listen(server: Server, address: HostPort): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause) =>
-      reject(
-        new GroveError("BAD_ARGUMENT", `cannot listen for metrics on ${formatHostPort(address)}`, { cause }),
-      ),
-    );
-    server.listen(address.port, address.host, resolve);
+  const once = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(address.port, address.host, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+  return listenPatiently(address, {
+    listen: once,
+    purpose: " for metrics",
+    otherwise: "choose another gRPC port, which is this one plus 41000",
   });
 }
 
