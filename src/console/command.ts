@@ -29,11 +29,12 @@ import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { startConsole } from "./console.ts";
-import type { SshOptions } from "./console-options.ts";
+import type { ConsoleOptions, SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
+import { operatorPeople, type PeopleFlags, withPeopleFlags } from "./people-flags.ts";
 
-interface AdminFlags {
+interface AdminFlags extends PeopleFlags {
   readonly data: string;
   readonly listen: HostPort;
   readonly meta?: string;
@@ -141,7 +142,7 @@ export function command(): Command {
       LOGIN_FAILURES_PER_WINDOW,
     )
     .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)");
-  return withActionFlags(server)
+  return withActionFlags(withPeopleFlags(server))
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
@@ -212,7 +213,6 @@ async function start(
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
   const secret = storePassword(url, env);
-  const { rateVisitor, rateOperator } = flags;
   const console = await startConsole({
     listen: flags.listen,
     ...(tls === undefined ? {} : { tls }),
@@ -230,11 +230,9 @@ async function start(
     ...(secret === undefined ? {} : { storePassword: secret }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
+    ...(await operatorPeople(flags, env)),
     ssh: await sshOptions(flags),
-    rates: {
-      visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
-      operator: { perSecond: rateOperator, burst: 2 * rateOperator },
-    },
+    rates: ratesOf(flags),
     clock: systemClock,
     random: systemRandom,
     log,
@@ -256,6 +254,13 @@ async function start(
       process.off("SIGHUP", onHangup);
       await console.stop();
     },
+  };
+}
+
+function ratesOf({ rateVisitor, rateOperator }: AdminFlags): NonNullable<ConsoleOptions["rates"]> {
+  return {
+    visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
+    operator: { perSecond: rateOperator, burst: 2 * rateOperator },
   };
 }
 

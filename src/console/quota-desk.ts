@@ -155,7 +155,18 @@ export class QuotaDesk {
 
   /** Answers the inode limit that is in force then; 0 of a node that knows none. */
   async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaWish): Promise<number> {
-    const { success, error, ...told } = await this.#deps.setQuotaOnNode({
+    if (operator.passwordHash === "") {
+      throw new ProblemError(
+        "NODE_ERROR",
+        "nodes take the operator's password for this, and the console has only an Argon2 hash of it: sign in with the password for changes of quotas",
+        { reason: "PASSWORD_NEEDED" },
+      );
+    }
+    const {
+      success,
+      error,
+      inodeLimit: limitTold,
+    } = await this.#deps.setQuotaOnNode({
       address: node.address,
       username,
       quotaBytes,
@@ -164,7 +175,7 @@ export class QuotaDesk {
       timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
     });
     if (success) {
-      if (inodeLimit === undefined || told.inodeLimit > 0n) return Number(told.inodeLimit);
+      if (inodeLimit === undefined || limitTold > 0n) return Number(limitTold);
       throw new ProblemError(
         "NODE_ERROR",
         "the node knows no inode limits: the quota was set, the limit was not; bring the node up to date",
