@@ -32,6 +32,7 @@ import { startConsole } from "./console.ts";
 import type { ConsoleOptions, SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
+import { passwordCommand } from "./password-command.ts";
 import { operatorPeople, type PeopleFlags, withPeopleFlags } from "./people-flags.ts";
 
 interface AdminFlags extends PeopleFlags {
@@ -147,6 +148,7 @@ export function command(): Command {
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
     .addCommand(hashPasswordCommand())
+    .addCommand(passwordCommand())
     .action((flags: AdminFlags) => serve(flags));
 }
 
