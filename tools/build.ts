@@ -15,6 +15,7 @@ const isWithIdpAuth = process.env["USE_IDP_AUTH"] !== "0";
 /** Modules that another one stands for in a build without an identity provider. */
 const STAND_INS: Readonly<Record<string, string>> = {
   "identity/provider-check.ts": "identity/no-provider-check.ts",
+  "identity/code-flow.ts": "identity/no-code-flow.ts",
   "client/code-exchange.ts": "client/no-code-exchange.ts",
   "doctor/provider-checks.ts": "doctor/no-provider-checks.ts",
 };

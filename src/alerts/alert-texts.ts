@@ -1,5 +1,6 @@
 // What alerts say to people: sentences with the number, its unit and its limit, made from facts (decision D11).
 import { formatBytes } from "#base/bytes.ts";
+import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
 import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
 import { restoreText } from "./restore-texts.ts";
@@ -290,6 +291,7 @@ function loginText({ node, value, detail }: TextFacts): AlertText {
 
 function percent(value: number | undefined): string {
   if (value === undefined) return "an unknown share";
+  if (value > PERCENT_TOLD_MAX) return `over ${PERCENT_TOLD_MAX} %`;
   // One decimal, but never a limit that looks kept: 95.01 % is above 95 %.
   const rounded = Math.round(value * 10) / 10;
   return `${Number.isInteger(rounded) ? Math.round(value * 100) / 100 : rounded} %`;

@@ -237,6 +237,10 @@ export const ISSUER_KEY_FETCHES_PER_MINUTE = 1;
 export const SUBJECT_MAX_LENGTH = 255;
 /** Characters of its issuer. */
 export const ISSUER_MAX_LENGTH = 1_024;
+/** For how long an operator may be away at the identity provider while signing in. */
+export const IDP_SIGN_IN_MS: number = 10 * 60_000;
+/** Operators that a list of subjects may have. */
+export const OPERATOR_PEOPLE_MAX = 1_000;
 /** Persons behind addresses that the metadata store lists at once. */
 export const SUBJECTS_LISTED_MAX = 1_000;
 /** Users whose person a MetaServer need not look up again for a while. */

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 import type { GetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { ClientContext } from "./client-context.ts";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
@@ -116,6 +117,7 @@ function sourceText(source: string): string {
 
 /** Tenths of a percent in whole numbers: both may be beyond what a float holds exactly. */
 function percentText(used: bigint, limit: bigint): string {
+  if (limit > 0n && used * 100n > limit * BigInt(PERCENT_TOLD_MAX)) return `over ${PERCENT_TOLD_MAX} %`;
   const permille = limit === 0n ? 1_000n : (used * 1_000n) / limit;
   return `${permille / 10n}.${permille % 10n} %`;
 }

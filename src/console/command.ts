@@ -32,8 +32,10 @@ import { startConsole } from "./console.ts";
 import type { ConsoleOptions, SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
+import { passwordCommand } from "./password-command.ts";
+import { operatorPeople, type PeopleFlags, withPeopleFlags } from "./people-flags.ts";
 
-interface AdminFlags {
+interface AdminFlags extends PeopleFlags {
   readonly data: string;
   readonly listen: HostPort;
   readonly meta?: string;
@@ -141,11 +143,12 @@ export function command(): Command {
       LOGIN_FAILURES_PER_WINDOW,
     )
     .option("--notices <file>", "who is told of alerts, by webhook or mail (default: nobody)");
-  return withActionFlags(server)
+  return withActionFlags(withPeopleFlags(server))
     .option("--log-file <file>", "write the log there instead of standard error")
     .addOption(new Option("--log-level <level>", "how much to log").choices(LOG_LEVELS).default("info"))
     .addHelpText("after", EXAMPLES)
     .addCommand(hashPasswordCommand())
+    .addCommand(passwordCommand())
     .action((flags: AdminFlags) => serve(flags));
 }
 
@@ -211,7 +214,6 @@ async function start(
   makePrivateFolder(dataFolder);
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
-  const { rateVisitor, rateOperator } = flags;
   const console = await startConsole({
     listen: flags.listen,
     ...(tls === undefined ? {} : { tls }),
@@ -228,11 +230,9 @@ async function start(
     ...(metricsToken === undefined ? {} : { metricsToken }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
+    ...(await operatorPeople(flags, env)),
     ssh: await sshOptions(flags),
-    rates: {
-      visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
-      operator: { perSecond: rateOperator, burst: 2 * rateOperator },
-    },
+    rates: ratesOf(flags),
     clock: systemClock,
     random: systemRandom,
     log,
@@ -266,6 +266,13 @@ function storeOptions(
     store: storePlace(url, env),
     ...(secret === undefined ? {} : { storePassword: secret }),
     pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock: systemClock, fsId, untilWallMs }),
+  };
+}
+
+function ratesOf({ rateVisitor, rateOperator }: AdminFlags): NonNullable<ConsoleOptions["rates"]> {
+  return {
+    visitor: { perSecond: rateVisitor, burst: 2 * rateVisitor },
+    operator: { perSecond: rateOperator, burst: 2 * rateOperator },
   };
 }
 

@@ -11,6 +11,7 @@ import type { Fetch } from "#os/authority-fetch.ts";
 import type { PausePlacement } from "./maintenance-desk.ts";
 import type { Lookup } from "./node-names.ts";
 import type { OperatorPassword } from "./operator-password.ts";
+import type { OperatorPeople } from "./operator-people.ts";
 
 /** How nodes are reached for actions, and what is allowed there; what is left out is as usual. */
 export interface SshOptions {
@@ -65,6 +66,8 @@ export interface ConsoleOptions {
   readonly nodeAuthority?: string;
   /** Who is told of alerts; default nobody (spec 6). */
   readonly notices?: NoticeSettings;
+  /** Lets operators sign in by name at an identity provider; default: with the password alone. */
+  readonly people?: OperatorPeople;
   /** Requests a second; default as decision D17 has them. */
   readonly rates?: { readonly visitor: BucketRate; readonly operator: BucketRate };
   /** How nodes are reached for actions (spec 4.7). */

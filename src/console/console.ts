@@ -17,6 +17,7 @@ import type { ConsoleOptions } from "./console-options.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
 import { type End, endAll } from "./ending.ts";
 import { historyRoutes } from "./history-routes.ts";
+import { idpSignInRoutes } from "./idp-sign-in-routes.ts";
 import { liveRoutes } from "./live-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { maintenanceRoutes } from "./maintenance-routes.ts";
@@ -125,14 +126,18 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   actionRoutes(app, parts.actions);
   rolloutRoutes(app, parts.actions);
   logRoutes(app, parts.actions);
-  signInRoutes(app, {
+  const signIn = {
     ...gate,
     insecureHttp: options.insecureHttp ?? false,
+    hasIdp: options.people !== undefined,
     ...(loginFailureDelayMs === undefined ? {} : { failureDelayMs: loginFailureDelayMs }),
     log,
-    audit: (act) => audit.append(act),
-    onFailure: (address) => alerts.loginFailed(address),
-  });
+    audit: (act: AuditAct): void => audit.append(act),
+    onFailure: (address: string): void => alerts.loginFailed(address),
+  };
+  signInRoutes(app, signIn);
+  const { people, clock, random } = options;
+  if (people !== undefined) idpSignInRoutes(app, { ...signIn, people, clock, random });
   const auditing = { audit: (act: AuditAct): void => audit.append(act), flushAudit: () => audit.flush() };
   alertRoutes(app, { desk: alerts, ...auditing });
   auditRoutes(app, { copies: auditCopies, gathering });

@@ -55,19 +55,37 @@ export function passwordHashes(password: string): { readonly sha256: string; rea
 }
 
 async function readPassword(): Promise<string> {
-  const { stdin, stderr } = process;
-  if (!stdin.isTTY) return readFirstLine(stdin);
-  const [first, second] = [await ask("Password: "), await ask("Again:    ")];
+  if (!process.stdin.isTTY) return readFirstLine(process.stdin);
+  const [first = "", second] = await readPasswords(["Password: ", "Again:    "]);
   if (first === second) return first;
   throw new GroveError("BAD_ARGUMENT", "those were two different passwords");
+}
 
-  async function ask(question: string): Promise<string> {
+/** The answers to questions at the terminal, which does not show them; from elsewhere the lines that there are, at most as many. Throws BAD_ARGUMENT. */
+export async function readPasswords(questions: readonly string[]): Promise<string[]> {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY) return readLines(stdin, questions.length);
+  const answers: string[] = [];
+  for (const question of questions) {
     stderr.write(question);
     const line = await readUnseenLine(stdin, PASSWORD_MAX_LENGTH);
     stderr.write("\n");
     if (line === undefined) throw new GroveError("BAD_ARGUMENT", "interrupted");
-    return line;
+    answers.push(line);
   }
+  return answers;
+}
+
+async function readLines(input: AsyncIterable<Buffer | string>, count: number): Promise<string[]> {
+  let text = "";
+  for await (const piece of input) {
+    text += piece.toString();
+    if (text.length > count * PASSWORD_MAX_LENGTH) break;
+  }
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
+  // What is behind the last line's end is none.
+  if (lines.at(-1) === "") lines.pop();
+  return lines.slice(0, count);
 }
 
 async function readFirstLine(input: AsyncIterable<Buffer | string>): Promise<string> {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
+import { passwordHashes } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
 
 test("a file is read again on request; what cannot be read, or is empty, changes nothing", async (t) => {
@@ -34,6 +35,18 @@ test("a file is read again on request; what cannot be read, or is empty, changes
   assert.equal(await password.matches(one), false);
   assert.equal(await password.matches(two), true);
   assert.equal(password.isDefault, false);
+});
+
+test("what nodes are asked with is known where the SHA-256 or the password itself is configured, and not from Argon2", async () => {
+  const sha256 = adminPasswordHash("a password");
+  for (const [env, nodeHash] of [
+    [{ ADMIN_PASSWORD_HASH: ` ${sha256.toUpperCase()}` }, sha256],
+    [{ ADMIN_PASSWORD: "a password" }, sha256],
+    [{ ADMIN_PASSWORD_HASH: passwordHashes("a password of the tests").argon2 }, ""],
+    [{}, ""],
+  ] as const) {
+    assert.equal((await OperatorPassword.open({ env, file: undefined })).nodeHash, nodeHash);
+  }
 });
 
 test("without anything the built-in one is in force (T10)", async () => {

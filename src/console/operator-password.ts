@@ -44,6 +44,13 @@ export class OperatorPassword {
     );
   }
 
+  /** SHA-256 hex of the password, for SetQuota by operators who did not type it; empty where only an Argon2 string is configured. */
+  get nodeHash(): string {
+    const { ADMIN_PASSWORD_HASH: hash = "", ADMIN_PASSWORD: password = "" } = this.#settings;
+    if (hash.trim() === "") return this.isDefault ? "" : adminPasswordHash(password);
+    return hash.trim().startsWith("$") ? "" : hash.trim().toLowerCase();
+  }
+
   /** True when this is the SHA-256 (hex) of the password. Throws RATE_LIMITED when too many Argon2 verifications wait. */
   async matches(passwordHash: string): Promise<boolean> {
     const password = this.#password;

@@ -56,8 +56,8 @@ export class OperatorSessions {
     return this.#rows.size;
   }
 
-  /** Makes a session for whoever has just shown the password with this SHA-256, from an address. */
-  create(passwordHash: string, address = ""): NewSession {
+  /** Makes a session for whoever has just shown the password with this SHA-256, or to be a person, from an address. */
+  create(passwordHash: string, address = "", username?: string): NewSession {
     this.#sweep();
     for (const [key, row] of this.#rows) {
       if (this.#rows.size < ADMIN_SESSIONS_MAX) break;
@@ -67,7 +67,7 @@ export class OperatorSessions {
     const key = keyOf(token);
     const bootMs = this.#clock.bootMs?.();
     const session: OperatorSession = {
-      id: key.slice(0, ID_LENGTH),
+      id: `${username === undefined ? "" : `${username}/`}${key.slice(0, ID_LENGTH)}`,
       expiresAtWallMs: this.#clock.wallMs() + ADMIN_SESSION_LIFETIME_MS,
       passwordHash,
     };

@@ -270,6 +270,7 @@ test("nobody of that name, a node without that root, and a node that is off each
   const refused = await put({ quota_bytes: 1 });
   assert.deepEqual(problemOf(refused), [502, "NODE_ERROR"]);
   assert.deepEqual([refused.problem?.grpc_code, refused.problem?.reason], ["OK", NOT_ADMIN_TEXT]);
+  assert.match(refused.problem?.detail ?? "", /^\S.* has another password than this console's: /);
   const error = new StatusError(Code.PERMISSION_DENIED, "too many wrong passwords");
   error.metadata.set("svc-reason", "NOT_ADMIN");
   answer = () => {

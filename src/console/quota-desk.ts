@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
+import { isGroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { toJson64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES, QUOTA_CHANGE_TIMEOUT_MS, QUOTA_CHANGES_AT_ONCE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
@@ -155,7 +155,18 @@ export class QuotaDesk {
 
   /** Answers the inode limit that is in force then; 0 of a node that knows none. */
   async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaWish): Promise<number> {
-    const { success, error, ...told } = await this.#deps.setQuotaOnNode({
+    if (operator.passwordHash === "") {
+      throw new ProblemError(
+        "NODE_ERROR",
+        "nodes take the operator's password for this, and the console has only an Argon2 hash of it: sign in with the password for changes of quotas",
+        { reason: "PASSWORD_NEEDED" },
+      );
+    }
+    const {
+      success,
+      error,
+      inodeLimit: limitTold,
+    } = await this.#deps.setQuotaOnNode({
       address: node.address,
       username,
       quotaBytes,
@@ -164,7 +175,7 @@ export class QuotaDesk {
       timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
     });
     if (success) {
-      if (inodeLimit === undefined || told.inodeLimit > 0n) return Number(told.inodeLimit);
+      if (inodeLimit === undefined || limitTold > 0n) return Number(limitTold);
       throw new ProblemError(
         "NODE_ERROR",
         "the node knows no inode limits: the quota was set, the limit was not; bring the node up to date",
@@ -177,7 +188,12 @@ export class QuotaDesk {
         "this user has never been on the home node: there is no root to set a quota for",
       );
     }
-    throw new ProblemError("NODE_ERROR", `the node refused: ${error}`, {
+    // The console has found the operator's password right: where nothing else is said, the node compares it with another one.
+    const told =
+      error === NOT_ADMIN_TEXT
+        ? `${node.name} has another password than this console's: give it the same ADMIN_PASSWORD_HASH, or see whether it was started with -no_password_path`
+        : `the node refused: ${error}`;
+    throw new ProblemError("NODE_ERROR", told, {
       grpc_code: codeName(Code.OK),
       reason: error,
     });

@@ -15,11 +15,11 @@ export type App = FastifyInstance<
 
 /** An operator who is signed in (spec 2.4). */
 export interface OperatorSession {
-  /** The first 8 hex characters of the token's hash: what may be logged, and what audit lines name. */
+  /** What may be logged, and what audit lines name: the first 8 hex characters of the token's hash, behind "alice@example.com/" for whoever signed in by name. */
   readonly id: string;
   /** Wall time for people and for the cookie; the session itself ends by the steady clock. */
   readonly expiresAtWallMs: number;
-  /** SHA-256 hex of the password that this operator signed in with, for SetQuota (T11). Never logged, never sent to a browser. */
+  /** SHA-256 hex of the operator's password for SetQuota (T11): what was typed, else what is configured; empty where that is not known. Never logged, never sent to a browser. */
   readonly passwordHash: string;
 }
 

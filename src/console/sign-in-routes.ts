@@ -23,14 +23,16 @@ import { factsOf, isForeign } from "./guard.ts";
 import type { LoginLimiter } from "./login-limiter.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
-import { type App, operatorOf, ProblemError, viewerOf } from "./route.ts";
+import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "./route.ts";
 import type { Tickets } from "./tickets.ts";
 
 /** What the routes of signing in need. */
 export interface SignInDeps {
   readonly sessions: OperatorSessions;
   readonly tickets: Tickets;
-  readonly password: Pick<OperatorPassword, "isDefault" | "matches">;
+  readonly password: Pick<OperatorPassword, "isDefault" | "matches" | "nodeHash">;
+  /** True where operators may sign in at an identity provider too. */
+  readonly hasIdp?: boolean;
   readonly limiter: LoginLimiter;
   /** Lets operators sign in over plain HTTP from other machines. */
   readonly insecureHttp: boolean;
@@ -87,6 +89,7 @@ export function signInRoutes(app: App, deps: SignInDeps): void {
         mode: isOperator ? ("operator" as const) : ("public" as const),
         expires_at: isOperator ? unixSeconds(viewer.session.expiresAtWallMs) : null,
         default_password: deps.password.isDefault,
+        ...(deps.hasIdp === true ? { identity_provider: true as const } : {}),
         version: VERSION,
       };
     },
@@ -169,7 +172,7 @@ async function login(
   password: string,
 ): Promise<{ authenticated: true; expires_at: number }> {
   requireAllowed(deps, request);
-  const { address, isSecure } = factsOf(request);
+  const { address } = factsOf(request);
   const attempt = deps.limiter.begin(address);
   if (typeof attempt === "number") {
     deps.onFailure(address);
@@ -205,7 +208,19 @@ async function login(
     throw new ProblemError("BAD_PASSWORD", "that is not the operator's password");
   }
   attempt.succeeded();
-  const { token, session } = deps.sessions.create(passwordHash, address);
+  const { expiresAtWallMs } = openSession(deps, request, reply, { passwordHash });
+  return { authenticated: true, expires_at: unixSeconds(expiresAtWallMs) };
+}
+
+/** Opens a session for an operator who has proven to be one, and gives the browser its cookie; with a name where it is known. */
+export function openSession(
+  deps: SignInDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operator: { readonly passwordHash: string; readonly username?: string | undefined },
+): OperatorSession {
+  const { address, isSecure } = factsOf(request);
+  const { token, session } = deps.sessions.create(operator.passwordHash, address, operator.username);
   deps.log.info("signed_in", { address, session: session.id });
   deps.audit({
     act: "operator.open",
@@ -219,7 +234,7 @@ async function login(
     secure: isSecure,
     maxAge: ADMIN_SESSION_LIFETIME_MS / 1_000,
   });
-  return { authenticated: true, expires_at: unixSeconds(session.expiresAtWallMs) };
+  return session;
 }
 
 const COOKIE = { httpOnly: true, path: "/", sameSite: "lax" } as const;

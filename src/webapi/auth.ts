@@ -16,12 +16,14 @@ export const authStatus = z.object({
   mode: z.enum(["operator", "public"]),
   expires_at: z.int().nullable(),
   default_password: z.boolean(),
+  /** There where operators may sign in at an identity provider, by GET /api/auth/idp in a browser. */
+  identity_provider: z.literal(true).optional(),
   version: z.string(),
 });
 
 /** One operator who is signed in. Times are unix seconds. */
 const operatorSession = z.object({
-  /** The first 8 characters of the token's hash: what the audit log names. */
+  /** What the audit log names: the first 8 characters of the token's hash, behind the address of whoever signed in by name. */
   id: z.string(),
   /** Where the password came from. */
   address: z.string(),

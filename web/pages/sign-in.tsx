@@ -13,6 +13,7 @@ export function Page(): ReactNode {
   const [password, setPassword] = useState("");
   const [refusal, setRefusal] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const refused = refusalText(search.get("refused"));
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setBusy(true);
@@ -36,6 +37,19 @@ export function Page(): ReactNode {
           It works from this machine only. Make one of your own with <code>grove admin hash-password</code>.
         </Alert>
       ) : null}
+      {session?.identity_provider === true ? (
+        <>
+          {refused === undefined ? null : (
+            <Alert color="red" variant="outline" mb="md" role="alert">
+              {refused}
+            </Alert>
+          )}
+          {/* A page of the provider comes next, so this is a link and no request. */}
+          <Button component="a" href="/api/auth/idp" mb="md" variant="default">
+            Sign in with your identity provider
+          </Button>
+        </>
+      ) : null}
       <form onSubmit={(event) => void submit(event)}>
         <PasswordInput
           label="Password"
@@ -53,6 +67,24 @@ export function Page(): ReactNode {
       </form>
     </div>
   );
+}
+
+/** What became of signing in at the identity provider, in words; the address names only which. */
+function refusalText(why: string | null): string | undefined {
+  switch (why) {
+    case null:
+      return undefined;
+    case "not_operator":
+      return "The identity provider knows you, and you are no operator of this console. Ask whoever runs it.";
+    case "limited":
+      return "Too many sign-ins from your address were refused. Wait a few minutes and try again.";
+    case "away":
+      return "The identity provider does not answer. Try again in a moment, or use the password.";
+    case "needs_tls":
+      return "Over plain HTTP everybody on the way could read your session: use HTTPS, or the console's own machine.";
+    default:
+      return "Signing in at the identity provider failed. Try again.";
+  }
 }
 
 /** Never leads to another host. */

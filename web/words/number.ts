@@ -1,5 +1,6 @@
 // Numbers as the pages say them; bytes in binary units, rates in MB/s as the interface gives them.
 import { formatBytes } from "#base/bytes.ts";
+import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 
 /** What is shown where nothing is known. */
 export const UNKNOWN = "–";
@@ -17,8 +18,9 @@ export function plainNumber(value: number | null | undefined): string {
   return value.toLocaleString(undefined, { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 });
 }
 
-/** A share: "41 %". */
+/** A share: "41 %", and "over 999 %" for what no digits make clearer. */
 export function percentText(value: number | null | undefined): string {
+  if (typeof value === "number" && value > PERCENT_TOLD_MAX) return `over ${PERCENT_TOLD_MAX} %`;
   return value === null || value === undefined ? UNKNOWN : `${plainNumber(value)} %`;
 }
 

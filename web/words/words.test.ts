@@ -19,6 +19,7 @@ test("counts above 2^53 come as decimal strings and are shown in binary units; w
   assert.equal(bytesText(null), UNKNOWN);
   assert.equal(rateText(null), UNKNOWN);
   assert.equal(percentText(undefined), UNKNOWN);
+  assert.deepEqual([999, 999.01, 20_003_200_000].map(percentText), ["999 %", "over 999 %", "over 999 %"]);
   assert.equal(plainNumber(Number.NaN), UNKNOWN);
 });
 
