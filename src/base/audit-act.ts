@@ -23,6 +23,7 @@ export type AuditActName =
   | "rollout.cancel"
   | "rollout.end"
   | "rollout.start"
+  | "root.replaced"
   | "security"
   | "session.open"
   | "share.add"

@@ -147,6 +147,8 @@ export interface LocatedRoot {
   /** Empty when the node has not registered since the store was rebuilt. */
   readonly address: string;
   readonly live: boolean;
+  /** Set in the answer to a claim that takes the place of a lost root, which an operator has given up. */
+  readonly replacesLost?: true;
 }
 
 /** On which node a user's root lives. */

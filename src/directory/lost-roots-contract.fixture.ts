@@ -25,7 +25,8 @@ export function testLostRoots(contract: Contract): void {
       clock.advance(5_000);
       assert.deepEqual(await directory.giveUpRoot(DAVE), { fsId: "a" });
       await refused("ROOT_LOST", directory.claimRoot("eve@example.com", node));
-      const made = await directory.claimRoot(DAVE, node);
+      const { replacesLost, ...made } = await directory.claimRoot(DAVE, node);
+      assert.equal(replacesLost, true);
       assert.notEqual(made.rootId, `ROOT-${DAVE}`);
       assert.equal(made.fsId, "a");
       assert.deepEqual(await directory.claimRoot(DAVE, node), made, "asked again, it is the same");

@@ -31,7 +31,7 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
   const located = yield* locateRoot(now, owner);
   if (located.fsId !== caller.fsId) return located;
   const rootId = yield* replaceLostRoot(now, owner, caller);
-  if (rootId !== undefined) return { ...located, rootId };
+  if (rootId !== undefined) return { ...located, rootId, replacesLost: true };
   yield* run("UPDATE roots SET held = 1 WHERE owner = ? AND held = 0", owner);
   return located;
 }

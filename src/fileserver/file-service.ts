@@ -105,6 +105,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     claimRoot: deps.claimRoot,
     clock,
     random: deps.random,
+    onLostReplaced: (subject) => deps.audit({ act: "root.replaced", actor: "node", subject }),
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);

@@ -180,7 +180,8 @@ export class MetaLink {
       const restoredAtMs = BigInt(Math.trunc(cluster.restored?.atMs ?? 0));
       const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
       const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
-      return { rootId: claim.rootId, isHere: claim.fsId === node.id, address: claim.address };
+      const { rootId, fsId, address, replacesLost } = claim;
+      return { rootId, isHere: fsId === node.id, address, ...(replacesLost ? { replacesLost } : {}) };
     } catch (error) {
       // With an epoch that has been replaced meanwhile it is only this claim that came too late.
       if (epoch === this.#epoch) this.#noticeFence(error);

@@ -16,6 +16,8 @@ export interface RootClaim {
   readonly isHere: boolean;
   /** The node that holds it. */
   readonly address: string;
+  /** True where it takes the place of one that was lost here, which an operator has given up. */
+  readonly replacesLost?: boolean;
 }
 
 /** Who signs in, and who stands behind the address (D21). */
@@ -34,6 +36,8 @@ export interface RootKeeperDeps {
   readonly random: Random;
   /** Told of every root that was made. */
   readonly onRootMade?: (owner: string) => void;
+  /** Told of every root that was made in the place of a lost one. */
+  readonly onLostReplaced?: (owner: string) => void;
 }
 
 /** Roots of this node and the addresses of those that are elsewhere. */
@@ -65,7 +69,11 @@ export class RootKeeper {
     const { username } = user;
     if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
     const claim = await claimRoot(user);
-    if (claim.isHere) return this.#make(username, claim.rootId);
+    if (claim.isHere) {
+      const rootId = await this.#make(username, claim.rootId);
+      if (claim.replacesLost === true) this.#deps.onLostReplaced?.(username);
+      return rootId;
+    }
     this.#homes.set(username, claim.address);
     return "";
   }

@@ -101,8 +101,8 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const restoredAtMs = request.restoredAtMs === 0n ? undefined : epochOf(request.restoredAtMs);
       const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs };
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
-      const { rootId, fsId, address } = await directory.claimRoot(owner, node);
-      return { rootId, fsId, address };
+      const { rootId, fsId, address, replacesLost } = await directory.claimRoot(owner, node);
+      return { rootId, fsId, address, replacesLost: replacesLost === true };
     },
 
     // Told again or late they change nothing, and that is no error: the node only has to know that it was heard (F-03).

@@ -1,6 +1,6 @@
 // A node's disk is lost and restored: who came after the backup is not given an empty root without a word, and the console accuses nobody (D19, D24).
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { groveOk } from "./certificate-cluster.ts";
@@ -58,6 +58,13 @@ test("a user whose root a restore has lost is told so at sign-in, and gets an em
   await dave.ok(...signIn, dave.email);
   assert.doesNotMatch(await dave.ok("ls", "/"), /precious/);
   await dave.ok("mkdir", "/new");
+  const logs = await readdir(join(restored, "audit"));
+  const lines = await Promise.all(
+    logs
+      .filter((name) => name.endsWith(".log"))
+      .map((name) => readFile(join(restored, "audit", name), "utf8")),
+  );
+  assert.match(lines.join(""), /"act":"root\.replaced","subject":"dave@example\.com"/);
   const unknown = await dave.refused(1, "node", "lost-root", "nobody@example.com", ...store);
   assert.match(unknown, /nobody@example\.com has no root that a node held/);
 });
