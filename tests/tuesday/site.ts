@@ -1,0 +1,339 @@
+// The cluster of the walk, made as the guide says: an authority, a MetaServer, nodes that join by token, a console over HTTPS, an identity provider.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import {
+  type Ended,
+  freePlace,
+  grove,
+  type Place,
+  type Program,
+  startGrove,
+  stopProgram,
+} from "#e2e/processes.ts";
+import {
+  answerAsIssuer,
+  makeKey,
+  type SigningKey,
+  signToken,
+  startProvider,
+} from "#identity/provider.fixture.ts";
+import { createAuthorityFetch } from "#os/authority-fetch.ts";
+import type { AlertRecord } from "#webapi/alert.ts";
+
+/** The operator's password, which the console and all nodes are given as a hash. */
+const PASSWORD = "an operator's ordinary password";
+const PASSWORD_HASH = createHash("sha256").update(PASSWORD).digest("hex");
+const CLIENT_ID = "grove-tuesday";
+/** Longer than any test: a machine that is busy with others' tests is no failure. */
+const WAIT_MS = 90_000;
+const LOOK_MS = 250;
+
+/** A program that can be ended and started again as it was. */
+export class Server {
+  readonly place: Place;
+  readonly data: string;
+  readonly #words: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+  #program: Program | undefined;
+
+  constructor(settings: {
+    readonly place: Place;
+    readonly data: string;
+    readonly words: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+  }) {
+    this.place = settings.place;
+    this.data = settings.data;
+    this.#words = settings.words;
+    this.#env = settings.env;
+  }
+
+  get program(): Program {
+    return this.#program ?? assert.fail(`${this.#words[0]} was not started`);
+  }
+
+  /** Starts it and waits until it says that it serves, or what else is to be waited for. */
+  async start(said = /"event":"serving"/): Promise<Program> {
+    const program = startGrove(this.#words, { env: this.#env });
+    this.#program = program;
+    await program.says(said, WAIT_MS);
+    return program;
+  }
+
+  /** Ends it; answers its exit code. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    return this.#program === undefined ? null : (await stopProgram(this.#program, signal)).code;
+  }
+}
+
+/** Somebody at a command line of their own. */
+export interface Somebody {
+  readonly email: string;
+  /** Runs a command to its end. */
+  run(...words: readonly string[]): Promise<Ended>;
+  /** Runs one that must go well; answers its standard output. */
+  ok(...words: readonly string[]): Promise<string>;
+  /** Runs one that must be refused with this exit code; answers what it said. */
+  refused(code: number, ...words: readonly string[]): Promise<string>;
+  /** The same with somebody who does not wait for a server that is away. */
+  refusedAtOnce(code: number, ...words: readonly string[]): Promise<string>;
+  /** Starts one. */
+  start(...words: readonly string[]): Program;
+  /** Signs in with an ID token of the provider, waiting so long for a server that is away; answers how that ended. */
+  signIn(patienceSeconds?: number): Promise<Ended>;
+}
+
+/** What the first screen says, by the words that the pages are made with. */
+export interface FirstScreen {
+  readonly nodes: readonly Readonly<Record<string, unknown>>[];
+  readonly open: readonly AlertRecord[];
+}
+
+/** A cluster that runs. */
+export class Site {
+  readonly folder: string;
+  /** What every process and person of the walk has as HOME. */
+  readonly home: string;
+  readonly nodes = new Map<string, Server>();
+  readonly #key: SigningKey = makeKey("ES256", "tuesday");
+  readonly #ends: (() => Promise<unknown>)[] = [];
+  readonly #people = new Map<string, Somebody>();
+  #issuer = "";
+  #metaserver: Server | undefined;
+  #console: Server | undefined;
+  #caPem = "";
+  #cookie: string | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+    this.home = join(folder, "home");
+  }
+
+  get metaserver(): Server {
+    return this.#metaserver ?? assert.fail("no MetaServer yet");
+  }
+
+  get console(): Server {
+    return this.#console ?? assert.fail("no console yet");
+  }
+
+  get caDir(): string {
+    return join(this.folder, "ca");
+  }
+
+  get store(): string {
+    return `sqlite:${join(this.folder, "meta", "metadata.db")}`;
+  }
+
+  /** Makes provider, authority and MetaServer. */
+  async begin(): Promise<void> {
+    await mkdir(this.home, { recursive: true });
+    const provider = await startProvider();
+    this.#ends.push(() => provider.stop());
+    answerAsIssuer(provider, this.#key);
+    this.#issuer = provider.origin;
+    await this.operator("ca", "init", "-ca_dir", this.caDir);
+    this.#caPem = await readFile(join(this.caDir, "ca.crt"), "utf8");
+    const place = await freePlace();
+    const data = join(this.folder, "meta");
+    const words = ["metaserver", "-data", data, "-ca_dir", this.caDir, "-listen", place.address];
+    this.#metaserver = this.#server(place, data, [...words, "-advertise", `localhost:${place.port}`]);
+    await this.#metaserver.start();
+  }
+
+  /** A token on the MetaServer's host, the join on the new machine, and the node by its usual command. */
+  async addNode(id: string, data: string, flags: readonly string[] = []): Promise<Server> {
+    const place = await freePlace();
+    await this.join(id, data, place);
+    const words = ["fileserver", "-data", data, "-listen", place.address, ...flags];
+    const node = this.#server(place, data, words, { ADMIN_PASSWORD_HASH: PASSWORD_HASH });
+    this.nodes.set(id, node);
+    await node.start(/"event":"registered"/);
+    return node;
+  }
+
+  /** Gets a node its first certificate, or its next one. */
+  async join(id: string, data: string, place: Place): Promise<void> {
+    const tokenFile = join(this.folder, `${id}.token`);
+    const token = await this.operator("node", "token", "-ca_dir", this.caDir, "-id", id);
+    await writeFile(tokenFile, token, { mode: 0o600 });
+    const meta = `localhost:${this.metaserver.place.port}`;
+    const words = ["-metaserver", meta, "-data", data, "-id", id, "-advertise", place.address];
+    await this.operator("node", "join", ...words, "-token_file", tokenFile);
+  }
+
+  node(id: string): Server {
+    return this.nodes.get(id) ?? assert.fail(`no node ${id}`);
+  }
+
+  /** Starts the console over HTTPS, with a certificate of the authority. */
+  async openConsole(): Promise<void> {
+    const place = await freePlace();
+    const data = join(this.folder, "admin");
+    await this.operator("ca", "issue", "console", "-ca_dir", this.caDir, "-host", "127.0.0.1", "-out", data);
+    const file = (name: string): string => join(data, name);
+    await writeFile(file("password"), `${PASSWORD_HASH}\n`, { mode: 0o600 });
+    const tls = [
+      "-tls_ca",
+      join(this.caDir, "ca.crt"),
+      "-tls_cert",
+      file("console.crt"),
+      "-tls_key",
+      file("console.key"),
+    ];
+    const words = ["admin", "-data", data, "-listen", place.address, "-meta", this.store, ...tls];
+    const watched = ["-password_file", file("password"), "-allow_nodes", "127.0.0.0/8"];
+    const meta = ["-metaserver", this.metaserver.place.address];
+    this.#console = this.#server(place, data, [...words, ...watched, ...meta]);
+    await this.#console.start(/the console is on/);
+    const answer = await this.#fetch("/api/auth/login", "POST", { password: PASSWORD });
+    assert.equal(answer.status, 200);
+    this.#cookie = answer.headers.getSetCookie()[0]?.split(";", 1)[0];
+  }
+
+  /** Asks the console as the operator who is signed in. */
+  async ask<Reply>(path: string, method: "GET" | "POST" | "PUT" = "GET", body?: unknown): Promise<Reply> {
+    const answer = await this.#fetch(path, method, body);
+    const text = await answer.text();
+    assert.ok(answer.ok, `${path}: ${answer.status} ${text}`);
+    return JSON.parse(text) as Reply;
+  }
+
+  /** What the first screen is made from. */
+  async firstScreen(): Promise<FirstScreen> {
+    const { nodes } = await this.ask<Pick<FirstScreen, "nodes">>("/api/cluster");
+    const { alerts } = await this.ask<{ alerts: AlertRecord[] }>("/api/alerts?unresolved=true");
+    return { nodes, open: alerts };
+  }
+
+  /** Waits until the first screen is as it should be; answers it. */
+  async untilScreen(what: string, isSo: (screen: FirstScreen) => boolean): Promise<FirstScreen> {
+    const deadline = Date.now() + WAIT_MS;
+    for (;;) {
+      const screen = await this.firstScreen();
+      if (isSo(screen)) return screen;
+      if (Date.now() > deadline) assert.fail(`${what} did not come: ${JSON.stringify(screen.open, null, 1)}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  /** Waits until an alert with this key stands, and perhaps says something; answers it. */
+  async alert(key: string, says = /./): Promise<AlertRecord> {
+    const find = (screen: FirstScreen): AlertRecord | undefined =>
+      screen.open.find((alert) => alert.key === key && says.test(`${alert.title}\n${alert.message}`));
+    const screen = await this.untilScreen(
+      `the alert ${key} (${String(says)})`,
+      (now) => find(now) !== undefined,
+    );
+    return find(screen) ?? assert.fail(key);
+  }
+
+  /** Waits until no alert with this key stands. */
+  async noAlert(key: string): Promise<void> {
+    await this.untilScreen(`the end of ${key}`, ({ open }) => open.every((alert) => alert.key !== key));
+  }
+
+  /** Runs a command of the operator that must go well; answers its standard output. */
+  async operator(...words: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
+    assert.equal(code, 0, `grove ${words.join(" ")}: ${stderr}`);
+    return stdout;
+  }
+
+  /** Runs one that must be refused; answers what it said. */
+  async operatorRefused(...words: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
+    assert.notEqual(code, 0, `grove ${words.join(" ")}: ${stdout}`);
+    return stdout + stderr;
+  }
+
+  /** Somebody by name; signed in once they have signed in. */
+  person(name: string): Somebody {
+    const known = this.#people.get(name);
+    if (known !== undefined) return known;
+    const email = `${name}@example.com`;
+    const env = {
+      HOME: this.home,
+      GROVE_CONFIG_DIR: join(this.home, ".config", name),
+      GROVE_RETRY_SECONDS: "60",
+      ...this.#identity(),
+    };
+    const run = (...words: readonly string[]): Promise<Ended> => grove(words, { env });
+    const refusal = (
+      code: number,
+      words: readonly string[],
+      { code: was, stdout, stderr }: Ended,
+    ): string => {
+      assert.equal(was, code, `${name}: grove ${words.join(" ")}: ${stdout}${stderr}`);
+      return stderr;
+    };
+    const somebody: Somebody = {
+      email,
+      run,
+      start: (...words) => startGrove(words, { env }),
+      async ok(...words) {
+        const { code, stdout, stderr } = await run(...words);
+        assert.equal(code, 0, `${name}: grove ${words.join(" ")}: ${stderr}`);
+        return stdout;
+      },
+      refused: async (code, ...words) => refusal(code, words, await run(...words)),
+      refusedAtOnce: async (code, ...words) =>
+        refusal(code, words, await grove(words, { env: { ...env, GROVE_RETRY_SECONDS: "0" } })),
+      signIn: (patienceSeconds = 60) => {
+        const meta = ["--metaserver", `localhost:${this.metaserver.place.port}`];
+        const words = ["login", ...meta, "--ca", join(this.caDir, "ca.crt"), "--token-stdin"];
+        const patient = { ...env, GROVE_RETRY_SECONDS: String(patienceSeconds) };
+        return grove(words, { env: patient, input: `${this.idToken(email)}\n` });
+      },
+    };
+    this.#people.set(name, somebody);
+    return somebody;
+  }
+
+  /** An ID token as the provider signs it. */
+  idToken(email: string): string {
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = { iss: this.#issuer, aud: CLIENT_ID, sub: `sub-of-${email}`, iat: now, exp: now + 7_200 };
+    return signToken(this.#key, { ...claims, email, email_verified: true });
+  }
+
+  /** Ends whatever runs. */
+  async end(): Promise<void> {
+    for (const end of this.#ends.splice(0).toReversed()) await end();
+  }
+
+  #server(
+    place: Place,
+    data: string,
+    words: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Server {
+    const server = new Server({ place, data, words, env: { HOME: this.home, ...this.#identity(), ...env } });
+    this.#ends.push(() => server.stop("SIGKILL"));
+    return server;
+  }
+
+  #identity(): Readonly<Record<string, string>> {
+    return { IDP_CLIENT_ID: CLIENT_ID, IDP_ISSUER: this.#issuer };
+  }
+
+  #fetch(path: string, method: string, body?: unknown): Promise<Response> {
+    const origin = `https://${this.console.place.address}`;
+    return createAuthorityFetch(this.#caPem)(origin + path, {
+      method,
+      headers: {
+        origin,
+        ...(this.#cookie === undefined ? {} : { cookie: this.#cookie }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  }
+}
+
+/** Where a node tells how it is. */
+export const statusUrl = ({ port }: Place, path: string): string =>
+  `http://127.0.0.1:${port - METRICS_PORT_OFFSET}${path}`;

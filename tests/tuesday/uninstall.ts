@@ -1,0 +1,27 @@
+// Leaving: what the guide says to remove is all that there is.
+import assert from "node:assert/strict";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Job } from "./job.ts";
+
+/** People sign out, every process ends by itself, and nothing is left but what the guide names. */
+export const uninstall: Job = {
+  title:
+    "at the end every process stops with 0, and after the folders that the guide names nothing of Grove is left",
+  async run(site) {
+    for (const name of ["alice", "bob", "dave"]) await site.person(name).ok("logout");
+    const refused = await site.person("alice").refused(2, "ls");
+    assert.match(refused, /grove login/);
+    const servers = [site.console, ...site.nodes.values(), site.metaserver];
+    for (const server of servers) assert.equal(await server.stop(), 0, server.program.output().slice(-2_000));
+    // Whatever a process keeps is in its data folder, the authority's, or the user's own two folders.
+    assert.deepEqual((await readdir(site.home)).sort(), [".cache", ".config"]);
+    assert.deepEqual(await readdir(join(site.home, ".cache")), ["grove"]);
+    for (const folder of [join(site.home, ".cache", "grove"), join(site.home, ".config")]) {
+      await rm(folder, { recursive: true });
+    }
+    for (const server of servers) {
+      await assert.rejects(fetch(`http://${server.place.address}/`), "nobody listens any more");
+    }
+  },
+};
