@@ -465,3 +465,13 @@ test("whoever watches a session hears once of its end, whatever ends it, and not
   table.sweep();
   assert.deepEqual(told, ["evicted", "ended", "idle"]);
 });
+
+test("whoever ends all sessions of a user ends those that live, and one that has run out stays known as that", () => {
+  const { clock, table, open } = setUp();
+  const idle = open();
+  clock.advance(15 * MINUTE_MS - 1);
+  open();
+  clock.advance(2);
+  assert.equal(table.endAll("alice@example.com"), 1);
+  refuses("SESSION_IDLE", () => table.check(idle.token, FACTS.address));
+});
