@@ -159,6 +159,7 @@ export class FileServerLink {
         clientId: await this.#deps.installationId(),
         clientVersion: VERSION,
         deviceName: hostname().slice(0, CLIENT_LABEL_MAX_LENGTH),
+        replacedSessionToken: await this.#deps.sessions.replacedToken(this.address),
       },
       {
         metadata: callMetadata(token),

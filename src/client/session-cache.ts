@@ -75,6 +75,11 @@ export class SessionCache {
     };
   }
 
+  /** Token of the session that a new one at that address stands in for, and that is ended once the new one is there. */
+  async replacedToken(_address: string): Promise<string> {
+    return "";
+  }
+
   /** Keeps a session. */
   async writeSession(session: StoredSession): Promise<void> {
     await writeStored(this.#sessionPath(session.address), {

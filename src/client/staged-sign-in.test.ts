@@ -16,15 +16,19 @@ let metaAddress: string;
 let refused: Error | undefined;
 /** Session tokens that were ended. */
 let ended: string[];
+/** Session tokens that were to give way to new ones. */
+let replaced: string[];
 
 beforeEach(async () => {
   client = await makeTestClient();
   client.env["GROVE_RETRY_SECONDS"] = "0";
   refused = undefined;
   ended = [];
+  replaced = [];
   server = await startFakeServer({
-    registerClient: (_request, context) => {
+    registerClient: (request, context) => {
       if (refused !== undefined) throw refused;
+      replaced.push(request.replacedSessionToken);
       const idToken = context.metadata.get("authorization") ?? "";
       server.registrations.push(idToken);
       const sessionToken = `sst_${"x".repeat(40)}${server.registrations.length}`;
@@ -94,6 +98,13 @@ test("a sign-in that stands ends the session before it, and that one alone", asy
   assert.equal((await login("alice@example.com")).code, 0);
   assert.deepEqual(ended, [first]);
   await requireSignedIn();
+});
+
+test("the server is told which session gives way, of the same user alone", async () => {
+  const [first = ""] = server.sessions;
+  assert.equal((await login("alice@example.com")).code, 0);
+  assert.equal((await login("bob@example.com")).code, 0);
+  assert.deepEqual(replaced, ["", first.replace("Bearer ", ""), ""]);
 });
 
 test("while no metaserver answers, who was signed in before signs in at the server that had the files, however long ago", async () => {

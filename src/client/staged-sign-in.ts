@@ -11,6 +11,12 @@ import { endListedSessions } from "./sign-out.ts";
 /** Sessions that live in this process until they are taken over. */
 class StagedSessions extends SessionCache {
   readonly #sessions = new Map<string, StoredSession>();
+  /** Sessions of the same user at the same cluster; undefined for those of anybody else. */
+  before: SessionCache | undefined;
+
+  override async replacedToken(address: string): Promise<string> {
+    return (await this.before?.readSession(address))?.token ?? "";
+  }
 
   override readIdentity(): Promise<StoredIdentity | undefined> {
     return Promise.resolve(undefined);
@@ -46,12 +52,14 @@ export class StagedSignIn {
   readonly #around: ClientContext;
   readonly #profile: Profile;
   readonly #routes: RouteCache;
+  readonly #sessions: StagedSessions;
 
   private constructor(around: ClientContext, profile: Profile, identity: StoredIdentity) {
     this.#around = around;
     this.#profile = profile;
     this.#routes = new RouteCache(undefined, systemClock);
     const sessions = new StagedSessions(around.config.credentials);
+    this.#sessions = sessions;
     const { config, place, signal } = around.shared;
     const shared = {
       config,
@@ -79,9 +87,9 @@ export class StagedSignIn {
     const staged = new StagedSignIn(around, profile, identity);
     const before = await around.identity.current();
     const stored = await around.storedProfile().catch(() => undefined);
-    const isSameCluster =
-      stored !== undefined && profile.metaservers.some((address) => stored.metaservers.includes(address));
-    if (before === undefined || before.username !== identity.username || !isSameCluster) return staged;
+    if (before === undefined || before.username !== identity.username) return staged;
+    if (stored === undefined || !isSameCluster(stored, profile)) return staged;
+    staged.#sessions.before = around.sessions;
     const known = await lastHome(around, identity.username);
     // It has run out from the start: a metaserver that answers knows better.
     if (known !== undefined) await staged.#routes.put(known, 0);
@@ -117,6 +125,12 @@ export class StagedSignIn {
     const cluster = await this.context.shared.cluster?.catch(() => undefined);
     cluster?.close();
   }
+}
+
+/** True where both lead to the same servers, with as much proof that they are these. */
+function isSameCluster(one: Profile, other: Profile): boolean {
+  const isOneOfThem = one.metaservers.some((address) => other.metaservers.includes(address));
+  return isOneOfThem && one.ca === other.ca && one.mock === other.mock;
 }
 
 /** Where the user's own root was when the user was last there. */

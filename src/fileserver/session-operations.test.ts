@@ -5,7 +5,7 @@ import { ManualClock } from "#base/clock.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
+import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 let node: TestNode;
 before(async () => {
@@ -51,6 +51,33 @@ test("a sixth session ends the oldest, which is told so (spec 3.4)", async () =>
   const refused = await refusal(first.call.getAttr({ path: "/" }));
   assert.deepEqual([refused.code, refused.reason], [Code.UNAUTHENTICATED, "SESSION_EVICTED"]);
   await others[0]?.call.getAttr({ path: "/" });
+});
+
+test("a session that the new one replaces gives way before another device's, and nobody else's does", async () => {
+  const register = (email: string, replacedSessionToken: string) =>
+    node.anonymous.registerClient(
+      { clientId: "c", replacedSessionToken },
+      { metadata: { authorization: `Bearer mock-jwt.${email}` } },
+    );
+  const isLive = async ({ call }: TestUser): Promise<boolean> =>
+    (await refusal(call.getAttr({ path: "/" })).catch(() => undefined)) === undefined;
+  const stranger = await node.signIn("stranger@example.com");
+  const devices: TestUser[] = [];
+  for (let i = 0; i < 3; i++) devices.push(await node.signIn("five@example.com"));
+  const [oldest, , own] = devices as [TestUser, TestUser, TestUser];
+  assert.equal(
+    (await register("five@example.com", own.token)).sessionsOpen,
+    4,
+    "while there is room both stay",
+  );
+  assert.equal((await register("five@example.com", stranger.token)).sessionsOpen, 5);
+  const replaced = await register("five@example.com", own.token);
+  assert.deepEqual([replaced.sessionsOpen, replaced.evictedOldest], [5, false]);
+  assert.deepEqual([await isLive(oldest), await isLive(own), await isLive(stranger)], [true, false, true]);
+  for (const token of [stranger.token, own.token, "sst_x", "x".repeat(1_000)]) {
+    assert.equal((await register("five@example.com", token)).evictedOldest, true);
+  }
+  assert.equal(await isLive(stranger), true);
 });
 
 test("without a session every operation on files is Unauthenticated with its reason (D1)", async () => {

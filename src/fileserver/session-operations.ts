@@ -56,6 +56,7 @@ export class SessionOperations {
     const identity = await this.#identityOf(credential);
     requireRest(signIns.take(identity.username), "too many sign-ins of this user");
     const rootId = await roots.ensure(identity);
+    this.#giveWay(request.replacedSessionToken, identity.username, address);
     const created = sessions.create(identity, {
       address,
       clientId: request.clientId,
@@ -81,6 +82,19 @@ export class SessionOperations {
       serverVersion: VERSION,
       maxChunkBytes: UPLOAD_MESSAGE_MAX_BYTES,
     };
+  }
+
+  /** Where one of the user's sessions has to go, it is the one that the caller gives up, and no other device's. */
+  #giveWay(token: string, username: string, address: string): void {
+    const { sessions } = this.#deps;
+    if (token === "" || sessions.list(username).length < sessions.limits.perUser) return;
+    try {
+      const session = sessions.check(token, address);
+      if (session.identity.username === username) sessions.end(session);
+    } catch (error) {
+      // One that is no session any more has no place to give.
+      if (!isGroveError(error)) throw error;
+    }
   }
 
   /** Who signs in. A refusal counts against the address, what the node or the provider cannot do does not. */
