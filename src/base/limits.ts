@@ -827,6 +827,8 @@ export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
 export const ALLOWED_NETWORKS_MAX = 64;
 /** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */
 export const HISTORY_NODES_MAX = 2_048;
+/** Calls of a FileServer that take longer are told, with what they waited for. */
+export const SLOW_CALL_MS = 1_000;
 /** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
 export const MINUTE_ROWS_KEPT: number = 7 * 24 * 60;
 /** Rows of 15 minutes of a node that are kept: 400 days, 3 MB. */
