@@ -848,6 +848,18 @@ export const NODE_LOOKUP_THREADS = 3;
 export const ALLOWED_NETWORKS_MAX = 64;
 /** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */
 export const HISTORY_NODES_MAX = 2_048;
+/** Calls of a FileServer that take longer are told, with what they waited for. */
+export const SLOW_CALL_MS = 1_000;
+/** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
+export const MINUTE_ROWS_KEPT: number = 7 * 24 * 60;
+/** Rows of 15 minutes of a node that are kept: 400 days, 3 MB. */
+export const QUARTER_ROWS_KEPT: number = 400 * 24 * 4;
+/** How often these rows are written down; until then they are in the last hour. */
+export const LONG_HISTORY_SAVE_INTERVAL_MS: number = 5 * 60_000;
+/** Nodes of which they are kept, the cluster as one; the longest silent gives way. 1 GB in all. */
+export const LONG_HISTORY_NODES_MAX = 257;
+/** Points of one answer about more than the last hour. */
+export const LONG_HISTORY_POINTS_MAX = 3_000;
 /** Up to so many nodes the metrics snapshot is written as a whole every time (T18). */
 export const SNAPSHOT_WHOLE_NODES_MAX = 10;
 /** Up to so many bytes too: at one a minute they are 0.6 GB a day. Beyond, a journal is appended to (T18). */

@@ -284,3 +284,36 @@ function startAndPause(address: string): SlowReader {
     },
   };
 }
+
+describe("a time before the last hour", () => {
+  it("is answered by minutes with since when they are kept, as JSON and as CSV, also of the cluster; else it says that nothing is kept", async () => {
+    for (let polls = 0; polls < 2_000; polls++) {
+      poll({ a: counted(polls) });
+      if (polls % 60 === 59) await history.saveLong();
+    }
+    const now = Math.floor(console.clock.wallMs() / 1_000);
+    const from = now - 9_000;
+    for (const id of ["a", "cluster"]) {
+      const reply = await historyOf(`${id}?from=${from}&to=${from + 600}`);
+      assert.equal(reply.interval_seconds, 60);
+      assert.ok((reply.kept_from ?? now) <= from, "kept since before");
+      const index = reply.columns.indexOf("write_mbps");
+      assert.deepEqual(new Set(reply.points.map((point) => point[index])), new Set([10]));
+      assert.ok(reply.points.length >= 10);
+    }
+    const none = await historyOf(`a?from=${from - 400 * 86_400}&to=${from - 300 * 86_400}`);
+    assert.deepEqual(none.points, []);
+    assert.equal((await historyOf("a")).interval_seconds, 5);
+    const export_ = await console.ask(
+      `/api/performance/export?node_id=cluster&from=${from}&to=${from + 600}`,
+    );
+    assert.equal(export_.status, 200, export_.text);
+    const [head, ...rows] = export_.text.trimEnd().split("\r\n");
+    assert.equal(head, CSV_COLUMNS.join(","));
+    assert.ok(rows.length >= 10 && rows.length <= 11, `${rows.length} rows`);
+    assert.match(rows[0] ?? "", /^[^,]+,\d+,cluster,cluster,online,10,/);
+    const all = await console.ask(`/api/performance/export?from=${from}&to=${from + 600}`);
+    assert.match(all.text, /,a,name of a,online,10,/);
+    assert.equal((await console.ask("/api/performance/export?from=9&to=8")).status, 422);
+  });
+});

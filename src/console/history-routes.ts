@@ -8,10 +8,17 @@ import {
   HISTORY_EXPORTS_MAX,
   HISTORY_EXPORTS_PER_ADDRESS,
   PERFORMANCE_KEPT_MS,
+  QUARTER_ROWS_KEPT,
 } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import { CLUSTER, type History } from "#history/history.ts";
-import { csvFileName, type ExportedNode, performanceCsv } from "#history/performance-csv.ts";
+import {
+  csvFileName,
+  csvHead,
+  csvRows,
+  type ExportedNode,
+  performanceCsv,
+} from "#history/performance-csv.ts";
 import { exportQuery, historyQuery, historyReply, performanceReply } from "#webapi/performance.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
 import { gradeOf, isOnline } from "./node-status.ts";
@@ -19,11 +26,13 @@ import { performanceReply as performanceOf } from "./performance-view.ts";
 import { type App, ProblemError, sendJson, viewerOf } from "./route.ts";
 
 const EXPORT_RETRY_SECONDS = 5;
+const DAY_SECONDS = 86_400;
+const LONGEST_SECONDS: number = QUARTER_ROWS_KEPT * 900;
 
 /** What the routes need. */
 export interface HistoryRoutesDeps {
   readonly cluster: Pick<ClusterState, "nodes" | "node">;
-  readonly history: Pick<History, "reply" | "has" | "range" | "windowRates" | "errorWindow">;
+  readonly history: Pick<History, "reply" | "has" | "range" | "longRange" | "windowRates" | "errorWindow">;
   readonly clock: Clock;
 }
 
@@ -36,10 +45,12 @@ export function historyRoutes(app: App, deps: HistoryRoutesDeps): void {
       config: { auth: "public" },
       schema: {
         operationId: "getHistory",
-        summary: "The last hour of a node, or of the cluster",
+        summary: "The last hour of a node, or of the cluster, or what is kept of the time before",
         description:
-          "One point for each poll of 5 s, or for each step. A row of nulls is a gap. Rates in MB are 10^6 bytes. Of the cluster, " +
-          "rates are sums, the error rate weighs by operations, and percentiles are those of the worst node.",
+          "Without from, or from within the last hour: one point for each poll of 5 s, or for each step. A row of nulls is a gap. Rates in MB are 10^6 bytes. Of the cluster, " +
+          "rates are sums, the error rate weighs by operations, and percentiles are those of the worst node. From earlier on: points of a " +
+          "minute, which are kept for 7 days, or of 15 minutes, kept for 400 days, or of a multiple, so that there are 3,000 at most; " +
+          "interval_seconds says of which, kept_from since when such rows are there. Means over it, percentiles their maximum.",
         tags: ["history"],
         params: z.object({ fsID: z.string().describe('Id of a node, or "cluster"') }),
         querystring: historyQuery,
@@ -86,7 +97,8 @@ function performanceRoute(app: App, { cluster, history, clock }: HistoryRoutesDe
   );
 }
 
-function exportRoute(app: App, { cluster, history, clock }: HistoryRoutesDeps): void {
+function exportRoute(app: App, deps: HistoryRoutesDeps): void {
+  const { cluster, history, clock } = deps;
   const slots = new ExportSlots();
   app.get(
     "/api/performance/export",
@@ -94,20 +106,28 @@ function exportRoute(app: App, { cluster, history, clock }: HistoryRoutesDeps): 
       config: { auth: "public" },
       schema: {
         operationId: "exportPerformance",
-        summary: "The last hour as CSV",
+        summary: "The last hour as CSV, or what is kept of the time between two moments",
         description:
           "RFC 4180 with a header: one row for each node and kept snapshot, the oldest first; of one node, or of all that are not " +
-          "offline. A row's status is what its disk and its temperature made it.",
+          "offline. A row's status is what its disk and its temperature made it. With from or to (Unix seconds; a day before to without from): rows of " +
+          "a minute, or of 15 minutes where from is more than 7 days ago, of the cluster too (node_id=cluster).",
         tags: ["history"],
         querystring: exportQuery,
         response: { 200: { description: "The file", content: { "text/csv": { schema: z.string() } } } },
       },
     },
     async (request, reply) => {
-      const { node_id: nodeId } = request.query;
-      const nodes = nodeId === undefined ? onlineNodes(cluster) : [knownNode(cluster, nodeId)];
+      const { node_id: nodeId, from, to } = request.query;
+      const isLong = from !== undefined || to !== undefined;
+      const nodes = isLong ? longNodes(deps, nodeId) : hourNodes(cluster, nodeId);
+      const nowUnix = clock.wallMs() / 1_000;
+      const until = Math.min(Number(to ?? nowUnix), nowUnix);
+      const since = Math.max(Number(from ?? until - DAY_SECONDS), nowUnix - LONGEST_SECONDS);
       const release = slots.take(networkOf(viewerOf(request).address));
-      const pieces = Readable.from(csvPieces(exported(nodes, history)), { objectMode: false });
+      const pieces = Readable.from(
+        isLong ? longCsv(nodes, history, since, until) : csvPieces(exported(nodes as NodeState[], history)),
+        { objectMode: false },
+      );
       const cancel = clock.after(HISTORY_EXPORT_TIMEOUT_MS, () => pieces.destroy());
       pieces.once("close", () => {
         cancel();
@@ -154,6 +174,53 @@ async function* csvPieces(nodes: readonly ExportedNode[]): AsyncGenerator<string
     await nextTurn();
   }
 }
+
+/** A node, or all nodes together, by what is kept for long. */
+type Named = Pick<NodeState, "id" | "name">;
+
+function hourNodes(cluster: HistoryRoutesDeps["cluster"], nodeId: string | undefined): readonly NodeState[] {
+  return nodeId === undefined ? onlineNodes(cluster) : [knownNode(cluster, nodeId)];
+}
+
+/** Of all nodes there are, also those that do not answer now; of one that is gone as long as something of it is kept. */
+function longNodes({ cluster, history }: HistoryRoutesDeps, nodeId: string | undefined): readonly Named[] {
+  if (nodeId === undefined) return cluster.nodes();
+  const node = cluster.node(nodeId);
+  if (node !== undefined) return [node];
+  if (nodeId === CLUSTER || history.has(nodeId)) return [{ id: nodeId, name: nodeId }];
+  throw noSuchNode(nodeId);
+}
+
+/** Pieces of the file of kept rows, a span of time after another, so that few rows are in memory at once. */
+async function* longCsv(
+  nodes: readonly Named[],
+  history: Pick<History, "longRange">,
+  from: number,
+  to: number,
+): AsyncGenerator<string, void> {
+  yield csvHead();
+  const [first] = nodes;
+  const whole = first === undefined ? undefined : await history.longRange(first.id, from, to);
+  if (whole === undefined) return;
+  const span = whole.seconds * Math.max(1, Math.floor(LONG_ROWS_AT_ONCE / nodes.length));
+  const grade = (diskUsagePercent: number | null, cpuTempCelsius: number | null): string =>
+    gradeOf({ diskUsagePercent, cpuTempCelsius });
+  for (let start = Math.ceil(from / whole.seconds) * whole.seconds; start <= to; start += span) {
+    const end = Math.min(to, start + span - 1);
+    const ranges: ExportedNode[] = [];
+    for (const { id, name } of nodes) {
+      const range = await history.longRange(id, start, end, whole.seconds);
+      if (range !== undefined) ranges.push({ id, name, range });
+    }
+    for (const piece of csvRows(ranges, grade, whole.seconds)) {
+      yield piece;
+      await nextTurn();
+    }
+  }
+}
+
+/** Rows of all nodes together that are read for one span of time. */
+const LONG_ROWS_AT_ONCE = 10_000;
 
 function exported(nodes: readonly NodeState[], history: Pick<History, "range">): ExportedNode[] {
   return nodes.flatMap(({ id, name }) => {

@@ -125,7 +125,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
   return {
     ...nameOperations(deps, names),
     trash: new TrashOperations(trash),
-    operatorTrash: new OperatorTrash({ ...trash, rights: accounts.quotas }),
+    operatorTrash: new OperatorTrash({ ...trash, rights: accounts.quotas, log }),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
     ...accounts,

@@ -10,6 +10,7 @@ import { requestIds } from "#grpc/request-ids.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
+import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import { fileServerGate } from "./call-gate.ts";
 import { callLog } from "./call-log.ts";
 import { certificateWatch } from "./certificate-watch.ts";
@@ -18,6 +19,7 @@ import { mapError } from "./map-error.ts";
 import { CALL_COSTS, REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
 import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
 import type { ServingState } from "./serving-state.ts";
+import { slowCalls } from "./slow-calls.ts";
 
 /** What the front is made from. */
 export interface GrpcFrontDeps {
@@ -25,6 +27,9 @@ export interface GrpcFrontDeps {
   readonly reflection: boolean;
   /** Calls at once on one connection (D17). */
   readonly streamsPerConnection: number;
+  readonly telemetry: NodeTelemetry;
+  /** Calls that take longer are told. */
+  readonly slowCallMs: number;
   readonly service: FileService;
   readonly sessions: SessionTable;
   readonly state: ServingState;
@@ -44,6 +49,7 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
   const { service, sessions, state, log } = deps;
   const watchCertificate = certificateWatch(deps.onSecurityEvent, deps.clock);
   const calls = callLog(log, service.meter, deps.clock);
+  const slow = slowCalls({ ...deps, thresholdMs: deps.slowCallMs });
   const server = new GrpcServer({
     ...(deps.tls === undefined ? {} : { tls: { ...deps.tls, requestClientCertificate: true } }),
     limits: { maxConcurrentStreams: deps.streamsPerConnection },
@@ -55,7 +61,7 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
       onCall: ({ peer }) => watchCertificate(peer),
       onRefused: calls.refused,
     }),
-    interceptors: [requestIds, calls.interceptor],
+    interceptors: [requestIds, slow, calls.interceptor],
     mapError,
     onError: ({ kind, error, method, peer }) => {
       if (kind === "connection") {

@@ -1,5 +1,7 @@
 // Files and directories by name: look, list, make, move, remove. Each is policy, quota, storage, telemetry, in that order.
+
 import type { AuditSink } from "#base/audit-act.ts";
+import { waiting } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX, LIST_SORT_AT_ONCE } from "#base/limits.ts";
@@ -96,14 +98,17 @@ export class NamespaceOperations {
     const page =
       directory.childCount <= LIST_SORT_AT_ONCE
         ? storage.list(query.directoryId, query)
-        : await storage.listSorted({
-            user: caller.identity.username,
-            signal: reply.signal,
-            query: () => {
-              ({ reached, query, directory } = this.#listing(caller, request));
-              return query;
-            },
-          });
+        : await waiting(
+            "sort",
+            storage.listSorted({
+              user: caller.identity.username,
+              signal: reply.signal,
+              query: () => {
+                ({ reached, query, directory } = this.#listing(caller, request));
+                return query;
+              },
+            }),
+          );
     return encodePage(page, reached, reply.headBytes);
   }
 

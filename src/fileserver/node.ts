@@ -1,6 +1,7 @@
 // Builds a FileServer from its settings, opens what it needs in order, and takes it down in reverse.
 import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
+import { waiting } from "#base/call-waits.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
@@ -161,6 +162,8 @@ async function assemble(
   const grpc = createGrpcFront({
     tls: certificate?.material,
     reflection: options.reflection,
+    telemetry: opened.telemetry,
+    slowCallMs: options.limits?.slowCallMs ?? DEFAULT_SERVICE_LIMITS.slowCallMs,
     streamsPerConnection: options.limits?.streamsPerConnection ?? DEFAULT_SERVICE_LIMITS.streamsPerConnection,
     service,
     sessions,
@@ -303,7 +306,10 @@ function serviceOver(
     ...opened,
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
     admit: (identity) => admission.admit(identity),
-    claimRoot: options.metaservers.length === 0 ? undefined : (user) => claimFor(link(), user, subjects),
+    claimRoot:
+      options.metaservers.length === 0
+        ? undefined
+        : (user) => waiting("metaserver", claimFor(link(), user, subjects)),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
     freeBytes: () => opened.diskSpace().freeBytes,
@@ -314,7 +320,7 @@ function serviceOver(
       log.info("root_made", { user: owner });
       link()?.beatSoon();
     },
-    sharesTold: async (owner) => link()?.sharesTold(owner),
+    sharesTold: (owner) => waiting("metaserver", Promise.resolve(link()?.sharesTold(owner))),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
 }

@@ -24,6 +24,8 @@ const looksFile = z.strictObject({
 /** One look, as it is kept. */
 export type StoredLook = z.infer<typeof look>;
 
+/** Pages that somebody reads within this time are one look. */
+const ONE_LOOK_MS = 600_000;
 const FILE = "operator_looks.json";
 
 /** The looks of a node's data folder, the oldest first. */
@@ -53,8 +55,9 @@ export class OperatorLooks {
     return new OperatorLooks(path, deps.clock, typeof before === "string" ? [] : before.looks);
   }
 
-  /** Keeps a look; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */
+  /** Keeps a look, of several pages one; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */
   async add(seen: Omit<StoredLook, "at_ms">): Promise<void> {
+    if (this.#isTheSame(seen)) return await this.#saving;
     const looks = [...this.#looks, { ...seen, at_ms: this.#clock.wallMs() }];
     const ofOwner = looks.filter(({ owner }) => owner === seen.owner);
     const tooMany = new Set(ofOwner.slice(0, Math.max(0, ofOwner.length - OPERATOR_LOOKS_PER_USER)));
@@ -67,6 +70,13 @@ export class OperatorLooks {
   /** What concerns one user, the newest first. */
   of(owner: string): StoredLook[] {
     return this.#looks.filter((one) => one.owner === owner).toReversed();
+  }
+
+  /** True when the last look at that user's trash was this one, a moment ago. */
+  #isTheSame({ owner, by, reason, restored_path }: Omit<StoredLook, "at_ms">): boolean {
+    const last = this.#looks.findLast((one) => one.owner === owner);
+    if (last === undefined || this.#clock.wallMs() - last.at_ms > ONE_LOOK_MS) return false;
+    return last.by === by && last.reason === reason && last.restored_path === restored_path;
   }
 
   async #save(): Promise<void> {

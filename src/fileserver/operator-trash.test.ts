@@ -144,6 +144,7 @@ test("looks are there after a restart; each user has places of their own, and a 
     for (let at = 0; at <= OPERATOR_LOOKS_PER_USER; at++) {
       await looks.add({ owner: "b", by: "op", reason: `${at}`, restored_path: "" });
     }
+    await looks.add({ owner: "b", by: "op", reason: `${OPERATOR_LOOKS_PER_USER}`, restored_path: "" });
     const again = await OperatorLooks.open(folder, deps);
     assert.deepEqual(
       again.of("a").map(({ reason }) => reason),

@@ -1,6 +1,7 @@
 // An administrator at another user's trash: what is there, with names only for a reason that the user is shown, and back to where it was.
 import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import type { RestoreFileRequest, ShowTrashRequest, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -17,6 +18,7 @@ export interface OperatorTrashDeps extends TrashDeps {
   /** The right to it is that of setting quotas (spec 5.5). */
   readonly rights: Pick<QuotaOperations, "adminOf">;
   readonly looks: OperatorLooks;
+  readonly log: Logger;
 }
 
 type Asked = "operator" | "originalPath" | "pageSize" | "pageToken" | "root" | "trashId";
@@ -78,7 +80,7 @@ export class OperatorTrash {
     credential: AdminCredential,
   ): Promise<Attr> {
     return this.#deps.meter.later("write", async () => {
-      const { storage, audit, looks } = this.#deps;
+      const { storage, audit, looks, log } = this.#deps;
       const { actor, owner, reason } = await this.#granted(caller, request, credential);
       const { trashId, targetPath, onConflict } = request;
       if (reason === "") throw reasonNeeded();
@@ -94,7 +96,10 @@ export class OperatorTrash {
       });
       const path = joinPath(done.names);
       auditRestored(audit, { actor, owner }, { trashId, path, reason });
-      await looks.add({ owner, by: actor, reason, restored_path: path });
+      // It is done, so a disk that takes no more must not call it undone; memory shows it, and the next save has it.
+      await looks.add({ owner, by: actor, reason, restored_path: path }).catch((error: unknown) => {
+        log.warn("operator_look_not_saved", { error: errorText(error) });
+      });
       return attrMessage(done.inode, path, { owner, shared: [], permissions: [] });
     });
   }

@@ -5,6 +5,7 @@ import {
   DEFAULT_INODE_LIMIT,
   REGISTER_PER_MINUTE,
   SESSIONS_GLOBAL,
+  SLOW_CALL_MS,
   STREAMS_PER_CONNECTION,
   STREAMS_PER_USER,
 } from "#base/limits.ts";
@@ -23,6 +24,8 @@ export interface ServiceLimits {
   readonly sessions: number;
   /** Files and directories of a user for whom nothing else is set, those in the trash included. */
   readonly inodesPerUser: number;
+  /** Calls that take longer are told, in milliseconds. */
+  readonly slowCallMs: number;
 }
 
 /** What they are unless told otherwise. */
@@ -33,6 +36,7 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = {
   streamsPerConnection: STREAMS_PER_CONNECTION,
   sessions: SESSIONS_GLOBAL,
   inodesPerUser: DEFAULT_INODE_LIMIT,
+  slowCallMs: SLOW_CALL_MS,
 };
 
 /** The flags' values. */
@@ -43,6 +47,7 @@ export interface LimitFlags {
   readonly streamsPerConnection: number;
   readonly sessions: number;
   readonly inodesPerUser: number;
+  readonly slowCallMs: number;
 }
 
 /** Adds the flags to a server's parser. */
@@ -79,6 +84,12 @@ export function withLimitFlags(command: Command): Command {
       "files and folders of a user, trash included, unless 'grove quota set --inodes' says otherwise",
       parseCount,
       limits.inodesPerUser,
+    )
+    .option(
+      "--slow-call-ms <n>",
+      "log calls that take longer, with what they waited for",
+      parseCount,
+      limits.slowCallMs,
     );
 }
 
@@ -91,6 +102,7 @@ export function limitsOf(flags: LimitFlags): ServiceLimits {
     streamsPerConnection: flags.streamsPerConnection,
     sessions: flags.sessions,
     inodesPerUser: flags.inodesPerUser,
+    slowCallMs: flags.slowCallMs,
   };
 }
 

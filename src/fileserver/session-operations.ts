@@ -1,5 +1,7 @@
 // RegisterClient, EndSession, ListSessions: an ID token in exchange for a session, and what becomes of it (spec 5.3, D23).
+
 import type { AuditSink } from "#base/audit-act.ts";
+import { waiting } from "#base/call-waits.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
@@ -107,7 +109,7 @@ export class SessionOperations {
       if (idToken === undefined) {
         throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
       }
-      const { identity } = await this.#deps.verifier.verify(idToken, address);
+      const { identity } = await waiting("provider", this.#deps.verifier.verify(idToken, address));
       await this.#deps.admit(identity);
       return identity;
     } catch (error) {

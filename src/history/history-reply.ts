@@ -1,7 +1,8 @@
 // Builds the answer of GET /api/history: rows of one range and step, oldest first (decision D9).
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { HISTORY_COLUMNS, type HistoryReply } from "#webapi/performance.ts";
-import { OPS_COLUMN, RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";
+import { acrossTime } from "./across-time.ts";
+import { RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";
 import type { RowRange } from "./recent-hour.ts";
 
 const SLOT_SECONDS: number = POLL_INTERVAL_MS / 1_000;
@@ -17,7 +18,7 @@ export interface HistoryQuery {
 }
 
 /**
- * The points of a range. With a step above 5 rates and gauges are means over what is known within it, percentiles their maximum, and
+ * The points of a range, whose slots are those of polls unless another length is named. With a step above 5 rates and gauges are means over what is known within it, percentiles their maximum, and
  * error rates weigh by operations. A point about which nothing is known is a row of nulls behind its time.
  */
 export function historyReply(
@@ -25,17 +26,18 @@ export function historyReply(
   range: RowRange | undefined,
   query: HistoryQuery,
   nowUnix: number,
+  slotSeconds: number = SLOT_SECONDS,
 ): HistoryReply {
-  const step = query.step ?? SLOT_SECONDS;
-  const slotsPerPoint = step / SLOT_SECONDS;
+  const step = query.step ?? slotSeconds;
+  const slotsPerPoint = step / slotSeconds;
   const points: (number | null)[][] = [];
   if (range !== undefined) {
-    const first = Math.max(range.firstSlot, Math.ceil((query.from ?? 0) / SLOT_SECONDS));
-    const last = Math.min(range.lastSlot, Math.floor((query.to ?? Number.POSITIVE_INFINITY) / SLOT_SECONDS));
+    const first = Math.max(range.firstSlot, Math.ceil((query.from ?? 0) / slotSeconds));
+    const last = Math.min(range.lastSlot, Math.floor((query.to ?? Number.POSITIVE_INFINITY) / slotSeconds));
     for (let start = first; start <= last; ) {
       const pointSlot = Math.floor(start / slotsPerPoint) * slotsPerPoint;
       const end = Math.min(last, pointSlot + slotsPerPoint - 1);
-      points.push(pointOf(range, pointSlot, start, end));
+      points.push(pointOf(range, pointSlot * slotSeconds, start, end));
       start = end + 1;
     }
   }
@@ -44,36 +46,13 @@ export function historyReply(
   return { node_id: nodeId, interval_seconds: step, from, to, columns: [...HISTORY_COLUMNS], points };
 }
 
-function pointOf(range: RowRange, pointSlot: number, start: number, end: number): (number | null)[] {
-  const point: (number | null)[] = [pointSlot * SLOT_SECONDS];
+function pointOf(range: RowRange, ts: number, start: number, end: number): (number | null)[] {
+  const point: (number | null)[] = [ts];
   for (let column = 0; column < SHOWN_COLUMNS; column++) {
-    const { decimals, acrossTime } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
+    const { decimals, acrossTime: how } = RING_COLUMNS[column] as (typeof RING_COLUMNS)[number];
     const value =
-      start === end ? range.at(column, start) : acrossTimeOf(range, column, start, end, acrossTime);
+      start === end ? range.at(column, start) : acrossTime(range, column, { first: start, last: end }, how);
     point.push(Number.isNaN(value) ? null : rounded(value, decimals));
   }
   return point;
-}
-
-function acrossTimeOf(
-  range: RowRange,
-  column: number,
-  start: number,
-  end: number,
-  how: (typeof RING_COLUMNS)[number]["acrossTime"],
-): number {
-  let max = Number.NaN;
-  let sum = 0;
-  let weights = 0;
-  for (let slot = start; slot <= end; slot++) {
-    const value = range.at(column, slot);
-    if (Number.isNaN(value)) continue;
-    max = Number.isNaN(max) ? value : Math.max(max, value);
-    const weight = how === "mean_by_ops" ? range.at(OPS_COLUMN, slot) : 1;
-    if (!(weight > 0)) continue;
-    sum += value * weight;
-    weights += weight;
-  }
-  if (how === "max") return max;
-  return weights > 0 ? sum / weights : Number.NaN;
 }

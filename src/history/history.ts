@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import {
   HISTORY_SNAPSHOTS_PER_NODE,
+  LONG_HISTORY_SAVE_INTERVAL_MS,
   SNAPSHOT_COMPACTION_INTERVAL_MS,
   SNAPSHOT_SAVE_INTERVAL_MS,
   SNAPSHOT_WHOLE_MAX_BYTES,
@@ -14,6 +15,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { HistoryReply } from "#webapi/performance.ts";
 import { RING_COLUMNS } from "./columns.ts";
 import { type HistoryQuery, historyReply } from "./history-reply.ts";
+import { LongHistory, type LongRange } from "./long-history.ts";
 import { NodeCounters } from "./node-counters.ts";
 import { rowOf } from "./node-row.ts";
 import type { ErrorWindow, NodeRates, NodeSample, UserUsage } from "./node-sample.ts";
@@ -49,9 +51,11 @@ export class History {
   readonly #thread = new SeriesThread();
   readonly #hourFile: SeriesFile;
   readonly #trendFile: SeriesFile;
+  #long: LongHistory | undefined;
   #damaged: readonly string[] = [];
   #saving: Promise<void> = Promise.resolve();
-  #saveFailure: string | undefined;
+  /** Why the last save of each kind failed. */
+  readonly #failures = new Map<"hour" | "long", string>();
   #stopSaving: () => void = () => undefined;
 
   private constructor({ folder, clock, log }: HistoryDeps) {
@@ -87,7 +91,15 @@ export class History {
       await history.#thread.close();
       throw error;
     }
-    history.#stopSaving = deps.clock.every(SNAPSHOT_SAVE_INTERVAL_MS, () => void history.save());
+    history.#long = await LongHistory.open(deps.folder, {
+      clock: deps.clock,
+      hourOf: (id) => history.#rangeOf(id),
+    });
+    const stops = [
+      deps.clock.every(SNAPSHOT_SAVE_INTERVAL_MS, () => void history.save()),
+      deps.clock.every(LONG_HISTORY_SAVE_INTERVAL_MS, () => void history.saveLong()),
+    ];
+    history.#stopSaving = () => stops.forEach((stop) => stop());
     return history;
   }
 
@@ -103,7 +115,7 @@ export class History {
 
   /** Why the last save failed; undefined while saving works. */
   get saveFailure(): string | undefined {
-    return this.#saveFailure;
+    return this.#failures.values().next().value;
   }
 
   /** Bytes that were written to disk since the start. */
@@ -139,7 +151,7 @@ export class History {
 
   /** True when anything is known of a node. */
   has(nodeId: string): boolean {
-    return this.#hour.has(nodeId);
+    return this.#hour.has(nodeId) || this.#long?.has(nodeId) === true;
   }
 
   /** The rates of a node's last answer; undefined before its first. */
@@ -188,10 +200,35 @@ export class History {
     return this.#hour.range(nodeId);
   }
 
-  /** What GET /api/history answers for a node, or for CLUSTER; without points for a node of which nothing is known. */
+  /**
+   * What GET /api/history answers for a node, or for CLUSTER; without points for a node of which nothing is known. A question about more
+   * than the last hour is answered with what is kept for long, and with since when that is.
+   */
   async reply(nodeId: string, query: HistoryQuery): Promise<HistoryReply> {
-    const range = nodeId === CLUSTER ? await this.#hour.clusterRange() : this.#hour.range(nodeId);
+    if (this.#long?.isBeyondHour(query) === true) return await this.#long.reply(nodeId, query);
+    const range = await this.#rangeOf(nodeId);
     return historyReply(nodeId, range, query, Math.floor(this.#clock.wallMs() / 1_000));
+  }
+
+  /** The rows of a node, or of CLUSTER, between two moments, Unix seconds, in slots of that length where one is named. */
+  async longRange(
+    nodeId: string,
+    from: number,
+    to: number,
+    seconds?: number,
+  ): Promise<LongRange | undefined> {
+    return await this.#long?.range(nodeId, from, to, seconds);
+  }
+
+  /** Writes down what is kept for long; it happens every five minutes by itself. Never rejects, as `save`. */
+  saveLong(): Promise<void> {
+    this.#saving = this.#saving.then(() =>
+      this.#try("long", async () => {
+        const nodes = Array.from(this.#hour.rings(), ([id]) => id);
+        await this.#long?.save([...nodes, CLUSTER]);
+      }),
+    );
+    return this.#saving;
   }
 
   /** Writes down what is new; it happens every 60 s by itself. Never rejects: a failure is logged, and told by saveFailure. */
@@ -202,6 +239,7 @@ export class History {
   /** Writes everything down and ends. */
   async close(): Promise<void> {
     this.#stopSaving();
+    await this.saveLong();
     await this.#queueSave({ whole: true });
     await this.#thread.close();
   }
@@ -210,18 +248,27 @@ export class History {
   #queueSave(options: { readonly whole?: boolean }): Promise<void> {
     this.#saving = this.#saving.then(async () => {
       this.#forget();
-      try {
+      await this.#try("hour", async () => {
         await this.#hourFile.save(options);
         await this.#trendFile.save();
-        if (this.#saveFailure !== undefined) this.#log.info("history_saved_again");
-        this.#saveFailure = undefined;
-      } catch (error) {
-        const failure = errorText(error);
-        if (failure !== this.#saveFailure) this.#log.warn("history_save_failed", { error: failure });
-        this.#saveFailure = failure;
-      }
+      });
     });
     return this.#saving;
+  }
+
+  async #try(kind: "hour" | "long", save: () => Promise<void>): Promise<void> {
+    try {
+      await save();
+      if (this.#failures.delete(kind)) this.#log.info("history_saved_again");
+    } catch (error) {
+      const failure = errorText(error);
+      if (failure !== this.#failures.get(kind)) this.#log.warn("history_save_failed", { error: failure });
+      this.#failures.set(kind, failure);
+    }
+  }
+
+  async #rangeOf(id: string): Promise<RowRange | undefined> {
+    return id === CLUSTER ? await this.#hour.clusterRange() : this.#hour.range(id);
   }
 
   async #load(): Promise<void> {

@@ -71,7 +71,21 @@ export function textCell(text: string): string {
 
 /** The file in pieces of at most 200 rows. Rows that are gone by the time their turn comes are left out, as gaps are. */
 export function* performanceCsv(nodes: readonly ExportedNode[], gradeOf: GradeOf): Generator<string, void> {
-  yield lines([CSV_COLUMNS]);
+  yield csvHead();
+  yield* csvRows(nodes, gradeOf, SLOT_SECONDS);
+}
+
+/** The line with the names of the columns. */
+export function csvHead(): string {
+  return lines([CSV_COLUMNS]);
+}
+
+/** The rows alone, of slots of any length. */
+export function* csvRows(
+  nodes: readonly ExportedNode[],
+  gradeOf: GradeOf,
+  slotSeconds: number,
+): Generator<string, void> {
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;
   for (const { range } of nodes) {
@@ -82,7 +96,7 @@ export function* performanceCsv(nodes: readonly ExportedNode[], gradeOf: GradeOf
   const cells = nodes.map(({ id, name }) => [textCell(id), textCell(name)] as const);
   let rows: (readonly (string | number | null)[])[] = [];
   for (let slot = first; slot <= last; slot++) {
-    const unix = slot * SLOT_SECONDS;
+    const unix = slot * slotSeconds;
     const iso = isoSeconds(unix * 1_000);
     for (const [index, { range }] of nodes.entries()) {
       const figures = figuresOf(range, slot);

@@ -1,6 +1,7 @@
 // The main thread's side of the writer: bounded, users in turn, one message per turn of the event loop each way, and final in failure.
 import { extname } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { type CallWaits, currentWaits } from "#base/call-waits.ts";
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
 import {
@@ -68,6 +69,10 @@ export type ReplyOf<Op extends Command["op"]> = Op extends keyof OwnReplies
 
 interface Pending {
   readonly bytes: number;
+  /** Where the call's waits are noted, if somebody asks. */
+  readonly waits: CallWaits | undefined;
+  readonly submittedAtMs: number;
+  sentAtMs: number;
   readonly resolve: (value: Reply[1]) => void;
   readonly reject: (error: Error) => void;
 }
@@ -163,8 +168,11 @@ export class WriteQueue {
       this.#isScheduled = true;
       setImmediate(() => this.#send());
     }
+    const waits = currentWaits();
+    const submittedAtMs = waits === undefined ? 0 : performance.now();
     return new Promise((resolve, reject) => {
-      this.#pending.set(number, { bytes, resolve: resolve as Pending["resolve"], reject });
+      const settle = { resolve: resolve as Pending["resolve"], reject };
+      this.#pending.set(number, { bytes, waits, submittedAtMs, sentAtMs: submittedAtMs, ...settle });
     });
   }
 
@@ -210,6 +218,8 @@ export class WriteQueue {
       const next = this.#outgoing.shift();
       if (next === undefined) break;
       commands.push(next);
+      const pending = this.#pending.get(next[0]);
+      if (pending?.waits !== undefined) pending.sentAtMs = performance.now();
       // Copied when it was taken in, so it can move instead of being copied once more.
       const bytes = bytesOf(next[1]);
       if (bytes !== undefined) buffers.push(bytes.buffer as ArrayBuffer);
@@ -252,6 +262,9 @@ export class WriteQueue {
     if (pending === undefined) return;
     this.#pending.delete(number);
     this.#queuedBytes -= pending.bytes;
+    const { waits, submittedAtMs, sentAtMs } = pending;
+    waits?.add("queue", sentAtMs - submittedAtMs);
+    waits?.add("disk", performance.now() - sentAtMs);
     if (isRefused(value)) pending.reject(unpackRefusal(value));
     else pending.resolve(value);
   }

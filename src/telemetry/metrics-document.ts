@@ -1,4 +1,5 @@
 // The document of GET /metrics: its types, how it is put together and how it becomes JSON (spec 2.7, decisions D12, T8, T17).
+import { WAITS, type Wait } from "#base/call-waits.ts";
 import { type Json64, toJson64 } from "#base/json64.ts";
 import { NEAR_MAPS, USER_MAPS, type UserMaps } from "./user-maps.ts";
 
@@ -24,6 +25,8 @@ export interface OperationCounts {
   readonly failedWrites: number;
   readonly failedReads: number;
   readonly refused: number;
+  readonly slowCalls: number;
+  readonly slowWaits: ReadonlyMap<Wait, number>;
   readonly writeLatency: LatencySummary;
   readonly readLatency: LatencySummary;
 }
@@ -158,6 +161,9 @@ export interface NodeMetrics {
   readonly failed_reads_total: number;
   /** Operations that were refused for a reason of the caller's: no errors (T4). */
   readonly refused_total: number;
+  /** Calls that took longer than -slow_call_ms, and the milliseconds that they have waited, by what for. */
+  readonly slow_calls_total: number;
+  readonly slow_call_waits_ms: Readonly<Record<Wait, number>>;
   readonly op_latency_write_ms_p50: number;
   readonly op_latency_write_ms_p95: number;
   readonly op_latency_write_ms_p99: number;
@@ -347,7 +353,7 @@ function diskUsage(host: HostReadings): number | null {
 
 type OperationField = Extract<
   keyof NodeMetrics,
-  | `${"bytes" | "write_ops" | "read_ops" | "errors" | "failed" | "refused"}_${string}`
+  | `${"bytes" | "write_ops" | "read_ops" | "errors" | "failed" | "refused" | "slow"}_${string}`
   | `op_latency_${string}`
   | "errors_total"
   | "attempts_total"
@@ -364,6 +370,8 @@ function operationFields(counts: OperationCounts): Pick<NodeMetrics, OperationFi
     failed_writes_total: counts.failedWrites,
     failed_reads_total: counts.failedReads,
     refused_total: counts.refused,
+    slow_calls_total: counts.slowCalls,
+    slow_call_waits_ms: waitsOf(counts.slowWaits),
     op_latency_write_ms_p50: counts.writeLatency.p50Ms,
     op_latency_write_ms_p95: counts.writeLatency.p95Ms,
     op_latency_write_ms_p99: counts.writeLatency.p99Ms,
@@ -375,6 +383,10 @@ function operationFields(counts: OperationCounts): Pick<NodeMetrics, OperationFi
     op_latency_read_samples: counts.readLatency.samples,
     op_latency_read_ms_sum: counts.readLatency.sumMs,
   };
+}
+
+function waitsOf(waits: ReadonlyMap<Wait, number>): Record<Wait, number> {
+  return Object.fromEntries(WAITS.map((wait) => [wait, waits.get(wait) ?? 0])) as Record<Wait, number>;
 }
 
 /** Share of a whole in percent, 0 to 100, with two decimals; 0 of nothing is 0 (decision D12). */

@@ -1,4 +1,5 @@
 // The counters of one node: bytes, operations, failures and latencies since the process started (spec 2.7, 4.6.4).
+import type { Wait } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import { LatencyWindow } from "./latency-window.ts";
 import {
@@ -25,6 +26,8 @@ export class NodeTelemetry {
   #errors = 0;
   #calls = 0;
   #refused = 0;
+  #slowCalls = 0;
+  readonly #slowWaits = new Map<Wait, number>();
   readonly #operations = { write: 0, read: 0 };
   readonly #failures = { write: 0, read: 0 };
   readonly #latencies = { write: new LatencyWindow(), read: new LatencyWindow() };
@@ -61,6 +64,12 @@ export class NodeTelemetry {
     if (outcome === "failed") this.#errors++;
   }
 
+  /** Counts a call that took long, and what it has waited for, in milliseconds. */
+  slowCall(waits: ReadonlyMap<Wait, number>): void {
+    this.#slowCalls++;
+    for (const [wait, ms] of waits) this.#slowWaits.set(wait, (this.#slowWaits.get(wait) ?? 0) + ms);
+  }
+
   /** The counters now. */
   counts(): OperationCounts {
     return {
@@ -73,6 +82,8 @@ export class NodeTelemetry {
       failedWrites: this.#failures.write,
       failedReads: this.#failures.read,
       refused: this.#refused,
+      slowCalls: this.#slowCalls,
+      slowWaits: this.#slowWaits,
       writeLatency: this.#latencies.write.summary(),
       readLatency: this.#latencies.read.summary(),
     };

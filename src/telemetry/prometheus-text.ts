@@ -1,4 +1,5 @@
 // The same numbers as /metrics in Prometheus' words: conventional names, base units, one family after the other (decision D12).
+import { WAITS } from "#base/call-waits.ts";
 import type { NodeMetrics } from "./metrics-document.ts";
 import {
   familyHeader,
@@ -108,6 +109,17 @@ function workFamilies(m: NodeMetrics): MetricFamily[] {
       "Operations that were refused for a reason of the caller's, such as a full quota: no errors.",
       m.refused_total,
     ),
+    counter("svc_slow_calls", "Calls that took longer than -slow_call_ms.", m.slow_calls_total),
+    {
+      name: "svc_slow_call_wait_seconds",
+      type: "counter",
+      help: "What they have waited for.",
+      samples: WAITS.map((wait) => ({
+        labels: { for: wait },
+        suffix: "_total",
+        value: m.slow_call_waits_ms[wait] / 1_000,
+      })),
+    },
     {
       name: "svc_op_latency_seconds",
       type: "summary",

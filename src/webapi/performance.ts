@@ -34,6 +34,8 @@ export const historyReply = z.object({
   to: z.int(),
   columns: z.array(z.enum(HISTORY_COLUMNS)),
   points: z.array(z.array(z.number().nullable())),
+  /** Of more than the last hour: since when rows with this interval are kept; null when none are. */
+  kept_from: z.int().nullable().optional(),
 });
 
 /** The history of a node or of the cluster. */
@@ -98,5 +100,15 @@ export const historyQuery = z
     message: "must not be before from",
   });
 
-/** Query of GET /api/performance/export. */
-export const exportQuery = z.object({ node_id: z.string().min(1).max(63).optional() }).strict();
+/** Query of GET /api/performance/export: the last hour, or what is kept of the time between two moments. */
+export const exportQuery = z
+  .object({
+    node_id: z.string().min(1).max(63).optional(),
+    from: unixSeconds.optional(),
+    to: unixSeconds.optional(),
+  })
+  .strict()
+  .refine(({ from, to }) => from === undefined || to === undefined || Number(from) <= Number(to), {
+    path: ["to"],
+    message: "must not be before from",
+  });

@@ -18,7 +18,15 @@ function historyOf(now: number): object {
           : Math.round((30 + 20 * Math.sin(index / (20 + place)) + (index % 7)) * 100) / 100,
     );
   });
-  return { node_id: "n1", interval_seconds: 5, from: now - 3_600, to: now, columns: HISTORY_COLUMNS, points };
+  return {
+    node_id: "n1",
+    interval_seconds: 5,
+    kept_from: now - 3 * 86_400,
+    from: now - 3_600,
+    to: now,
+    columns: HISTORY_COLUMNS,
+    points,
+  };
 }
 
 const NODES: readonly (readonly [string, string])[] = [

@@ -29,6 +29,8 @@ const PUBLIC_SCENES: readonly Scene[] = [
   { name: "alerts", path: "/alerts", shows: /What has been/ },
   { name: "alerts-none-fits", path: "/alerts?type=corruption", shows: /Clear it to see all/ },
   { name: "performance", path: "/performance", shows: /Throughput of all nodes/ },
+  { name: "performance-week", path: "/performance?span=week", shows: /One point is/ },
+  { name: "node-around-a-moment", path: "/nodes/n1?span=around", shows: /One point is/ },
   { name: "sign-in", path: "/sign-in", shows: /Password/ },
   { name: "nowhere", path: "/nowhere", shows: /./ },
 ];

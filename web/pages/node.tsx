@@ -8,6 +8,7 @@ import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import type { LiveNode } from "../live/connection.ts";
 import { columnOf, useHistory } from "../live/history.ts";
+import { useSpan } from "../live/kept-history.ts";
 import { useIsOperator } from "../live/session.ts";
 import { useSilencing } from "../live/silencing.ts";
 import { ActionRecords } from "../parts/action-records.tsx";
@@ -16,11 +17,13 @@ import { Chart } from "../parts/chart.tsx";
 import type { ChartLimit } from "../parts/chart-limits.ts";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { HowToEnrol } from "../parts/enrolment.tsx";
+import { KeptCharts } from "../parts/kept-charts.tsx";
 import { LogView } from "../parts/log-view.tsx";
 import { MaintenanceButton } from "../parts/maintenance-button.tsx";
 import { NodeUsers } from "../parts/node-users.tsx";
 import { Nothing, Unread } from "../parts/page-state.tsx";
 import { SilenceMenu } from "../parts/silence-menu.tsx";
+import { SpanPicker } from "../parts/span-picker.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { bytesForUploads, inodesLeftText } from "../words/disk-room.ts";
 import { maintenanceMeans, maintenanceText } from "../words/maintenance.ts";
@@ -189,6 +192,16 @@ const PLANS: readonly Plan[] = [
 ];
 
 function Charts({ node }: { readonly node: LiveNode }): ReactNode {
+  const isHour = useSpan().name === "hour";
+  return (
+    <>
+      <SpanPicker />
+      {isHour ? <HourCharts node={node} /> : <KeptCharts id={node.id} plans={PLANS} />}
+    </>
+  );
+}
+
+function HourCharts({ node }: { readonly node: LiveNode }): ReactNode {
   const { history, error } = useHistory(node.id);
   if (history === undefined) {
     return <Unread what="the last hour" error={error} />;

@@ -6,10 +6,13 @@ import { Link, useSearchParams } from "wouter";
 import type { PerformanceReply } from "#webapi/performance.ts";
 import { call } from "../live/api.ts";
 import { columnOf, useHistory } from "../live/history.ts";
+import { useSpan } from "../live/kept-history.ts";
 import { Chart } from "../parts/chart.tsx";
 import { ZoomGroup } from "../parts/chart-zoom.tsx";
 import { FactList } from "../parts/fact-list.tsx";
+import { KeptCharts, type KeptPlan } from "../parts/kept-charts.tsx";
 import { NoNodes, Nothing, Unread } from "../parts/page-state.tsx";
+import { SpanPicker } from "../parts/span-picker.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Spacer, useTableWindow } from "../parts/table-window.tsx";
 import { stateOf } from "../words/node-state.ts";
@@ -70,6 +73,26 @@ export function Page(): ReactNode {
   );
 }
 
+const KEPT_PLANS: readonly KeptPlan[] = [
+  {
+    title: "Throughput of all nodes",
+    unit: "MB/s",
+    lines: [
+      ["write_mbps", "Write", "--grove-accent"],
+      ["read_mbps", "Read", "--grove-quiet", true],
+    ],
+  },
+  {
+    title: "Latency of the worst node",
+    unit: "ms",
+    lines: [
+      ["p95_write_ms", "p95 write", "--grove-accent"],
+      ["p95_read_ms", "p95 read", "--grove-quiet", true],
+    ],
+  },
+  { title: "Errors", unit: "%", lines: [["error_rate_pct", "Errors", "--grove-accent"]] },
+];
+
 function Figures({ data }: { readonly data: PerformanceReply }): ReactNode {
   return (
     <>
@@ -82,7 +105,8 @@ function Figures({ data }: { readonly data: PerformanceReply }): ReactNode {
           ["Errors", `${plainNumber(data.cluster_error_rate_pct)} %`],
         ]}
       />
-      <ClusterCharts />
+      <SpanPicker />
+      {useSpan().name === "hour" ? <ClusterCharts /> : <KeptCharts id="cluster" plans={KEPT_PLANS} />}
       <h2>Nodes</h2>
       <Button component="a" href="/api/performance/export" download variant="default" size="xs" mb="sm">
         Download the last hour as CSV

@@ -23,12 +23,14 @@ export function useZoom(): Zoom {
   return useContext(ZoomContext);
 }
 
-/** Charts with a common stretch of time; the choice stands above them. */
+/** Charts with a common stretch of time; the choice stands above them. Of another time than the last hour only a drag chooses. */
 export function ZoomGroup({
   label,
+  isHour = true,
   children,
 }: {
   readonly label: string;
+  readonly isHour?: boolean;
   readonly children: ReactNode;
 }): ReactNode {
   const [range, set] = useState<TimeRange | number>();
@@ -38,17 +40,19 @@ export function ZoomGroup({
     <ZoomContext value={zoom}>
       <section aria-label={label}>
         <div className="filter-bar">
-          <SegmentedControl
-            aria-label="How much of it is shown"
-            size="xs"
-            data={STRETCHES}
-            // A stretch that was dragged is none of these.
-            value={isDragged ? "" : String(range ?? 3_600)}
-            onChange={(value) => set(value === "3600" ? undefined : Number(value))}
-          />
+          {isHour ? (
+            <SegmentedControl
+              aria-label="How much of it is shown"
+              size="xs"
+              data={STRETCHES}
+              // A stretch that was dragged is none of these.
+              value={isDragged ? "" : String(range ?? 3_600)}
+              onChange={(value) => set(value === "3600" ? undefined : Number(value))}
+            />
+          ) : null}
           {isDragged ? (
             <Button variant="default" size="compact-sm" onClick={() => set(undefined)}>
-              Show the whole hour
+              {isHour ? "Show the whole hour" : "Show all of it"}
             </Button>
           ) : (
             <span className="quiet wide-only">Drag over a chart to look closer.</span>

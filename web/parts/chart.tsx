@@ -4,7 +4,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { clockText } from "../words/time.ts";
+import { axisText, clockText, formatMoment } from "../words/time.ts";
 import { type ChartLimit, drawLimits, resolvedColor } from "./chart-limits.ts";
 import { type TimeRange, useZoom } from "./chart-zoom.tsx";
 
@@ -27,6 +27,8 @@ const CHARACTER_PX = 7;
 const DRAG_MIN_PX = 5;
 /** Below this span the axis tells seconds too. */
 const SECONDS_BELOW = 240;
+/** Up to this span a time of day says enough. */
+const CLOCK_UP_TO = 4_000;
 
 interface ChartProps {
   readonly title: string;
@@ -151,11 +153,11 @@ function optionsOf(box: HTMLElement, { series, limits, unit, top, onZoom }: Shap
     // The last moment's text is half as wide as that to the right of its place.
     padding: [null, 40, null, null],
     axes: [
-      { ...axis, space: 72, size: 32, values: (_plot, splits) => timeTexts(splits) },
+      { ...axis, space: 96, size: 32, values: (_plot, splits) => timeTexts(splits) },
       { ...axis, size: widthOf, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
     ],
     series: [
-      { value: (_plot: uPlot, value: number | null) => (value === null ? "" : clockText(value, true)) },
+      { value: (plot: uPlot, value: number | null) => (value === null ? "" : pointedText(plot, value)) },
       ...series.map(([label, variable, isDashed]) => ({
         label,
         stroke: color(variable),
@@ -194,9 +196,16 @@ function widthOf(_plot: uPlot, texts: readonly string[] | null): number {
   return 20 + CHARACTER_PX * Math.max(6, ...(texts ?? []).map((text) => text.length));
 }
 
+/** What the cursor points at, with its day where the chart is about more than the last hours. */
+function pointedText(plot: uPlot, value: number): string {
+  const [times = []] = plot.data;
+  const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  return span > CLOCK_UP_TO ? formatMoment(value) : clockText(value, true);
+}
+
 function timeTexts(splits: readonly number[]): string[] {
   const span = (splits.at(-1) ?? 0) - (splits[0] ?? 0);
-  return splits.map((split) => clockText(split, span < SECONDS_BELOW));
+  return splits.map((split) => (span < SECONDS_BELOW ? clockText(split, true) : axisText(split, span)));
 }
 
 function niceTop(high: number): number {

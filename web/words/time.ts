@@ -46,3 +46,18 @@ const CLOCK_WITH_SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medi
 export function clockText(unixSeconds: number, withSeconds: boolean = false): string {
   return unbroken(withSeconds ? CLOCK_WITH_SECONDS : CLOCK, unixSeconds);
 }
+
+const DAY_SECONDS = 86_400;
+const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+});
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+/** A moment at an axis that spans so many seconds: the time of day, with the day where there are several, or the day alone. */
+export function axisText(unixSeconds: number, spanSeconds: number): string {
+  if (spanSeconds <= DAY_SECONDS) return clockText(unixSeconds);
+  return unbroken(spanSeconds < 3 * DAY_SECONDS ? DAY_AND_CLOCK : DAY, unixSeconds);
+}

@@ -5,13 +5,14 @@ import type { AlertRecord } from "#webapi/alert.ts";
 import { draftFrom } from "../live/action-draft.ts";
 import type { LiveNode } from "../live/connection.ts";
 import { furtherAlerts, nothingOpen } from "./alert.ts";
+import { keptText } from "./kept.ts";
 import { readable } from "./log-line.ts";
 import { nextSteps } from "./next-step.ts";
 import { byNeed, isUnusualReserve, reasonOf, reserveText } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
 import { inodeConsequence, inodePercent, inodesText, quotaConsequence, quotaText } from "./quota.ts";
-import { lastAndHighest } from "./summary.ts";
-import { formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
+import { highestOf, lastAndHighest } from "./summary.ts";
+import { axisText, clockText, formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
 
 test("counts above 2^53 come as decimal strings and are shown in binary units; what is unknown is a dash", () => {
   assert.equal(bytesText(17_179_869_184), "16 GiB");
@@ -202,4 +203,28 @@ test("a chart's sentence names the last and the highest value, and says when the
   );
   assert.match(lastAndHighest("p95 write", [0, 60], [1, null], "ms"), /^p95 write –, highest 1 ms/);
   assert.equal(lastAndHighest("p95 write", [0], [null], "ms"), "p95 write: no figures in this hour");
+});
+
+test("figures of a time gone by say how exact they are and since when they are kept, and where there are none they say so", () => {
+  const reply = { from: 1_000_000, to: 1_086_400, interval_seconds: 180, kept_from: 900_000 };
+  assert.equal(keptText(reply, false), "One point is 3 min: means, percentiles at their highest.");
+  assert.match(
+    keptText({ ...reply, kept_from: 1_040_000 }, false),
+    /\. Nothing is kept of the time before .*1970/,
+  );
+  assert.match(
+    keptText({ ...reply, kept_from: 2_000_000 }, true),
+    /^Nothing is kept of this time: figures go back to /,
+  );
+  assert.match(keptText(reply, true), /no node was heard, or the console did not run\.$/);
+  assert.match(keptText({ ...reply, kept_from: null }, true), /^Nothing is kept beyond the last hour yet/);
+  assert.match(highestOf("p95", [1, 2, 3], [4, 9, null], "ms"), /^p95 up to 9 ms, .*1970/);
+  assert.equal(highestOf("p95", [1], [null], "ms"), "p95: no figures in this time");
+});
+
+test("an axis tells the day where the time of day alone would not say which", () => {
+  const at = 1_790_000_000;
+  assert.equal(axisText(at, 3_600), clockText(at));
+  assert.ok(axisText(at, 2 * 86_400).length > clockText(at).length);
+  assert.doesNotMatch(axisText(at, 30 * 86_400), /:/);
 });

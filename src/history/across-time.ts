@@ -1,0 +1,26 @@
+// How rows of several moments become one (decision D9).
+import { OPS_COLUMN, type RING_COLUMNS } from "./columns.ts";
+import type { RowRange } from "./recent-hour.ts";
+
+/** A column's figure over slots, first and last included: a mean over what is known, the largest, or a mean by operations; NaN for nothing. */
+export function acrossTime(
+  range: Pick<RowRange, "at">,
+  column: number,
+  slots: { readonly first: number; readonly last: number },
+  how: (typeof RING_COLUMNS)[number]["acrossTime"],
+): number {
+  let max = Number.NaN;
+  let sum = 0;
+  let weights = 0;
+  for (let slot = slots.first; slot <= slots.last; slot++) {
+    const value = range.at(column, slot);
+    if (Number.isNaN(value)) continue;
+    max = Number.isNaN(max) ? value : Math.max(max, value);
+    const weight = how === "mean_by_ops" ? range.at(OPS_COLUMN, slot) : 1;
+    if (!(weight > 0)) continue;
+    sum += value * weight;
+    weights += weight;
+  }
+  if (how === "max") return max;
+  return weights > 0 ? sum / weights : Number.NaN;
+}

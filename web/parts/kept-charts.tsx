@@ -1,0 +1,80 @@
+// Charts of a time before the last hour, with since when anything is kept.
+import type { ReactNode } from "react";
+import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import { columnOf } from "../live/history.ts";
+import { useKeptHistory, useSpan } from "../live/kept-history.ts";
+import { keptText } from "../words/kept.ts";
+import { highestOf } from "../words/summary.ts";
+import { Chart } from "./chart.tsx";
+import { ZoomGroup } from "./chart-zoom.tsx";
+import { Nothing, Unread } from "./page-state.tsx";
+
+/** A chart that is to be drawn: column, label, colour, and whether dashed, of each line. */
+export interface KeptPlan {
+  readonly title: string;
+  readonly unit: string;
+  readonly top?: number | undefined;
+  readonly lines: readonly (readonly [HistoryColumn, string, string, boolean?])[];
+}
+
+/** The charts of a node, or of "cluster", over the span that the address names. */
+export function KeptCharts({
+  id,
+  plans,
+}: {
+  readonly id: string;
+  readonly plans: readonly KeptPlan[];
+}): ReactNode {
+  const { history, error } = useKeptHistory(id, useSpan());
+  if (history === undefined) return <Unread what="what is kept of this time" error={error} />;
+  const isEmpty = history.points.every((point) => point.slice(1).every((figure) => figure === null));
+  const sentence = keptText(history, isEmpty);
+  if (isEmpty) return <Nothing>{sentence}</Nothing>;
+  return (
+    <>
+      <p className="quiet">
+        {sentence}{" "}
+        <a
+          href={`/api/performance/export?node_id=${encodeURIComponent(id)}&from=${history.from}&to=${history.to}`}
+          download
+        >
+          The same as CSV
+        </a>
+      </p>
+      <ZoomGroup label="The chosen time" isHour={false}>
+        {plans.map((plan) => (
+          <KeptChart key={plan.title} plan={plan} history={history} />
+        ))}
+      </ZoomGroup>
+    </>
+  );
+}
+
+function KeptChart({
+  plan,
+  history,
+}: {
+  readonly plan: KeptPlan;
+  readonly history: HistoryReply;
+}): ReactNode {
+  const times = columnOf(history, "ts").map((time) => time ?? 0);
+  const lines = plan.lines.map(([column, label, color, isDashed]) => ({
+    label,
+    color,
+    values: columnOf(history, column),
+    ...(isDashed === true ? { isDashed } : {}),
+  }));
+  const sentences = lines.map(({ label, values }, index) =>
+    highestOf(index === 0 ? label : label.toLowerCase(), times, values, plan.unit),
+  );
+  return (
+    <Chart
+      title={plan.title}
+      unit={plan.unit}
+      times={times}
+      lines={lines}
+      sentence={`${sentences.join("; ")}.`}
+      {...(plan.top === undefined ? {} : { top: plan.top })}
+    />
+  );
+}
