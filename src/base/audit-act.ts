@@ -27,7 +27,10 @@ export type AuditActName =
   | "silence.end"
   | "trash.expire"
   | "trash.purge"
-  | "trash.space";
+  | "trash.space"
+  | "user.disable"
+  | "user.enable"
+  | "user.end_sessions";
 
 /** One act. Never holds a token, a hash or a password. */
 export interface AuditAct {

@@ -1,6 +1,7 @@
 // The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
 
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
@@ -280,6 +281,18 @@ export interface Directory {
    */
   admitSubject(username: string, person: Subject): Promise<boolean>;
 
+  /** What administrators have decided about users, by username. */
+  userStates(): Promise<UserState[]>;
+
+  /** Changes whenever those do, whoever has changed them; empty before the first. */
+  userStatesMark(): Promise<string>;
+
+  /**
+   * Keeps those that are newer than what is known about their users, with the person where the store knows one, and gives what counts then.
+   * Throws BAD_ARGUMENT, OVERLOADED.
+   */
+  putUserStates(states: readonly UserState[]): Promise<UserState[]>;
+
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
 
@@ -336,6 +349,7 @@ export type DirectoryReader = Pick<
   | "missingLists"
   | "sshNodes"
   | "securityReports"
+  | "userStates"
   | "close"
 >;
 

@@ -12,6 +12,7 @@ import {
   POSTGRES_USER_CONNECTIONS,
 } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   Directory,
   GrantChange,
@@ -35,6 +36,7 @@ import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
+import type { PostgresDirectoryDeps } from "./postgres-deps.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
@@ -44,17 +46,7 @@ import { putSecurityReport, securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
-
-/** What the store in PostgreSQL is made from. */
-export interface PostgresDirectoryDeps {
-  readonly url: string;
-  /** The cluster that this host served before; undefined for a new one. */
-  readonly clusterId?: string | undefined;
-  /** False to make and migrate no tables. */
-  readonly makesTables?: boolean;
-  /** The database's clock in unix milliseconds as SQL; tests drive their own. */
-  readonly nowSql?: () => string;
-}
+import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 /** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
@@ -178,6 +170,18 @@ class PostgresDirectory implements Directory {
   async admitSubject(username: string, person: Subject): Promise<boolean> {
     const known = await this.#run(this.#read, (now) => commands.knownSubject(now, username, person));
     return known ?? this.#run(this.#decide, (now) => commands.admitSubject(now, username, person));
+  }
+
+  userStates(): Promise<UserState[]> {
+    return this.#run(this.#read, userStates);
+  }
+
+  userStatesMark(): Promise<string> {
+    return this.#run(this.#read, userStatesMark);
+  }
+
+  putUserStates(states: readonly UserState[]): Promise<UserState[]> {
+    return this.#run(this.#decide, () => putUserStates(states));
   }
 
   nodes(): Promise<NodeRecord[]> {

@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_QUEUE_MAX, LEASE_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   Directory,
   DirectoryReader,
@@ -159,6 +160,18 @@ class SqliteDirectory implements Directory {
 
   admitSubject(username: string, person: Subject): Promise<boolean> {
     return this.#call("admitSubject", username, person);
+  }
+
+  userStates(): Promise<UserState[]> {
+    return this.#call("userStates");
+  }
+
+  userStatesMark(): Promise<string> {
+    return this.#call("userStatesMark");
+  }
+
+  putUserStates(states: readonly UserState[]): Promise<UserState[]> {
+    return this.#call("putUserStates", states);
   }
 
   nodes(): Promise<NodeRecord[]> {

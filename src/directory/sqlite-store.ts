@@ -2,6 +2,7 @@
 import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   GrantChange,
   Heartbeat,
@@ -30,6 +31,7 @@ import { SqlSession } from "./sql-session.ts";
 import { migrate } from "./sqlite-schema.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
+import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
 export interface Now {
@@ -126,6 +128,18 @@ export class SqliteStore {
       this.#read(commands.knownSubject(moment, username, person)) ??
       this.#write(commands.admitSubject(moment, username, person))
     );
+  }
+
+  userStates(_now: Now): UserState[] {
+    return this.#read(userStates());
+  }
+
+  userStatesMark(_now: Now): string {
+    return this.#read(userStatesMark());
+  }
+
+  putUserStates(_now: Now, states: readonly UserState[]): UserState[] {
+    return this.#write(putUserStates(states));
   }
 
   nodes(now: Now): NodeRecord[] {

@@ -9,6 +9,7 @@ import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
+import type { UserStateBook } from "#identity/user-state-book.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
@@ -36,6 +37,7 @@ import { TrashOperations } from "./trash-operations.ts";
 import type { UploadDeps } from "./upload.ts";
 import { UploadTurns } from "./upload-turns.ts";
 import { UploadWatch } from "./upload-watch.ts";
+import { type UserDeps, UserOperations } from "./user-operations.ts";
 
 /** What the service is made from. */
 export interface FileServiceDeps {
@@ -45,6 +47,9 @@ export interface FileServiceDeps {
   readonly state: ServingState;
   readonly verifier: TokenVerifier;
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  readonly userStates: UserStateBook;
+  readonly personOf: UserDeps["personOf"];
+  readonly onUserDecided?: UserDeps["onDecided"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly adminUsername: string | undefined;
@@ -73,6 +78,7 @@ export interface FileService {
   readonly trash: TrashOperations;
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
+  readonly users: UserOperations;
   readonly shares: ShareOperations;
   readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
@@ -104,7 +110,8 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
-  const access = new Access({ storage, adminUsername, homeAddressOf });
+  const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner);
+  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares });
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage });
   const stalls = new StallWatch(clock);
@@ -119,7 +126,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...nameOperations(deps, names),
     content: new ContentOperations({ storage, access, changes, meter, telemetry, log }),
     explanations: new ExplainOperations({ storage, access, ledger, meter, clock }),
-    ...accountOperations(deps, { access, roots, usage, limits }),
+    ...accountOperations(deps, { access, roots, usage, limits, resumable }),
     uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
     resumable,
     downloads: { storage, access, meter, telemetry, slots: slots(), stalls, log },
@@ -183,38 +190,53 @@ interface AccountParts {
   readonly roots: RootKeeper;
   readonly usage: RootUsage;
   readonly limits: ServiceLimits;
+  readonly resumable: ResumableOperations;
 }
 
 /** Sessions and quotas: what concerns users and not files. */
 function accountOperations(
   deps: FileServiceDeps,
   parts: AccountParts,
-): Pick<FileService, "sessions" | "quotas"> {
+): Pick<FileService, "sessions" | "quotas" | "users"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
-  const { access, roots, usage, limits } = parts;
+  const { access, roots, usage, limits, resumable } = parts;
+  const book = deps.userStates;
+  const quotaOperations = new QuotaOperations({
+    storage,
+    access,
+    quotas,
+    usage,
+    adminUsername,
+    adminPassword,
+    passwordFailures: new RateLimiter(clock, {
+      count: limits.passwordFailuresPerWindow,
+      windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
+    }),
+    onSecurityEvent,
+    audit: deps.audit,
+    log,
+  });
   return {
     sessions: new SessionOperations({
       sessions: deps.sessions,
       verifier: deps.verifier,
       admit: deps.admit,
+      users: book.states,
       roots,
       signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       audit: deps.audit,
       log,
     }),
-    quotas: new QuotaOperations({
-      storage,
-      access,
-      quotas,
-      usage,
-      adminUsername,
-      adminPassword,
-      passwordFailures: new RateLimiter(clock, {
-        count: limits.passwordFailuresPerWindow,
-        windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
-      }),
-      onSecurityEvent,
+    quotas: quotaOperations,
+    users: new UserOperations({
+      book,
+      sessions: deps.sessions,
+      resumable,
+      rightOf: (credential) => quotaOperations.rightOf(credential),
+      personOf: deps.personOf,
+      onDecided: deps.onUserDecided,
+      clock,
       audit: deps.audit,
       log,
     }),

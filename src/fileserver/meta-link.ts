@@ -16,6 +16,7 @@ import { reasonOf } from "./refusal-reason.ts";
 import { registrationPages } from "./registration-pages.ts";
 import type { RootClaim } from "./root-keeper.ts";
 import type { RootList, ShareTeller } from "./share-teller.ts";
+import { exchangeUserStates, type KnownUserStates } from "./user-state-exchange.ts";
 
 /** Free and total bytes of the data folder's filesystem. */
 export interface DiskSpace {
@@ -61,6 +62,8 @@ export interface MetaLinkDeps {
   readonly rootCount: () => number;
   /** Whom this node knows an owner as (D21); undefined for nobody. */
   readonly subjectOf: (owner: string) => Person | undefined;
+  /** What administrators have decided about users; undefined keeps the node out of it. */
+  readonly userStates?: KnownUserStates | undefined;
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Told once when another process holds this node's id: stop serving, and do not register again. */
@@ -223,11 +226,25 @@ export class MetaLink {
         draining: this.#deps.isDraining(),
         nowMs: BigInt(Math.trunc(clock.wallMs())),
         instanceId: node.instanceId,
+        userStatesDigest: this.#deps.userStates?.digest ?? "",
       },
       { timeoutMs: CALL_TIMEOUT_MS },
     );
     if (answer.nowMs > 0n) this.#clockSkewMs = Number(answer.nowMs) - Math.trunc(clock.wallMs());
     if (!answer.known || answer.sendFull) await this.#register();
+    else if (answer.userStatesDiffer) await this.#exchangeUserStates(epoch);
+  }
+
+  /** A MetaServer that knows no such decisions, or cannot tell them now, is no reason to give up the lease: the node goes by its own. */
+  async #exchangeUserStates(epoch: bigint): Promise<void> {
+    const { userStates, client, node, log } = this.#deps;
+    if (userStates === undefined) return;
+    try {
+      await exchangeUserStates(userStates, { client, fsId: node.id, epoch, timeoutMs: CALL_TIMEOUT_MS });
+    } catch (error) {
+      const level = error instanceof StatusError && error.code === Code.UNIMPLEMENTED ? "debug" : "warn";
+      log[level]("user_states_not_exchanged", { error: errorText(error) });
+    }
   }
 
   async #register(): Promise<void> {
@@ -249,6 +266,7 @@ export class MetaLink {
       .registered(this.#deps.node.instanceId)
       .catch((error: unknown) => log.warn("last_process_not_kept", { error: errorText(error) }));
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
+    await this.#exchangeUserStates(answer.epoch);
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
 

@@ -5,7 +5,6 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
   HEARTBEAT_INTERVAL_MS,
-  PASS_START_DELAY_MS,
   SESSION_SWEEP_INTERVAL_MS,
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
@@ -22,6 +21,7 @@ import { type AdminPassword, createAdminPassword } from "#identity/admin-passwor
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { USER_STATES_FILE, UserStateBook } from "#identity/user-state-book.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { QuotaBook } from "#quota/quota-book.ts";
@@ -46,6 +46,8 @@ import { securityEventSink } from "./security-sink.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts";
 import { ServingState } from "./serving-state.ts";
 import { ShareTeller } from "./share-teller.ts";
+import { watchStore } from "./store-watch.ts";
+import { knownUserStates } from "./user-operations.ts";
 
 /** Everything that is set from outside. */
 export interface FileServerOptions {
@@ -130,6 +132,7 @@ interface Opened {
   readonly storage: Storage;
   readonly quotas: QuotaBook;
   readonly subjects: SubjectBook;
+  readonly userStates: UserStateBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
   readonly securityEvents: SecurityEvents;
@@ -238,19 +241,6 @@ function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadi
   );
 }
 
-/** Has damage told as the alert that it is (D11), and damage and drift looked for while the node serves (A-08, A-17). */
-function watchStore({ id, scrub, recount }: FileServerOptions, { storage, clock, log }: Opened): () => void {
-  const alert = `corruption:${id}`;
-  storage.onDamage((found) => log.error("corruption", { alert, ...found }));
-  const { count } = storage.damagedFiles();
-  if (count > 0) log.error("corruption", { alert, problem: "found earlier", files: count });
-  // Whoever has waited for the start comes first.
-  return clock.after(PASS_START_DELAY_MS, () => {
-    if (scrub !== undefined) storage.startScrub(scrub);
-    if (recount !== undefined) storage.startRecount(recount);
-  });
-}
-
 async function openParts(
   options: FileServerOptions,
   world: FileServerWorld,
@@ -279,6 +269,7 @@ async function openParts(
       onRecovered: (reason) => log.error("quota_file_recovered", { reason }),
     }),
     subjects: await SubjectBook.open(join(options.dataFolder, "subjects.json")),
+    userStates: await UserStateBook.open(join(options.dataFolder, USER_STATES_FILE)),
     sessions,
     telemetry: new NodeTelemetry({ clock }),
     securityEvents,
@@ -302,6 +293,8 @@ function serviceOver(
     ...opened,
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
     admit: (identity) => subjects.admit(identity),
+    personOf: (username) => subjects.find(username),
+    onUserDecided: () => link()?.beatSoon(),
     claimRoot: options.metaservers.length === 0 ? undefined : (user) => claim(link(), user, subjects),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
@@ -372,6 +365,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   const link = new MetaLink({
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
+    userStates: knownUserStates(parts.userStates, service.users),
     node: {
       id: options.id,
       name: options.name,

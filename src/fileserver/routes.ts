@@ -18,11 +18,16 @@ import { bearerToken, callerOf, currentCaller } from "./caller.ts";
 import { sendDownload } from "./download.ts";
 import type { Asked } from "./explain-operations.ts";
 import type { FileService } from "./file-service.ts";
-import { PASSWORD_HASH_HEADER } from "./quota-operations.ts";
+import { type AdminCredential, PASSWORD_HASH_HEADER } from "./quota-operations.ts";
 import { receiveUpload } from "./upload.ts";
 
 /** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
-export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set(["RegisterClient", "SetQuota"]);
+export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
+  "RegisterClient",
+  "SetQuota",
+  "SetUserState",
+  "ListUserStates",
+]);
 
 const SORTS: ReadonlyMap<number, ListSort> = new Map([
   [Sort.NAME, "name"],
@@ -110,12 +115,18 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
       }),
 
     getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
-    setQuota: (request, context) =>
-      quotas.setQuota(request, {
-        passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
-        peer: context.peer,
-        session: () => sessionIfAny(context, service),
-      }),
+    setQuota: (request, context) => quotas.setQuota(request, credentialOf(context, service)),
+    setUserState: (request, context) => service.users.setState(request, credentialOf(context, service)),
+    listUserStates: (request, context) => service.users.listStates(request, credentialOf(context, service)),
+  };
+}
+
+/** What a call brings that only administrators may make. */
+function credentialOf(context: CallContext, service: FileService): AdminCredential {
+  return {
+    passwordHash: context.metadata.get(PASSWORD_HASH_HEADER),
+    peer: context.peer,
+    session: () => sessionIfAny(context, service),
   };
 }
 

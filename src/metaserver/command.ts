@@ -19,6 +19,7 @@ import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
@@ -152,16 +153,12 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     random: systemRandom,
     log,
   });
+  const watched = { clock: systemClock, onSecurityEvent: teller.sink, log };
   try {
     const server = await startMetaServer({
       directory,
-      tokenVerifier: createTokenVerifier({
-        ...settings,
-        mock,
-        clock: systemClock,
-        ca: idpCa,
-        onSecurityEvent: teller.sink,
-      }),
+      tokenVerifier: createTokenVerifier({ ...settings, mock, ca: idpCa, ...watched }),
+      administrators: administratorsOf(settings, watched),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       knownNodes,
       clock: systemClock,

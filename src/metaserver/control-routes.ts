@@ -9,11 +9,13 @@ import type { MetaServer, RootShareRequest, RootUnshareRequest } from "#proto/ge
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
 import type { SubjectGate } from "./subject-gate.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
 
 /** What the routes are made from. */
 export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly directory: Directory;
   readonly subjects: SubjectGate;
+  readonly userStates: Pick<UserStateGate, "requireEntry" | "states">;
   /** Told the cluster's id with every registration, so that it outlives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
   /** Told the id of each node that has registered, for the same reason. */
@@ -82,13 +84,16 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
         instanceId: request.instanceId,
         speaker: speakerFor(request.fsId, context, deps),
       });
-      return { ...outcome, nowMs: BigInt(Math.trunc(clock.wallMs())) };
+      const { userStatesDigest } = request;
+      const userStatesDiffer = userStatesDigest !== "" && userStatesDigest !== deps.userStates.states.digest;
+      return { ...outcome, nowMs: BigInt(Math.trunc(clock.wallMs())), userStatesDiffer };
     },
 
     async claimRoot(request, context) {
       const speaker = speakerFor(request.fsId, context, deps);
       const owner = canonicalUsername(request.username);
       const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker };
+      deps.userStates.requireEntry({ username: owner, issuer: request.issuer, subject: request.subject });
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
       const { rootId, fsId, address } = await directory.claimRoot(owner, node);
       return { rootId, fsId, address };
