@@ -36,6 +36,9 @@ export type AuditActName =
   | "trash.purge"
   | "trash.restore"
   | "trash.space"
+  | "user.disable"
+  | "user.enable"
+  | "user.end_sessions"
   | "user.rebind";
 
 /** One act. Never holds a token, a hash or a password. */

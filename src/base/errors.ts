@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   "NOT_OWNER",
   "NOT_SHARED",
   "NOT_ADMIN",
+  "USER_DISABLED",
   "NO_SUCH_PATH",
   "PATH_EXISTS",
   "NOT_EMPTY",

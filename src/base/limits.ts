@@ -247,6 +247,14 @@ export const SUBJECTS_LISTED_MAX = 1_000;
 export const ADMITTED_SUBJECTS_KEPT = 20_000;
 /** How long it need not. */
 export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
+/** Users about whom a decision of an administrator is kept: who is locked out, and who was. */
+export const USER_STATES_MAX = 10_000;
+/** Characters of the reason for such a decision. */
+export const USER_STATE_REASON_MAX_LENGTH = 200;
+/** Such decisions in one message. */
+export const USER_STATES_PER_MESSAGE = 500;
+/** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */
+export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
 /** Users whose issuer and subject are remembered beside the address (decision D21). */
 export const SUBJECT_BOOK_ENTRIES = 100_000;
 /** Argon2 verifications at once; each takes tens of milliseconds of a core and tens of megabytes. */

@@ -97,6 +97,10 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   ),
   NOT_SHARED: explainNotShared,
   NOT_ADMIN: quoted("Ask an administrator of the cluster."),
+  USER_DISABLED: fixed(
+    "Your account is locked: an administrator of the cluster has closed it.",
+    "Your files are kept; ask an administrator.",
+  ),
   NO_SUCH_PATH: told("'grove ls' shows what is there."),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
   NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),

@@ -37,6 +37,7 @@ export const EXIT_OF_REFUSAL: Readonly<Record<ErrorCode, ExitCode>> = {
   NOT_OWNER: EXIT.denied,
   NOT_SHARED: EXIT.denied,
   NOT_ADMIN: EXIT.denied,
+  USER_DISABLED: EXIT.denied,
   NO_SUCH_PATH: EXIT.notFound,
   PATH_EXISTS: EXIT.usage,
   NOT_EMPTY: EXIT.usage,

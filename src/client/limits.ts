@@ -61,6 +61,8 @@ export const RETRY_LONGEST_MS = 5_000;
 export const RETRY_NOTE_MS = 5_000;
 /** Time limit of a call without a stream. */
 export const CALL_TIMEOUT_MS = 60_000;
+/** How long one server may take for what administrators do at all of them. */
+export const ADMINISTRATION_TIMEOUT_MS = 5_000;
 /** Time limit of looking up or registering, when somebody waits for a first answer. */
 export const SIGN_IN_CALL_TIMEOUT_MS = 20_000;
 /** Times that one operation follows a root to another server (decision T20). */

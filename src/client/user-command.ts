@@ -1,15 +1,22 @@
 // `grove user`: what administrators do about one user of the cluster; each verb is a module of its own, and one row here.
 import { Command } from "commander";
 import { type CommandHost, processHost } from "./command-host.ts";
+import { listVerb, showVerb } from "./user-list-verbs.ts";
+import { disableVerb, enableVerb, endSessionsVerb } from "./user-verbs.ts";
 
 /** Makes the parser of one verb. */
 export type UserVerb = (host: CommandHost) => Command;
 
 /** The verbs, in the order of the help. */
-const VERBS: readonly UserVerb[] = [];
+const VERBS: readonly UserVerb[] = [listVerb, showVerb, disableVerb, enableVerb, endSessionsVerb];
 
 /** Lines of the examples below the help, each verb's most usual one. */
-const EXAMPLES: readonly (readonly [line: string, what: string])[] = [];
+const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
+  ["grove user list", "who is locked out, by whom and why"],
+  ['grove user disable dave@example.com --reason "has left"', "on every node, within 5 s"],
+  ["grove user enable dave@example.com", "lets dave in again"],
+  ["grove user end-sessions dave@example.com", "every device has to sign in again"],
+];
 
 /** Makes the parser of `grove user` with its verbs. */
 export function command(host: CommandHost = processHost()): Command {

@@ -100,7 +100,12 @@ function metaserverPlan(plan: DemoPlan): ProcessPlan {
       ...(plan.tls === undefined ? [] : flags({ "ca-dir": dirname(plan.tls.caPath) })),
       "--reflection",
     ],
-    env: { ...inherited(plan), ...signInEnv(plan) },
+    env: {
+      ...inherited(plan),
+      ...signInEnv(plan),
+      SVC_ADMIN_EMAIL: ADMIN_EMAIL,
+      ADMIN_PASSWORD_HASH: adminPasswordHash(plan.state),
+    },
     isServing: () => isServing(address, MetaServer.typeName, plan.tls?.caPem),
   };
 }

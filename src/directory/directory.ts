@@ -1,7 +1,8 @@
 // The shared metadata store as everybody sees it: nodes with leases and epochs, where each root lives, who shares what (D19).
 
 import type { SshNode } from "#base/ssh-node.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type { PeopleStore } from "./people-store.ts";
+import type { Subject } from "./subject.ts";
 
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
@@ -217,7 +218,7 @@ export type StoreState =
  * may reject with STORE_UNAVAILABLE or OVERLOADED. Save where nodes are reached over SSH and who has tried what at a MetaServer, it holds nothing that registrations of the
  * FileServers cannot bring back.
  */
-export interface Directory {
+export interface Directory extends PeopleStore {
   /** Resolves when the store can never be used again by this process, with the reason; stays pending otherwise. */
   readonly failed: Promise<Error>;
 
@@ -282,30 +283,6 @@ export interface Directory {
    * STARTING while the node has no lease, and WRONG_NODE when the root does not live on the calling node.
    */
   setGrant(change: GrantChange): Promise<boolean>;
-
-  /**
-   * True when the address belongs to this person, which is remembered at the first time, for all MetaServers; false when it belongs to
-   * somebody else (D21).
-   */
-  admitSubject(username: string, person: Subject): Promise<boolean>;
-
-  /** Who stands behind an address; undefined where nobody is known. */
-  findSubject(username: string): Promise<SubjectRecord | undefined>;
-
-  /** Whom an issuer stands for, by address, from behind one on: one page of at most 1000. A shorter page is the last. */
-  subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]>;
-
-  /**
-   * Addresses behind which an operator has put another person, in that order, from behind a place on, for a FileServer that asks: one page of
-   * at most 1000. Throws as `claimRoot` does.
-   */
-  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
-
-  /**
-   * Puts other persons behind addresses, all or none, and answers with the version that they have; nodes hear of it with their next heartbeat.
-   * Throws BAD_ARGUMENT when an address is somebody else's than was said.
-   */
-  rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint>;
 
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;
@@ -372,6 +349,7 @@ export type DirectoryReader = Pick<
   | "missingLists"
   | "sshNodes"
   | "securityReports"
+  | "userStates"
   | "close"
 >;
 
@@ -382,6 +360,7 @@ export type NodeStore = Pick<
   | "findSubject"
   | "subjectsOf"
   | "rebindSubjects"
+  | "userStates"
   | "missingLists"
   | "giveUpNode"
   | "removeNode"

@@ -12,6 +12,7 @@ import {
   POSTGRES_USER_CONNECTIONS,
 } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   Directory,
   GivenUpRoot,
@@ -37,6 +38,7 @@ import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
+import type { PostgresDirectoryDeps } from "./postgres-deps.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
@@ -48,17 +50,7 @@ import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
-
-/** What the store in PostgreSQL is made from. */
-export interface PostgresDirectoryDeps {
-  readonly url: string;
-  /** The cluster that this host served before; undefined for a new one. */
-  readonly clusterId?: string | undefined;
-  /** False to make and migrate no tables. */
-  readonly makesTables?: boolean;
-  /** The database's clock in unix milliseconds as SQL; tests drive their own. */
-  readonly nowSql?: () => string;
-}
+import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 /** An outage that is younger than this is waited out, since most are a restart; in an older one calls fail at once. */
@@ -198,6 +190,18 @@ class PostgresDirectory implements Directory {
 
   rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint> {
     return this.#run(this.#decide, (now) => subjectCommands.rebindSubjects(now, rebindings));
+  }
+
+  userStates(): Promise<UserState[]> {
+    return this.#run(this.#read, userStates);
+  }
+
+  userStatesMark(): Promise<string> {
+    return this.#run(this.#read, userStatesMark);
+  }
+
+  putUserStates(states: readonly UserState[]): Promise<UserState[]> {
+    return this.#run(this.#decide, () => putUserStates(states));
   }
 
   nodes(): Promise<NodeRecord[]> {

@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { DIRECTORY_QUEUE_MAX, LEASE_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   Directory,
   DirectoryReader,
@@ -176,6 +177,18 @@ class SqliteDirectory implements Directory {
 
   rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint> {
     return this.#call("rebindSubjects", rebindings);
+  }
+
+  userStates(): Promise<UserState[]> {
+    return this.#call("userStates");
+  }
+
+  userStatesMark(): Promise<string> {
+    return this.#call("userStatesMark");
+  }
+
+  putUserStates(states: readonly UserState[]): Promise<UserState[]> {
+    return this.#call("putUserStates", states);
   }
 
   nodes(): Promise<NodeRecord[]> {

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   GivenUpRoot,
   LocatedRoot,
@@ -26,6 +27,7 @@ import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 import type { Rebinding, SubjectRecord } from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
+import { userStates } from "./user-state-commands.ts";
 
 interface OpenFile {
   readonly session: SqlSession;
@@ -56,6 +58,10 @@ export class SqliteReader {
 
   listRoots(now: Now, afterOwner?: string): RootPlace[] {
     return this.#read(now, (moment) => commands.listRoots(moment, afterOwner));
+  }
+
+  userStates(now: Now): UserState[] {
+    return this.#read(now, userStates);
   }
 
   nodes(now: Now): NodeRecord[] {

@@ -2,6 +2,7 @@
 import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
+import type { UserState } from "#base/user-state.ts";
 import type {
   GivenUpRoot,
   GrantChange,
@@ -34,6 +35,7 @@ import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 import * as subjectCommands from "./subject-commands.ts";
+import { putUserStates, userStates, userStatesMark } from "./user-state-commands.ts";
 
 /** The caller's clocks at the moment of a command, so that tests drive the worker's time too. */
 export interface Now {
@@ -146,6 +148,18 @@ export class SqliteStore {
 
   rebindSubjects(now: Now, rebindings: readonly Rebinding[]): bigint {
     return this.#write(subjectCommands.rebindSubjects(this.#moment(now), rebindings));
+  }
+
+  userStates(_now: Now): UserState[] {
+    return this.#read(userStates());
+  }
+
+  userStatesMark(_now: Now): string {
+    return this.#read(userStatesMark());
+  }
+
+  putUserStates(_now: Now, states: readonly UserState[]): UserState[] {
+    return this.#write(putUserStates(states));
   }
 
   nodes(now: Now): NodeRecord[] {

@@ -16,6 +16,8 @@ export interface AccessDeps {
   readonly adminUsername: string | undefined;
   /** Where the root of a user lives who has none here, if that is known (D19). */
   readonly homeAddressOf: (username: string) => string | undefined;
+  /** True where an administrator has closed what a user shares. */
+  readonly closesShares?: ((owner: string) => boolean) | undefined;
 }
 
 /** A place that the caller was allowed to reach; the path below what exists may be missing. */
@@ -93,7 +95,8 @@ export class Access {
 
   /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
   sharesAnything(owner: string, username: string): boolean {
-    return this.#deps.storage.shares.pathsOf(owner, username).granted.length > 0;
+    const { granted } = this.#deps.storage.shares.pathsOf(owner, username);
+    return granted.length > 0 && !this.#isClosed(owner);
   }
 
   /**
@@ -102,6 +105,7 @@ export class Access {
    */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     if (reached.isOwner) return true;
+    if (this.#isClosed(reached.owner)) return false;
     const { storage, adminUsername } = this.#deps;
     const now = storage.root(reached.owner);
     if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
@@ -125,9 +129,14 @@ export class Access {
   ): void {
     const place = joinPath(names);
     const { granted, excluded } = this.#deps.storage.shares.pathsOf(owner, caller.username);
-    const isLetIn = longestCovering(granted, place) > longestCovering(excluded, place);
+    const isShared = longestCovering(granted, place) > longestCovering(excluded, place);
+    const isLetIn = isShared && !this.#isClosed(owner);
     const shared = isLetIn ? [caller.username] : [];
     this.#require(decide(caller, permission, { owner, shared }, this.#deps.adminUsername));
+  }
+
+  #isClosed(owner: string): boolean {
+    return this.#deps.closesShares?.(owner) === true;
   }
 
   #resolve(owner: string, names: readonly string[]): Resolution | undefined {

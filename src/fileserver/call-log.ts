@@ -20,6 +20,8 @@ export const CALLS_APART: ReadonlySet<string> = new Set([
   "ListSessions",
   "GetQuota",
   "SetQuota",
+  "SetUserState",
+  "ListUserStates",
 ]);
 
 /** What hears of calls that did not end well. */

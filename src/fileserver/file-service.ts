@@ -9,6 +9,7 @@ import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
+import type { UserStateBook } from "#identity/user-state-book.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
@@ -38,6 +39,7 @@ import { TrashOperations } from "./trash-operations.ts";
 import type { UploadDeps } from "./upload.ts";
 import { UploadTurns } from "./upload-turns.ts";
 import { UploadWatch } from "./upload-watch.ts";
+import { type UserDeps, UserOperations } from "./user-operations.ts";
 
 /** What the service is made from. */
 export interface FileServiceDeps {
@@ -47,6 +49,9 @@ export interface FileServiceDeps {
   readonly state: ServingState;
   readonly verifier: TokenVerifier;
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  readonly userStates: UserStateBook;
+  readonly personOf: UserDeps["personOf"];
+  readonly onUserDecided?: UserDeps["onDecided"];
   /** Undefined on a node that stands alone. */
   readonly claimRoot: ClaimRoot | undefined;
   readonly adminUsername: string | undefined;
@@ -77,6 +82,7 @@ export interface FileService {
   readonly operatorTrash: OperatorTrash;
   readonly sessions: SessionOperations;
   readonly quotas: QuotaOperations;
+  readonly users: UserOperations;
   readonly shares: ShareOperations;
   readonly explanations: ExplainOperations;
   readonly uploads: UploadDeps;
@@ -109,7 +115,8 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
-  const access = new Access({ storage, adminUsername, homeAddressOf });
+  const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner);
+  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares });
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
@@ -120,7 +127,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
-  const accounts = accountOperations(deps, { access, roots, usage, limits });
+  const accounts = accountOperations(deps, { access, roots, usage, limits, resumable });
   const trash = { ...names, retentionMs: deps.trashRetentionMs, looks: deps.operatorLooks };
   return {
     ...nameOperations(deps, names),
@@ -191,38 +198,53 @@ interface AccountParts {
   readonly roots: RootKeeper;
   readonly usage: RootUsage;
   readonly limits: ServiceLimits;
+  readonly resumable: ResumableOperations;
 }
 
 /** Sessions and quotas: what concerns users and not files. */
 function accountOperations(
   deps: FileServiceDeps,
   parts: AccountParts,
-): Pick<FileService, "sessions" | "quotas"> {
+): Pick<FileService, "sessions" | "quotas" | "users"> {
   const { storage, clock, log, quotas, adminUsername, adminPassword, onSecurityEvent } = deps;
-  const { access, roots, usage, limits } = parts;
+  const { access, roots, usage, limits, resumable } = parts;
+  const book = deps.userStates;
+  const quotaOperations = new QuotaOperations({
+    storage,
+    access,
+    quotas,
+    usage,
+    adminUsername,
+    adminPassword,
+    passwordFailures: new RateLimiter(clock, {
+      count: limits.passwordFailuresPerWindow,
+      windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
+    }),
+    onSecurityEvent,
+    audit: deps.audit,
+    log,
+  });
   return {
     sessions: new SessionOperations({
       sessions: deps.sessions,
       verifier: deps.verifier,
       admit: deps.admit,
+      users: book.states,
       roots,
       signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       audit: deps.audit,
       log,
     }),
-    quotas: new QuotaOperations({
-      storage,
-      access,
-      quotas,
-      usage,
-      adminUsername,
-      adminPassword,
-      passwordFailures: new RateLimiter(clock, {
-        count: limits.passwordFailuresPerWindow,
-        windowMs: ADMIN_HASH_FAILURE_WINDOW_MS,
-      }),
-      onSecurityEvent,
+    quotas: quotaOperations,
+    users: new UserOperations({
+      book,
+      sessions: deps.sessions,
+      resumable,
+      adminOf: (credential) => quotaOperations.adminOf(credential),
+      personOf: deps.personOf,
+      onDecided: deps.onUserDecided,
+      clock,
       audit: deps.audit,
       log,
     }),

@@ -12,7 +12,7 @@ import type {
   RegisterFileServerRequestSchema,
   RegisterFileServerResponse,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
+import { ClusterWords, type ClusterWordsDeps } from "./cluster-words.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { type ListedRoot, registrationPages } from "./registration-pages.ts";
 import type { RestoredFrom } from "./restored-from.ts";
@@ -65,8 +65,10 @@ export interface MetaLinkDeps {
   readonly rootCount: () => number;
   /** Whom this node knows an owner as (D21); undefined for nobody. */
   readonly subjectOf: (owner: string) => (Person & { readonly version?: bigint }) | undefined;
-  /** Takes an operator's word on whose addresses are (D21); undefined to ask for none. */
-  readonly onRebound?: ReboundReaderDeps["onRebound"];
+  /** Takes an operator's word on whose addresses are (D21); left out to ask for none. */
+  readonly onRebound?: ClusterWordsDeps["onRebound"];
+  /** What administrators have decided about users; left out, the node has no part in it. */
+  readonly userStates?: ClusterWordsDeps["userStates"];
   readonly diskSpace: () => DiskSpace;
   readonly isDraining: () => boolean;
   /** Told once when another process holds this node's id: stop serving, and do not register again. */
@@ -94,7 +96,7 @@ const WAITS = `it waits until that one's lease ends, at most ${NODE_LEASE_MS / 1
 /** The link to the MetaServer. Without it the node serves the roots it has; only new users need it. */
 export class MetaLink {
   readonly #deps: MetaLinkDeps;
-  readonly #rebound: ReboundReader | undefined;
+  readonly #words: ClusterWords;
   #epoch: bigint | undefined;
   /** The epoch of this node that a MetaServer has told us last, of whichever process. */
   #knownEpoch = 0n;
@@ -113,11 +115,9 @@ export class MetaLink {
 
   constructor(deps: MetaLinkDeps) {
     this.#deps = deps;
-    const { client, node, onRebound } = deps;
-    this.#rebound =
-      onRebound === undefined
-        ? undefined
-        : new ReboundReader({ client, fsId: node.id, onRebound, timeoutMs: CALL_TIMEOUT_MS });
+    const { client, node, onRebound, userStates, log } = deps;
+    const fsId = node.id;
+    this.#words = new ClusterWords({ client, fsId, onRebound, userStates, timeoutMs: CALL_TIMEOUT_MS, log });
     deps.shares.onRefused = (error) => this.#noticeFence(error);
   }
 
@@ -241,23 +241,13 @@ export class MetaLink {
         draining: this.#deps.isDraining(),
         nowMs: BigInt(Math.trunc(clock.wallMs())),
         instanceId: node.instanceId,
+        userStatesDigest: this.#words.userStatesDigest,
       },
       { timeoutMs: CALL_TIMEOUT_MS },
     );
     if (answer.nowMs > 0n) this.#clockSkewMs = Number(answer.nowMs) - Math.trunc(clock.wallMs());
     if (!answer.known || answer.sendFull) await this.#register();
-    else if (this.#rebound?.isBehind(answer.subjectsVersion) === true) await this.#readRebound(epoch);
-  }
-
-  /** Never rejects: what was not heard is asked for with the next heartbeat that says there is something. */
-  async #readRebound(epoch: bigint): Promise<void> {
-    try {
-      await this.#rebound?.read(epoch);
-    } catch (error) {
-      // One of an older Grove has nothing to say.
-      if (error instanceof StatusError && error.code === Code.UNIMPLEMENTED) return;
-      this.#deps.log.warn("rebound_users_not_read", { error: errorText(error) });
-    }
+    else await this.#words.hearNews(epoch, answer);
   }
 
   async #register(): Promise<void> {
@@ -279,7 +269,7 @@ export class MetaLink {
       .registered(this.#deps.node.instanceId)
       .catch((error: unknown) => log.warn("last_process_not_kept", { error: errorText(error) }));
     if (answer.heartbeatSeconds > 0) this.#intervalMs = answer.heartbeatSeconds * 1_000;
-    await this.#readRebound(answer.epoch);
+    await this.#words.hearAll(answer.epoch);
     log.info("registered", { cluster: answer.clusterId, epoch: answer.epoch, roots: this.#deps.rootCount() });
   }
 

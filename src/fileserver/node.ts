@@ -20,6 +20,7 @@ import { forwardRequestId } from "#grpc/request-ids.ts";
 import { type IdentitySettings, requireServable } from "#identity/settings.ts";
 import { SubjectBook } from "#identity/subject-book.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { USER_STATES_FILE, UserStateBook } from "#identity/user-state-book.ts";
 import { listenPatiently } from "#os/patient-listen.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -48,6 +49,7 @@ import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts"
 import { ServingState } from "./serving-state.ts";
 import { ShareTeller } from "./share-teller.ts";
 import { watchStore } from "./store-watch.ts";
+import { knownUserStates } from "./user-operations.ts";
 
 /** Everything that is set from outside. */
 export interface FileServerOptions {
@@ -133,6 +135,7 @@ interface Opened {
   readonly quotas: QuotaBook;
   readonly operatorLooks: OperatorLooks;
   readonly subjects: SubjectBook;
+  readonly userStates: UserStateBook;
   readonly sessions: SessionTable;
   readonly telemetry: NodeTelemetry;
   readonly securityEvents: SecurityEvents;
@@ -270,6 +273,7 @@ async function openParts(
     }),
     operatorLooks: await OperatorLooks.open(options.dataFolder, { clock, log }),
     subjects: await SubjectBook.open(join(options.dataFolder, "subjects.json")),
+    userStates: await UserStateBook.open(join(options.dataFolder, USER_STATES_FILE)),
     sessions,
     telemetry: new NodeTelemetry({ clock }),
     securityEvents,
@@ -306,6 +310,8 @@ function serviceOver(
     ...opened,
     verifier: createTokenVerifier({ ...options.identity, clock, onSecurityEvent, ca: options.idpCa }),
     admit: (identity) => admission.admit(identity),
+    personOf: (username) => subjects.find(username),
+    onUserDecided: () => link()?.beatSoon(),
     claimRoot:
       options.metaservers.length === 0
         ? undefined
@@ -349,6 +355,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
     onRebound: (words) => parts.admission.rebind(words),
+    userStates: knownUserStates(parts.userStates, service.users),
     node: {
       id: options.id,
       name: options.name,

@@ -22,6 +22,7 @@ const OUTCOMES: Readonly<Record<ErrorCode, Exclude<OperationOutcome, "done">>> =
   NOT_OWNER: "refused",
   NOT_SHARED: "refused",
   NOT_ADMIN: "refused",
+  USER_DISABLED: "refused",
   NO_SUCH_PATH: "refused",
   PATH_EXISTS: "refused",
   NOT_EMPTY: "refused",

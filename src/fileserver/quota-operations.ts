@@ -4,10 +4,10 @@ import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
-import { isLoopbackAddress } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { Peer } from "#grpc/handler.ts";
 import type { AdminPassword } from "#identity/admin-password.ts";
+import { PasswordPath } from "#identity/password-path.ts";
 import type { RateLimiter } from "#identity/rate-limiter.ts";
 import { decide, decideQuotaView } from "#policy/decide.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -49,9 +49,11 @@ type Refusal = { readonly success: false; readonly error: string; readonly inode
 /** The operations on quotas. */
 export class QuotaOperations {
   readonly #deps: QuotaDeps;
+  readonly #passwordPath: PasswordPath;
 
   constructor(deps: QuotaDeps) {
     this.#deps = deps;
+    this.#passwordPath = new PasswordPath(deps);
   }
 
   /** Quota and usage of a root, for its owner, sharees and the administrator (D13). Throws NOT_SHARED, WRONG_NODE, NO_SUCH_PATH. */
@@ -134,14 +136,10 @@ export class QuotaOperations {
     credential: AdminCredential,
   ): Promise<Refusal | { readonly success: true; readonly by: string }> {
     const { passwordHash, peer } = credential;
-    let answer = refused(NOT_ADMIN_TEXT);
-    if (passwordHash !== undefined && this.#deps.adminPassword !== undefined) {
-      const obstacle = passwordObstacle(this.#deps.adminPassword, peer);
-      if (obstacle !== undefined) answer = refused(`${NOT_ADMIN_TEXT}; ${obstacle}`);
-      else if (await this.#isPassword(this.#deps.adminPassword, passwordHash, peer.address)) {
-        return { success: true, by: "password" };
-      }
-    }
+    const verdict = await this.#passwordPath.judge(passwordHash, peer);
+    if (verdict.isRight) return { success: true, by: "password" };
+    const why = verdict.obstacle === undefined ? "" : `; ${verdict.obstacle}`;
+    const answer = refused(`${NOT_ADMIN_TEXT}${why}`);
     const caller = credential.session();
     if (caller === undefined) return answer;
     const { username } = caller.identity;
@@ -153,34 +151,6 @@ export class QuotaOperations {
     );
     return decision.allowed ? { success: true, by: username } : answer;
   }
-
-  async #isPassword(password: AdminPassword, candidate: string, address: string): Promise<boolean> {
-    const { passwordFailures, onSecurityEvent, log } = this.#deps;
-    // Answered like a wrong one: whoever guesses does not learn that nothing is compared any more.
-    if (passwordFailures.waitMs(address) > 0) return false;
-    // Taken before the comparison, so that guesses in parallel count as well; a right one gives it back.
-    passwordFailures.take(address);
-    if (await password.verifyHashHeader(candidate)) {
-      passwordFailures.giveBack(address);
-      return true;
-    }
-    onSecurityEvent({ type: "admin_hash_failed", ipSeen: address });
-    // Once for each time that the limit is reached, for whoever wonders why the right one is refused.
-    const waitMs = passwordFailures.waitMs(address);
-    if (waitMs > 0) log.warn("admin_password_limited", { address, retry_after_ms: waitMs });
-    return false;
-  }
-}
-
-/** Why the password path is closed to this peer, in words that say what to do (T9, T10). */
-function passwordObstacle(password: AdminPassword, peer: AdminCredential["peer"]): string | undefined {
-  const isLoopback = isLoopbackAddress(peer.address);
-  if (password.isDefault && !isLoopback) {
-    return "the built-in default password counts only from this machine: set ADMIN_PASSWORD_HASH to the SHA-256 of another one";
-  }
-  if (!peer.encrypted && !isLoopback)
-    return "an administrator's password is taken only over TLS or from this machine";
-  return undefined;
 }
 
 function refused(error: string): Refusal {

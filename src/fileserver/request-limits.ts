@@ -12,6 +12,8 @@ const CONTENT: ReceiveLimits = { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES,
 export const REQUEST_LIMITS = {
   registerClient: SMALL_REQUEST,
   setQuota: SMALL_REQUEST,
+  setUserState: SMALL_REQUEST,
+  listUserStates: SMALL_REQUEST,
   createFile: CONTENT,
   writeFile: CONTENT,
   uploadFile: CONTENT,

@@ -124,6 +124,21 @@ export class ResumableOperations {
     }
   }
 
+  /** Ends and drops what a user has begun, wherever, and says how many there were. */
+  async dropAllOf(username: string): Promise<number> {
+    const { storage, turns } = this.#deps;
+    let dropped = 0;
+    for (const { uploadId } of storage.uploads.ofUser(username, UPLOAD_EXPIRY_BATCH)) {
+      await turns.take(uploadId, ignore, async () => {
+        const stored = storage.uploads.find(uploadId);
+        if (stored === undefined) return;
+        await this.drop(stored);
+        dropped++;
+      });
+    }
+    return dropped;
+  }
+
   async #dropIdle(found: readonly StoredUpload[], isStill: (stored: StoredUpload) => boolean): Promise<void> {
     const { storage, turns, log } = this.#deps;
     for (const { uploadId } of found) {

@@ -22,7 +22,12 @@ import { type AdminCredential, PASSWORD_HASH_HEADER } from "./quota-operations.t
 import { receiveUpload } from "./upload.ts";
 
 /** Methods that bring a credential of their own instead of a session (spec 5.3, 5.5). */
-export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set(["RegisterClient", "SetQuota"]);
+export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
+  "RegisterClient",
+  "SetQuota",
+  "SetUserState",
+  "ListUserStates",
+]);
 
 const SORTS: ReadonlyMap<number, ListSort> = new Map([
   [Sort.NAME, "name"],
@@ -116,6 +121,9 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
 
     getQuota: (request, context) => quotas.getQuota(currentCaller(context), request.root),
     setQuota: (request, context) => quotas.setQuota(request, adminCredential(context, service)),
+    setUserState: (request, context) => service.users.setState(request, adminCredential(context, service)),
+    listUserStates: (request, context) =>
+      service.users.listStates(request, adminCredential(context, service)),
   };
 }
 

@@ -8,7 +8,8 @@ import type { Logger } from "#base/log.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { VERSION } from "#base/version.ts";
 import type { RateLimiter } from "#identity/rate-limiter.ts";
-import type { TokenVerifier } from "#identity/token-verifier.ts";
+import type { TokenVerifier, VerifiedToken } from "#identity/token-verifier.ts";
+import type { UserStates } from "#identity/user-states.ts";
 import type {
   EndSessionRequest,
   ListSessionsResponse,
@@ -25,6 +26,8 @@ export interface SessionDeps {
   readonly verifier: TokenVerifier;
   /** Lets an identity pass, or refuses an e-mail address that comes with another subject (D21). */
   readonly admit: (identity: VerifiedIdentity) => Promise<void>;
+  /** Who is locked out. */
+  readonly users: Pick<UserStates, "requireEntry">;
   readonly roots: RootKeeper;
   /** Sign-ins of each user. */
   readonly signIns: RateLimiter;
@@ -46,7 +49,7 @@ export class SessionOperations {
 
   /**
    * Verifies the ID token, sees to the root, opens a session bound to the address (spec 5.3). Throws RATE_LIMITED, TOKEN_REJECTED,
-   * MOCK_TOKEN, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
+   * MOCK_TOKEN, USER_DISABLED, CLIENT_ID_UNSET, IDP_UNAVAILABLE, OVERLOADED, SESSION_TABLE_FULL, and what the MetaServer's absence brings for a new user.
    */
   async registerClient(
     request: RegisterClientRequest,
@@ -55,9 +58,11 @@ export class SessionOperations {
     const { refusedSignIns, signIns, roots, sessions, log } = this.#deps;
     const { address } = credential;
     requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
-    const identity = await this.#identityOf(credential);
+    const { identity, issuedAtWallMs } = await this.#identityOf(credential);
     requireRest(signIns.take(identity.username), "too many sign-ins of this user");
     const rootId = await roots.ensure(identity);
+    // In the turn in which the session is made: it would not be among those that a lock ends.
+    this.#deps.users.requireEntry(identity, issuedAtWallMs);
     this.#giveWay(request.replacedSessionToken, identity.username, address);
     const created = sessions.create(identity, {
       address,
@@ -103,17 +108,19 @@ export class SessionOperations {
   async #identityOf(credential: {
     readonly idToken: string | undefined;
     readonly address: string;
-  }): Promise<VerifiedIdentity> {
+  }): Promise<VerifiedToken> {
     const { idToken, address } = credential;
     try {
       if (idToken === undefined) {
         throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
       }
-      const { identity } = await waiting("provider", this.#deps.verifier.verify(idToken, address));
-      await this.#deps.admit(identity);
-      return identity;
+      const token = await waiting("provider", this.#deps.verifier.verify(idToken, address));
+      this.#deps.users.requireEntry(token.identity, token.issuedAtWallMs);
+      await this.#deps.admit(token.identity);
+      return token;
     } catch (error) {
-      if (isGroveError(error, "TOKEN_REJECTED", "MOCK_TOKEN")) this.#deps.refusedSignIns.take(address);
+      if (isGroveError(error, "TOKEN_REJECTED", "MOCK_TOKEN", "USER_DISABLED"))
+        this.#deps.refusedSignIns.take(address);
       throw error;
     }
   }

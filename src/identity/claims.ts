@@ -25,6 +25,8 @@ export interface VerifiedToken {
   readonly identity: VerifiedIdentity;
   /** Wall time of the token's `exp`. */
   readonly expiresAtWallMs: number;
+  /** Wall time of its `iat`, in whole seconds; undefined where it has none. */
+  readonly issuedAtWallMs?: number | undefined;
 }
 
 /** Turns claims whose origin has been proven into an identity. Throws TOKEN_REJECTED with metadata `claim`. */
@@ -38,6 +40,7 @@ export function checkClaims(claims: Claims, expected: ClaimExpectations): Verifi
   return {
     identity: makeVerifiedIdentity({ username, issuer: subject === "" ? "" : issuer, subject }),
     expiresAtWallMs,
+    issuedAtWallMs: timeOf(claims, "iat"),
   };
 }
 

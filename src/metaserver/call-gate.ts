@@ -12,6 +12,12 @@ import { mayControl, type NodeSpeakerDeps, requireCertificate } from "./node-spe
 
 /** Methods that users call with an ID token. */
 const USER_METHODS: ReadonlySet<string> = new Set(["GetRoots", "Navigate"]);
+/** Methods that administrators call, with a credential that the operation itself judges. */
+const ADMINISTRATORS_METHODS: ReadonlySet<string> = new Set([
+  "GetUserStates",
+  "KeepUserState",
+  "ListFileServers",
+]);
 /** The method that brings a join token in its body. */
 const JOIN_METHOD = "JoinNode";
 
@@ -23,6 +29,10 @@ export const REQUEST_LIMITS = {
   getRoots: NAMES,
   navigate: NAMES,
   joinNode: NAMES,
+  getUserStates: NAMES,
+  keepUserState: NAMES,
+  listFileServers: NAMES,
+  exchangeUserStates: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 8_192 },
   registerFileServer: { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 1_000_000 },
 } as const;
 
@@ -41,7 +51,9 @@ export function metaServerGate(deps: MetaServerGateDeps): CallGate {
   const judge = (head: CallHead): Standing => {
     const network = networkOf(head.peer.address);
     const { service, name } = head.method;
-    if (service !== MetaServer.typeName || name === JOIN_METHOD) return unproven(network);
+    if (service !== MetaServer.typeName || name === JOIN_METHOD || ADMINISTRATORS_METHODS.has(name)) {
+      return unproven(network);
+    }
     if (USER_METHODS.has(name)) return userStanding(head, network, deps);
     // Nobody proves anything in mock mode (spec 5.6).
     if (deps.mock) return { kind: "user", party: network };

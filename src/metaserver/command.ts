@@ -19,6 +19,7 @@ import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
@@ -130,8 +131,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const hasTls = [flags.caDir, flags.tlsCert, flags.tlsKey, flags.tlsCa].some((flag) => flag !== undefined);
   const listen = listenAddress(flags, hasTls && !mock);
   warnOfGaps(settings, { mock, hasTls }, log);
-  const ca = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
-  const verifying = { mock, clock: systemClock, ca };
+  const idpCa = flags.idpCa === undefined ? undefined : await readPem(flags.idpCa);
   const folder = resolve(flags.data);
   makePrivateFolder(folder);
   const url = (await storeUrl(flags)) ?? `sqlite:${folder}/metadata.db`;
@@ -153,10 +153,12 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     random: systemRandom,
     log,
   });
+  const watched = { clock: systemClock, onSecurityEvent: teller.sink, log };
   try {
     const server = await startMetaServer({
       directory,
-      tokenVerifier: createTokenVerifier({ ...settings, ...verifying, onSecurityEvent: teller.sink }),
+      tokenVerifier: createTokenVerifier({ ...settings, mock, ca: idpCa, ...watched }),
+      administrators: administratorsOf(settings, watched),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
       knownNodes,
       clock: systemClock,

@@ -15,11 +15,13 @@ import type {
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf, storedBytes, storedVersion, toRegistration } from "./registration-message.ts";
 import type { SubjectGate } from "./subject-gate.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
 
 /** What the routes are made from. */
 export interface ControlRoutesDeps extends NodeSpeakerDeps {
   readonly directory: Directory;
   readonly subjects: SubjectGate;
+  readonly userStates: Pick<UserStateGate, "requireEntry" | "states">;
   /** Told the cluster's id with every registration, so that it outlives a lost store. */
   readonly rememberCluster: (clusterId: string) => Promise<void>;
   /** Told the id of each node that has registered, for the same reason. */
@@ -90,7 +92,15 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       });
       const { known, sendFull, subjectsVersion = 0n } = outcome;
       deps.subjects.heard(subjectsVersion);
-      return { known, sendFull, subjectsVersion, nowMs: BigInt(Math.trunc(clock.wallMs())) };
+      const { userStatesDigest } = request;
+      const userStatesDiffer = userStatesDigest !== "" && userStatesDigest !== deps.userStates.states.digest;
+      return {
+        known,
+        sendFull,
+        subjectsVersion,
+        userStatesDiffer,
+        nowMs: BigInt(Math.trunc(clock.wallMs())),
+      };
     },
 
     listReboundSubjects: (request, context) => reboundSubjects(deps, request, context),
@@ -100,6 +110,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const owner = canonicalUsername(request.username);
       const restoredAtMs = request.restoredAtMs === 0n ? undefined : epochOf(request.restoredAtMs);
       const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs };
+      deps.userStates.requireEntry({ username: owner, issuer: request.issuer, subject: request.subject });
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
       const { rootId, fsId, address, replacesLost } = await directory.claimRoot(owner, node);
       return { rootId, fsId, address, replacesLost: replacesLost === true };

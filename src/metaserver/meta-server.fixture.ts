@@ -14,8 +14,10 @@ import { openDirectory } from "#directory/open-directory.ts";
 import { type Client, createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
 import type { ServerTls } from "#grpc/http-server.ts";
 import { type Code, StatusError } from "#grpc/status.ts";
+import { readIdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier, type TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { administratorsOf } from "./administrator.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { startMetaServer } from "./meta-server.ts";
@@ -55,6 +57,8 @@ export async function startForTest(
     readonly tokenVerifier?: TokenVerifier;
     /** True for a second address for nodes alone. */
     readonly hasControlListener?: boolean;
+    /** What says who is an administrator; nobody is by default. */
+    readonly env?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<MetaServerUnderTest> {
   const clock = options.clock ?? new ManualClock();
@@ -68,6 +72,11 @@ export async function startForTest(
   const server = await startMetaServer({
     directory,
     tokenVerifier: options.tokenVerifier ?? createTokenVerifier({ clientId: "grove", mock, clock }),
+    administrators: administratorsOf(readIdentitySettings(options.env ?? {}), {
+      clock,
+      log,
+      onSecurityEvent: () => undefined,
+    }),
     rememberCluster: async () => {},
     knownNodes: await openKnownNodesFile(options.folder ?? folder),
     clock,

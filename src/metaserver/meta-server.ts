@@ -8,7 +8,7 @@ import { networkOf } from "#base/network.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { CallHead } from "#grpc/call-gate.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
-import type { ServerInterceptor } from "#grpc/handler.ts";
+import type { ServerInterceptor, ServiceHandlers } from "#grpc/handler.ts";
 import { HealthService } from "#grpc/health.ts";
 import type { ServerTls } from "#grpc/http-server.ts";
 import { addReflection } from "#grpc/reflection.ts";
@@ -18,6 +18,7 @@ import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import { listenPatiently } from "#os/patient-listen.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { Administrators } from "./administrator.ts";
 import { metaServerGate, REQUEST_LIMITS, USUAL_REQUEST } from "./call-gate.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { controlRoutes } from "./control-routes.ts";
@@ -25,13 +26,18 @@ import { enrolmentRoutes } from "./enrolment-routes.ts";
 import { KnownNodes } from "./known-nodes.ts";
 import type { KnownNodesFile } from "./known-nodes-file.ts";
 import { mapError } from "./map-error.ts";
+import type { NodeSpeakerDeps } from "./node-speaker.ts";
 import { SubjectGate } from "./subject-gate.ts";
 import { userRoutes } from "./user-routes.ts";
+import { UserStateGate } from "./user-state-gate.ts";
+import { userStateRoutes } from "./user-state-routes.ts";
 
 /** What a MetaServer is made from. */
 export interface MetaServerDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
+  /** Who may act as an administrator here; nobody where it is undefined. */
+  readonly administrators?: Administrators | undefined;
   readonly rememberCluster: (clusterId: string) => Promise<void>;
   /** Outlives the store. */
   readonly knownNodes: KnownNodesFile;
@@ -86,19 +92,8 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   certificates?.onChange((material) => server.updateTls({ ...material, requestClientCertificate: true }));
   const subjects = new SubjectGate(deps);
   const knownNodes = new KnownNodes({ ...deps, file: deps.knownNodes });
-  const routes = {
-    ...userRoutes({ ...deps, subjects }),
-    ...controlRoutes({
-      ...speakerDeps,
-      subjects,
-      rememberNode: (fsId: string) => knownNodes.registered(fsId),
-    }),
-    ...enrolmentRoutes({
-      ...speakerDeps,
-      authority: certificates?.authority,
-      isOwnName: (name) => certificates?.isOwnName(name) ?? false,
-    }),
-  };
+  const userStates = new UserStateGate(deps);
+  const routes = routesOver(deps, speakerDeps, { subjects, userStates, knownNodes });
   server.addService(MetaServer, routes, { requests: REQUEST_LIMITS, otherRequests: USUAL_REQUEST });
   const health = new HealthService();
   health.addTo(server);
@@ -117,6 +112,7 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   });
   // Before the first user comes, where the store answers by now.
   await knownNodes.compare();
+  await userStates.look();
   const address = await listen(server, deps.listen, false);
   const controlAddress =
     deps.controlListen === undefined ? undefined : await listen(server, deps.controlListen, true);
@@ -126,10 +122,42 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
     async stop(): Promise<void> {
       unwatch();
       knownNodes.stop();
+      userStates.stop();
       setServing(health, false);
       await server.drain(STOP_GRACE_MS / 2);
       await directory.close();
     },
+  };
+}
+
+/** All methods of the service. */
+function routesOver(
+  deps: MetaServerDeps,
+  speakerDeps: NodeSpeakerDeps,
+  gates: {
+    readonly subjects: SubjectGate;
+    readonly userStates: UserStateGate;
+    readonly knownNodes: KnownNodes;
+  },
+): Partial<ServiceHandlers<typeof MetaServer>> {
+  const { subjects, userStates, knownNodes } = gates;
+  const { certificates } = deps;
+  return {
+    ...userRoutes({ ...deps, subjects, userStates }),
+    ...userStateRoutes({ ...deps, ...speakerDeps, subjects, userStates }),
+    ...controlRoutes({
+      ...deps,
+      ...speakerDeps,
+      subjects,
+      userStates,
+      rememberNode: (fsId: string) => knownNodes.registered(fsId),
+    }),
+    ...enrolmentRoutes({
+      ...deps,
+      ...speakerDeps,
+      authority: certificates?.authority,
+      isOwnName: (name) => certificates?.isOwnName(name) ?? false,
+    }),
   };
 }
 

@@ -95,7 +95,10 @@ async function remap(flags: RemapFlags): Promise<void> {
   const administrators = administratorsOf(flags);
   await withNodes(flags, async (store) => {
     const users = await usersOf(store, bareIssuer(flags.fromIssuer));
-    const wish = { toIssuer: flags.toIssuer, how, administrators, disabled: new Set<string>() };
+    const disabled = new Set(
+      (await store.userStates()).filter((state) => state.disabled).map(({ username }) => username),
+    );
+    const wish = { toIssuer: flags.toIssuer, how, administrators, disabled };
     const plan = planRemap(users, wish);
     if (!flags.json) process.stdout.write(`${[...linesOf(plan)].join("\n")}\n`);
     if (!flags.apply) {

@@ -8,12 +8,14 @@ import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { idTokenOf } from "./call-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
+import type { UserStateGate } from "./user-state-gate.ts";
 
 /** What the routes are made from. */
 export interface UserRoutesDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
   readonly subjects: SubjectGate;
+  readonly userStates: Pick<UserStateGate, "requireEntry">;
 }
 
 /** Of a root in a message: its id, tags and lengths. */
@@ -69,7 +71,8 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
 /** The username behind the call's ID token. Throws what verification and the book of subjects throw. */
 async function requireUser(context: CallContext, deps: UserRoutesDeps): Promise<string> {
   const token = idTokenOf(context);
-  const { identity } = await deps.tokenVerifier.verify(token, context.peer.address);
+  const { identity, issuedAtWallMs } = await deps.tokenVerifier.verify(token, context.peer.address);
+  deps.userStates.requireEntry(identity, issuedAtWallMs);
   await deps.subjects.admit(identity);
   return identity.username;
 }

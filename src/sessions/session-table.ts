@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { type ErrorCode, GroveError } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import {
   CLIENT_LABEL_MAX_LENGTH,
   IP_MISMATCH_EVENT_INTERVAL_MS,
@@ -19,6 +19,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { normalizeAddress } from "./address.ts";
 import { AgeClock } from "./age-clock.ts";
+import { type EndReason, REFUSAL_TEXTS } from "./end-reason.ts";
 
 /** One client's session, as others see it. Times are wall times and informational; the table measures on steady ones (C-01). */
 export interface Session {
@@ -70,15 +71,6 @@ export interface SessionTableDeps {
   readonly limits?: Partial<SessionLimits>;
   readonly onSecurityEvent?: SecurityEventSink;
 }
-
-/** Why a token that was good once is good no more. */
-type EndReason = Extract<ErrorCode, "SESSION_IDLE" | "SESSION_EXPIRED" | "SESSION_EVICTED">;
-
-const REFUSAL_TEXTS: Readonly<Record<EndReason, string>> = {
-  SESSION_IDLE: "the session was idle for too long; sign in again",
-  SESSION_EXPIRED: "the session has reached its end; sign in again",
-  SESSION_EVICTED: "the session was replaced by a newer one of the same user; sign in again",
-};
 
 const TOKEN_FORM = /^sst_[A-Za-z0-9_-]{43}$/;
 const TOKEN_BYTES = 32;
@@ -241,6 +233,18 @@ export class SessionTable {
     return ended;
   }
 
+  /** Ends all sessions of whoever is locked out, wherever they are in what they do, and says how many; they are told that they are locked out. */
+  endLockedOut(isLockedOut: (identity: VerifiedIdentity) => boolean): number {
+    const nowMs = this.#ageClock.nowMs();
+    let ended = 0;
+    for (const entry of this.#byHash.values()) {
+      if (!isLockedOut(entry.identity) || this.#endIfOver(entry, nowMs)) continue;
+      this.#remove(entry, "USER_DISABLED");
+      ended++;
+    }
+    return ended;
+  }
+
   /** The user's live sessions, oldest first. */
   list(username: string): Session[] {
     const nowMs = this.#ageClock.nowMs();
@@ -349,6 +353,7 @@ export class SessionTable {
       SESSION_IDLE: { idle_timeout_seconds: String(idleTimeoutMs / 1_000) },
       SESSION_EXPIRED: { lifetime_seconds: String(lifetimeMs / 1_000) },
       SESSION_EVICTED: { sessions_per_user: String(perUser) },
+      USER_DISABLED: {},
     };
     return new GroveError(reason, REFUSAL_TEXTS[reason], { metadata: behind[reason] });
   }

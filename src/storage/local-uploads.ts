@@ -45,6 +45,7 @@ export class LocalUploads implements UploadStore {
   readonly #one: StatementSync;
   readonly #untouched: StatementSync;
   readonly #shutOut: StatementSync;
+  readonly #ofUser: StatementSync;
   readonly #wallAtStartMs: number;
   readonly #steadyAtStartMs: number;
 
@@ -61,6 +62,7 @@ export class LocalUploads implements UploadStore {
          AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')
        ORDER BY length(held.path) DESC LIMIT 1), 1) = 1 LIMIT ?`,
     );
+    this.#ofUser = tables.prepare(`SELECT ${COLUMNS} WHERE upload.username = ? LIMIT ?`);
     this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
     this.#steadyAtStartMs = deps.clock.steadyMs();
   }
@@ -106,6 +108,10 @@ export class LocalUploads implements UploadStore {
 
   shutOut(limit: number): StoredUpload[] {
     return this.#deps.tables.read(() => toUploads(this.#shutOut.all(limit)));
+  }
+
+  ofUser(username: string, limit: number): StoredUpload[] {
+    return this.#deps.tables.read(() => toUploads(this.#ofUser.all(username, limit)));
   }
 
   #find(uploadId: string): { upload: StoredUpload; point: ResumePoint } | undefined {

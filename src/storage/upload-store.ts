@@ -57,4 +57,6 @@ export interface UploadStore {
   untouchedSince(timeMs: number, limit: number): StoredUpload[];
   /** Uploads into roots of others whose users may not write any more where they were to go. */
   shutOut(limit: number): StoredUpload[];
+  /** Uploads that a user has begun, wherever. */
+  ofUser(username: string, limit: number): StoredUpload[];
 }

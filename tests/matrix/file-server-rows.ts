@@ -44,6 +44,13 @@ const OWNER_ONLY = {
   administrator: "NOT_OWNER",
 } as const;
 const EVERYBODY = { stranger: "OK", sharee: "OK", owner: "OK", administrator: "OK" } as const;
+const ADMINISTRATORS_ONLY = {
+  stranger: "NOT_ADMIN",
+  sharee: "NOT_ADMIN",
+  owner: "NOT_ADMIN",
+  administrator: "OK",
+  withoutSession: { nothing: "NOT_ADMIN", badSession: undefined },
+} as const;
 const DATA = Buffer.from("from the matrix");
 
 /** One row for each method of the service: a method without one does not compile, and fails the test. */
@@ -171,6 +178,19 @@ export const FILE_SERVER_ROWS: Readonly<Record<keyof (typeof FileServer)["method
     owner: "success=false",
     administrator: "OK",
     withoutSession: { nothing: "success=false", badSession: undefined },
+  },
+
+  setUserState: {
+    call: (client, _at, options) =>
+      client.setUserState(
+        { state: { username: "leaver@example.com", disabled: true, reason: "the matrix" } },
+        options,
+      ),
+    ...ADMINISTRATORS_ONLY,
+  },
+  listUserStates: {
+    call: (client, { root }, options) => client.listUserStates({ username: root }, options),
+    ...ADMINISTRATORS_ONLY,
   },
 
   explain: {

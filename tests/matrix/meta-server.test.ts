@@ -35,11 +35,19 @@ type Meta = Client<typeof MetaServer>;
 /** What an operation is called with, here in the name of the node "a", and who may call it. */
 interface Row {
   readonly call: (client: Meta, options: CallOptions) => Promise<unknown>;
-  readonly plane: "user" | "control" | "enrolment";
+  readonly plane: "user" | "control" | "enrolment" | "administrators";
 }
 
 const FS_A = { fsId: "a", epoch: 1n };
 const GRANT = { owner: OWNER, path: "/docs", user: "sharee@example.com", version: 9n };
+
+const LEAVER = {
+  username: "leaver@example.com",
+  disabled: true,
+  version: 7n,
+  reason: "has left",
+  setBy: "administrator",
+};
 
 const UNKNOWN_JOIN_TOKEN = `gjt_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(64)}`;
 
@@ -71,6 +79,19 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
     plane: "control",
     call: (client, options) => client.rootUnshare({ ...FS_A, ...GRANT }, options),
   },
+  exchangeUserStates: {
+    plane: "control",
+    call: (client, options) => client.exchangeUserStates({ ...FS_A, states: [LEAVER] }, options),
+  },
+  listFileServers: {
+    plane: "administrators",
+    call: (client, options) => client.listFileServers({}, options),
+  },
+  keepUserState: {
+    plane: "administrators",
+    call: (client, options) => client.keepUserState({ state: { ...LEAVER, version: 0n } }, options),
+  },
+  getUserStates: { plane: "administrators", call: (client, options) => client.getUserStates({}, options) },
   // A node that joins has no certificate yet: its one-time token is all that counts.
   joinNode: {
     plane: "enrolment",
@@ -83,10 +104,18 @@ const ROWS: Readonly<Record<keyof (typeof MetaServer)["method"], Row>> = {
 };
 const METHODS = Object.entries(ROWS);
 
+/** What who brings nothing that counts there is told. */
+const WITHOUT_PROOF = {
+  user: "TOKEN_REJECTED",
+  enrolment: "TOKEN_REJECTED",
+  administrators: "NOT_ADMIN",
+} as const;
+
 const CODES: Readonly<Partial<Record<Outcome, Code>>> = {
   TOKEN_REJECTED: Code.UNAUTHENTICATED,
   CLIENT_CERT_REQUIRED: Code.UNAUTHENTICATED,
   NOT_SHARED: Code.PERMISSION_DENIED,
+  NOT_ADMIN: Code.PERMISSION_DENIED,
   BAD_ARGUMENT: Code.INVALID_ARGUMENT,
   IDP_UNAVAILABLE: Code.UNAVAILABLE,
 };
@@ -244,7 +273,7 @@ test(
       for (const [method, { plane, call }] of METHODS) {
         // Wrong join tokens of one address are soon not even looked at.
         if (plane === "enrolment" && at >= 3) continue;
-        const expected: Outcome = plane === "control" ? "CLIENT_CERT_REQUIRED" : "TOKEN_REJECTED";
+        const expected = plane === "control" ? "CLIENT_CERT_REQUIRED" : WITHOUT_PROOF[plane];
         if (plane === "user" && options.metadata !== undefined) continue;
         assert.equal(await outcomeOf(call(client, options)), expected, `${method} by ${caller}`);
       }
@@ -260,7 +289,11 @@ test(
     const meta = await startSecured(t);
     const node = await meta.certified(meta.authority, "a");
     for (const [method, { plane, call }] of METHODS) {
-      assert.equal(await outcomeOf(call(node, {})), plane === "control" ? "OK" : "TOKEN_REJECTED", method);
+      assert.equal(
+        await outcomeOf(call(node, {})),
+        plane === "control" ? "OK" : WITHOUT_PROOF[plane],
+        method,
+      );
     }
   },
 );

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file grove/v1/common.proto.
  */
 export const file_grove_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChVncm92ZS92MS9jb21tb24ucHJvdG8SCGdyb3ZlLnYxIr0CCgRBdHRyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcGF0aBgDIAEoCRIcCgRraW5kGAQgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAUgASgEEhAKCG10aW1lX21zGAYgASgDEhAKCGN0aW1lX21zGAcgASgDEg0KBW93bmVyGAggASgJEg4KBnNoYXJlZBgJIAMoCRIMCgRldGFnGAogASgJEg0KBWNyYzMyGAsgASgHEhMKC2NoaWxkX2NvdW50GAwgASgEEgwKBHJvb3QYDSABKAkSEQoJcGFyZW50X2lkGA4gASgJEhIKCmNyZWF0ZWRfYnkYDyABKAkSJgoObXlfcGVybWlzc2lvbnMYECADKA4yDi5ncm92ZS52MS5QZXJtEg8KB2RhbWFnZWQYESABKAgqPwoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDQoJS0lORF9GSUxFEAESEgoOS0lORF9ESVJFQ1RPUlkQAipGCgRQZXJtEg0KCVBFUk1fUkVBRBAAEg4KClBFUk1fV1JJVEUQARIPCgtQRVJNX0RFTEVURRACEg4KClBFUk1fQURNSU4QAyo1CghPbkV4aXN0cxIVChFPTl9FWElTVFNfUkVQTEFDRRAAEhIKDk9OX0VYSVNUU19GQUlMEAEqUwoKT25Db25mbGljdBIUChBPTl9DT05GTElDVF9GQUlMEAASFgoST05fQ09ORkxJQ1RfUkVOQU1FEAESFwoTT05fQ09ORkxJQ1RfUkVQTEFDRRACKnEKBFNvcnQSDQoJU09SVF9OQU1FEAASEgoOU09SVF9OQU1FX0RFU0MQARINCglTT1JUX1NJWkUQAhISCg5TT1JUX1NJWkVfREVTQxADEg4KClNPUlRfTVRJTUUQBBITCg9TT1JUX01USU1FX0RFU0MQBWIGcHJvdG8z");
+  fileDesc("ChVncm92ZS92MS9jb21tb24ucHJvdG8SCGdyb3ZlLnYxIr0CCgRBdHRyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcGF0aBgDIAEoCRIcCgRraW5kGAQgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAUgASgEEhAKCG10aW1lX21zGAYgASgDEhAKCGN0aW1lX21zGAcgASgDEg0KBW93bmVyGAggASgJEg4KBnNoYXJlZBgJIAMoCRIMCgRldGFnGAogASgJEg0KBWNyYzMyGAsgASgHEhMKC2NoaWxkX2NvdW50GAwgASgEEgwKBHJvb3QYDSABKAkSEQoJcGFyZW50X2lkGA4gASgJEhIKCmNyZWF0ZWRfYnkYDyABKAkSJgoObXlfcGVybWlzc2lvbnMYECADKA4yDi5ncm92ZS52MS5QZXJtEg8KB2RhbWFnZWQYESABKAgiwwEKCVVzZXJTdGF0ZRIQCgh1c2VybmFtZRgBIAEoCRIQCghkaXNhYmxlZBgCIAEoCBIVCg1jbG9zZXNfc2hhcmVzGAMgASgIEg8KB3ZlcnNpb24YBCABKAQSDgoGcmVhc29uGAUgASgJEg4KBnNldF9ieRgGIAEoCRIRCglzZXRfYXRfbXMYByABKAMSFgoOdG9rZW5zX2Zyb21fbXMYCCABKAMSDgoGaXNzdWVyGAkgASgJEg8KB3N1YmplY3QYCiABKAkqPwoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDQoJS0lORF9GSUxFEAESEgoOS0lORF9ESVJFQ1RPUlkQAipGCgRQZXJtEg0KCVBFUk1fUkVBRBAAEg4KClBFUk1fV1JJVEUQARIPCgtQRVJNX0RFTEVURRACEg4KClBFUk1fQURNSU4QAyo1CghPbkV4aXN0cxIVChFPTl9FWElTVFNfUkVQTEFDRRAAEhIKDk9OX0VYSVNUU19GQUlMEAEqUwoKT25Db25mbGljdBIUChBPTl9DT05GTElDVF9GQUlMEAASFgoST05fQ09ORkxJQ1RfUkVOQU1FEAESFwoTT05fQ09ORkxJQ1RfUkVQTEFDRRACKnEKBFNvcnQSDQoJU09SVF9OQU1FEAASEgoOU09SVF9OQU1FX0RFU0MQARINCglTT1JUX1NJWkUQAhISCg5TT1JUX1NJWkVfREVTQxADEg4KClNPUlRfTVRJTUUQBBITCg9TT1JUX01USU1FX0RFU0MQBWIGcHJvdG8z");
 
 /**
  * One inode as its readers see it.
@@ -128,6 +128,82 @@ export type Attr = Message<"grove.v1.Attr"> & {
  */
 export const AttrSchema: GenMessage<Attr> = /*@__PURE__*/
   messageDesc(file_grove_v1_common, 0);
+
+/**
+ * What administrators have decided about one user's right to come in. Of two about a user the one with the higher version counts.
+ *
+ * @generated from message grove.v1.UserState
+ */
+export type UserState = Message<"grove.v1.UserState"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * True for who is locked out.
+   *
+   * @generated from field: bool disabled = 2;
+   */
+  disabled: boolean;
+
+  /**
+   * True where what the user shares is closed too, for as long as the user is locked out.
+   *
+   * @generated from field: bool closes_shares = 3;
+   */
+  closesShares: boolean;
+
+  /**
+   * @generated from field: uint64 version = 4;
+   */
+  version: bigint;
+
+  /**
+   * At most 200 characters, for administrators alone.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * Username of who decided it; "administrator" for the password.
+   *
+   * @generated from field: string set_by = 6;
+   */
+  setBy: string;
+
+  /**
+   * @generated from field: int64 set_at_ms = 7;
+   */
+  setAtMs: bigint;
+
+  /**
+   * ID tokens issued before open no session; 0 for none.
+   *
+   * @generated from field: int64 tokens_from_ms = 8;
+   */
+  tokensFromMs: bigint;
+
+  /**
+   * The person behind the address; empty where nobody was known.
+   *
+   * @generated from field: string issuer = 9;
+   */
+  issuer: string;
+
+  /**
+   * @generated from field: string subject = 10;
+   */
+  subject: string;
+};
+
+/**
+ * Describes the message grove.v1.UserState.
+ * Use `create(UserStateSchema)` to create a new message.
+ */
+export const UserStateSchema: GenMessage<UserState> = /*@__PURE__*/
+  messageDesc(file_grove_v1_common, 1);
 
 /**
  * What an inode is. There are no symbolic links.

@@ -8,13 +8,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { UserState } from "./common_pb.ts";
+import { file_grove_v1_common } from "./common_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file grove/v1/meta_server.proto.
  */
 export const file_grove_v1_meta_server: GenFile = /*@__PURE__*/
-  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKaAwoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBEhIKCmxhc3RfZXBvY2gYDiABKAQSGAoLa25vd25fZXBvY2gYDyABKARIAYgBARIUCgxyZWdpc3RyYXRpb24YECABKAQSDAoEcGFnZRgRIAEoDRIMCgRtb3JlGBIgASgIEhYKDnByZWRlY2Vzc29yX2lkGBMgASgJQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIpoBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJEhcKD3N1YmplY3RfdmVyc2lvbhgHIAEoBCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIpkBChpSZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEhkKEWhlYXJ0YmVhdF9zZWNvbmRzGAIgASgNEg0KBWVwb2NoGAMgASgEEhYKDnNlcnZlcl92ZXJzaW9uGAQgASgJEhIKCmhlbGRfZXBvY2gYBSABKAQSEQoJbmV4dF9wYWdlGAYgASgNIrkBChBIZWFydGJlYXRSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDXJvb3RzX3ZlcnNpb24YAyABKAQSEQoJZGlza19mcmVlGAQgASgEEhAKCGRyYWluaW5nGAUgASgIEg4KBm5vd19tcxgGIAEoAxITCgtpbnN0YW5jZV9pZBgIIAEoCRIXCgpyb290X2NvdW50GAcgASgESACIAQFCDQoLX3Jvb3RfY291bnQiXwoRSGVhcnRiZWF0UmVzcG9uc2USDQoFa25vd24YASABKAgSEQoJc2VuZF9mdWxsGAIgASgIEg4KBm5vd19tcxgDIAEoAxIYChBzdWJqZWN0c192ZXJzaW9uGAUgASgEImkKGkxpc3RSZWJvdW5kU3ViamVjdHNSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDWFmdGVyX3ZlcnNpb24YAyABKAQSFgoOYWZ0ZXJfdXNlcm5hbWUYBCABKAkiSQobTGlzdFJlYm91bmRTdWJqZWN0c1Jlc3BvbnNlEioKCHN1YmplY3RzGAEgAygLMhguZ3JvdmUudjEuUmVib3VuZFN1YmplY3QiVAoOUmVib3VuZFN1YmplY3QSEAoIdXNlcm5hbWUYASABKAkSDgoGaXNzdWVyGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDwoHdmVyc2lvbhgEIAEoBCJsChBSb290U2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhMKEVJvb3RTaGFyZVJlc3BvbnNlIm4KElJvb3RVbnNoYXJlUmVxdWVzdBINCgVvd25lchgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBHVzZXIYAyABKAkSDQoFZnNfaWQYBCABKAkSDwoHdmVyc2lvbhgFIAEoBBINCgVlcG9jaBgGIAEoBCIVChNSb290VW5zaGFyZVJlc3BvbnNlInsKEENsYWltUm9vdFJlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFZnNfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSDgoGaXNzdWVyGAQgASgJEg8KB3N1YmplY3QYBSABKAkSFgoOcmVzdG9yZWRfYXRfbXMYBiABKAQiWwoRQ2xhaW1Sb290UmVzcG9uc2USDwoHcm9vdF9pZBgBIAEoCRINCgVmc19pZBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEhUKDXJlcGxhY2VzX2xvc3QYBCABKAgigQEKD0pvaW5Ob2RlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIPCgdub2RlX2lkGAIgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYAyABKAkSDQoFbmFtZXMYBCADKAkSEQoJYWRkcmVzc2VzGAUgAygJEg8KB3ZlcnNpb24YBiABKAkiUAoQSm9pbk5vZGVSZXNwb25zZRIPCgdub2RlX2lkGAEgASgJEhMKC2NlcnRpZmljYXRlGAIgASgJEhYKDnNlcnZlcl92ZXJzaW9uGAMgASgJIioKF1JlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0Eg8KB25vZGVfaWQYASABKAkiLwoYUmVuZXdDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgJMpMGCgpNZXRhU2VydmVyEkEKCEdldFJvb3RzEhkuZ3JvdmUudjEuR2V0Um9vdHNSZXF1ZXN0GhouZ3JvdmUudjEuR2V0Um9vdHNSZXNwb25zZRJBCghOYXZpZ2F0ZRIZLmdyb3ZlLnYxLk5hdmlnYXRlUmVxdWVzdBoaLmdyb3ZlLnYxLk5hdmlnYXRlUmVzcG9uc2USXwoSUmVnaXN0ZXJGaWxlU2VydmVyEiMuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBokLmdyb3ZlLnYxLlJlZ2lzdGVyRmlsZVNlcnZlclJlc3BvbnNlEkQKCUhlYXJ0YmVhdBIaLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlcXVlc3QaGy5ncm92ZS52MS5IZWFydGJlYXRSZXNwb25zZRJECglSb290U2hhcmUSGi5ncm92ZS52MS5Sb290U2hhcmVSZXF1ZXN0GhsuZ3JvdmUudjEuUm9vdFNoYXJlUmVzcG9uc2USSgoLUm9vdFVuc2hhcmUSHC5ncm92ZS52MS5Sb290VW5zaGFyZVJlcXVlc3QaHS5ncm92ZS52MS5Sb290VW5zaGFyZVJlc3BvbnNlEkQKCUNsYWltUm9vdBIaLmdyb3ZlLnYxLkNsYWltUm9vdFJlcXVlc3QaGy5ncm92ZS52MS5DbGFpbVJvb3RSZXNwb25zZRJiChNMaXN0UmVib3VuZFN1YmplY3RzEiQuZ3JvdmUudjEuTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QaJS5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USQQoISm9pbk5vZGUSGS5ncm92ZS52MS5Kb2luTm9kZVJlcXVlc3QaGi5ncm92ZS52MS5Kb2luTm9kZVJlc3BvbnNlElkKEFJlbmV3Q2VydGlmaWNhdGUSIS5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBoiLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("Chpncm92ZS92MS9tZXRhX3NlcnZlci5wcm90bxIIZ3JvdmUudjEiJQoPR2V0Um9vdHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkiSgoQR2V0Um9vdHNSZXNwb25zZRIdCgVyb290cxgBIAMoCzIOLmdyb3ZlLnYxLlJvb3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKBFJvb3QSDQoFb3duZXIYASABKAkSDwoHcm9vdF9pZBgCIAEoCRIMCgRwYXRoGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB2FkZHJlc3MYBSABKAkiLQoPTmF2aWdhdGVSZXF1ZXN0EgwKBHJvb3QYASABKAkSDAoEcGF0aBgCIAEoCSJ5ChBOYXZpZ2F0ZVJlc3BvbnNlEg0KBWZzX2lkGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDwoHcm9vdF9pZBgDIAEoCRIMCgRwYXRoGAQgASgJEhMKC3R0bF9zZWNvbmRzGAUgASgNEhEKCXJlYWRfb25seRgGIAEoCCKaAwoZUmVnaXN0ZXJGaWxlU2VydmVyUmVxdWVzdBINCgVmc19pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWdycGNfYWRkchgDIAEoCRIPCgd2ZXJzaW9uGAUgASgJEhIKCmNsdXN0ZXJfaWQYBiABKAkSIQoFcm9vdHMYByADKAsyEi5ncm92ZS52MS5Sb290SW5mbxISCgpkaXNrX3RvdGFsGAggASgEEhEKCWRpc2tfZnJlZRgJIAEoBBITCgtpbnN0YW5jZV9pZBgKIAEoCRIPCgdkYXRhX2lkGAsgASgJEhkKDGRpc2tfcmVzZXJ2ZRgMIAEoBEgAiAEBEhIKCmxhc3RfZXBvY2gYDiABKAQSGAoLa25vd25fZXBvY2gYDyABKARIAYgBARIUCgxyZWdpc3RyYXRpb24YECABKAQSDAoEcGFnZRgRIAEoDRIMCgRtb3JlGBIgASgIEhYKDnByZWRlY2Vzc29yX2lkGBMgASgJQg8KDV9kaXNrX3Jlc2VydmVCDgoMX2tub3duX2Vwb2NoSgQIBBAFIpoBCghSb290SW5mbxINCgVvd25lchgBIAEoCRIPCgdyb290X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAQSIwoGZ3JhbnRzGAQgAygLMhMuZ3JvdmUudjEuUm9vdEdyYW50Eg4KBmlzc3VlchgFIAEoCRIPCgdzdWJqZWN0GAYgASgJEhcKD3N1YmplY3RfdmVyc2lvbhgHIAEoBCInCglSb290R3JhbnQSDAoEcGF0aBgBIAEoCRIMCgR1c2VyGAIgASgJIpkBChpSZWdpc3RlckZpbGVTZXJ2ZXJSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEhkKEWhlYXJ0YmVhdF9zZWNvbmRzGAIgASgNEg0KBWVwb2NoGAMgASgEEhYKDnNlcnZlcl92ZXJzaW9uGAQgASgJEhIKCmhlbGRfZXBvY2gYBSABKAQSEQoJbmV4dF9wYWdlGAYgASgNItUBChBIZWFydGJlYXRSZXF1ZXN0Eg0KBWZzX2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhUKDXJvb3RzX3ZlcnNpb24YAyABKAQSEQoJZGlza19mcmVlGAQgASgEEhAKCGRyYWluaW5nGAUgASgIEg4KBm5vd19tcxgGIAEoAxIaChJ1c2VyX3N0YXRlc19kaWdlc3QYCSABKAkSEwoLaW5zdGFuY2VfaWQYCCABKAkSFwoKcm9vdF9jb3VudBgHIAEoBEgAiAEBQg0KC19yb290X2NvdW50InsKEUhlYXJ0YmVhdFJlc3BvbnNlEg0KBWtub3duGAEgASgIEhEKCXNlbmRfZnVsbBgCIAEoCBIOCgZub3dfbXMYAyABKAMSGgoSdXNlcl9zdGF0ZXNfZGlmZmVyGAQgASgIEhgKEHN1YmplY3RzX3ZlcnNpb24YBSABKAQiaQoaTGlzdFJlYm91bmRTdWJqZWN0c1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFQoNYWZ0ZXJfdmVyc2lvbhgDIAEoBBIWCg5hZnRlcl91c2VybmFtZRgEIAEoCSJJChtMaXN0UmVib3VuZFN1YmplY3RzUmVzcG9uc2USKgoIc3ViamVjdHMYASADKAsyGC5ncm92ZS52MS5SZWJvdW5kU3ViamVjdCJUCg5SZWJvdW5kU3ViamVjdBIQCgh1c2VybmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIPCgd2ZXJzaW9uGAQgASgEIm0KGUV4Y2hhbmdlVXNlclN0YXRlc1JlcXVlc3QSDQoFZnNfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSIwoGc3RhdGVzGAMgAygLMhMuZ3JvdmUudjEuVXNlclN0YXRlEg0KBWFmdGVyGAQgASgJIk8KGkV4Y2hhbmdlVXNlclN0YXRlc1Jlc3BvbnNlEiMKBnN0YXRlcxgBIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIMCgRtb3JlGAIgASgIIhgKFkxpc3RGaWxlU2VydmVyc1JlcXVlc3QiRQoXTGlzdEZpbGVTZXJ2ZXJzUmVzcG9uc2USKgoHc2VydmVycxgBIAMoCzIZLmdyb3ZlLnYxLkZpbGVTZXJ2ZXJFbnRyeSJNCg9GaWxlU2VydmVyRW50cnkSDQoFZnNfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEgwKBGxpdmUYBCABKAgiOgoUS2VlcFVzZXJTdGF0ZVJlcXVlc3QSIgoFc3RhdGUYASABKAsyEy5ncm92ZS52MS5Vc2VyU3RhdGUiTAoVS2VlcFVzZXJTdGF0ZVJlc3BvbnNlEiIKBXN0YXRlGAEgASgLMhMuZ3JvdmUudjEuVXNlclN0YXRlEg8KB2FwcGxpZWQYAiABKAgiNwoUR2V0VXNlclN0YXRlc1JlcXVlc3QSEAoIdXNlcm5hbWUYASABKAkSDQoFYWZ0ZXIYAiABKAkiSgoVR2V0VXNlclN0YXRlc1Jlc3BvbnNlEiMKBnN0YXRlcxgBIAMoCzITLmdyb3ZlLnYxLlVzZXJTdGF0ZRIMCgRtb3JlGAIgASgIImwKEFJvb3RTaGFyZVJlcXVlc3QSDQoFb3duZXIYASABKAkSDAoEcGF0aBgCIAEoCRIMCgR1c2VyGAMgASgJEg0KBWZzX2lkGAQgASgJEg8KB3ZlcnNpb24YBSABKAQSDQoFZXBvY2gYBiABKAQiEwoRUm9vdFNoYXJlUmVzcG9uc2UibgoSUm9vdFVuc2hhcmVSZXF1ZXN0Eg0KBW93bmVyGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEdXNlchgDIAEoCRINCgVmc19pZBgEIAEoCRIPCgd2ZXJzaW9uGAUgASgEEg0KBWVwb2NoGAYgASgEIhUKE1Jvb3RVbnNoYXJlUmVzcG9uc2UiewoQQ2xhaW1Sb290UmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCRINCgVmc19pZBgCIAEoCRINCgVlcG9jaBgDIAEoBBIOCgZpc3N1ZXIYBCABKAkSDwoHc3ViamVjdBgFIAEoCRIWCg5yZXN0b3JlZF9hdF9tcxgGIAEoBCJbChFDbGFpbVJvb3RSZXNwb25zZRIPCgdyb290X2lkGAEgASgJEg0KBWZzX2lkGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSFQoNcmVwbGFjZXNfbG9zdBgEIAEoCCKBAQoPSm9pbk5vZGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEg8KB25vZGVfaWQYAiABKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgDIAEoCRINCgVuYW1lcxgEIAMoCRIRCglhZGRyZXNzZXMYBSADKAkSDwoHdmVyc2lvbhgGIAEoCSJQChBKb2luTm9kZVJlc3BvbnNlEg8KB25vZGVfaWQYASABKAkSEwoLY2VydGlmaWNhdGUYAiABKAkSFgoOc2VydmVyX3ZlcnNpb24YAyABKAkiKgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSDwoHbm9kZV9pZBgBIAEoCSIvChhSZW5ld0NlcnRpZmljYXRlUmVzcG9uc2USEwoLY2VydGlmaWNhdGUYASABKAky8AgKCk1ldGFTZXJ2ZXISQQoIR2V0Um9vdHMSGS5ncm92ZS52MS5HZXRSb290c1JlcXVlc3QaGi5ncm92ZS52MS5HZXRSb290c1Jlc3BvbnNlEkEKCE5hdmlnYXRlEhkuZ3JvdmUudjEuTmF2aWdhdGVSZXF1ZXN0GhouZ3JvdmUudjEuTmF2aWdhdGVSZXNwb25zZRJfChJSZWdpc3RlckZpbGVTZXJ2ZXISIy5ncm92ZS52MS5SZWdpc3RlckZpbGVTZXJ2ZXJSZXF1ZXN0GiQuZ3JvdmUudjEuUmVnaXN0ZXJGaWxlU2VydmVyUmVzcG9uc2USRAoJSGVhcnRiZWF0EhouZ3JvdmUudjEuSGVhcnRiZWF0UmVxdWVzdBobLmdyb3ZlLnYxLkhlYXJ0YmVhdFJlc3BvbnNlEkQKCVJvb3RTaGFyZRIaLmdyb3ZlLnYxLlJvb3RTaGFyZVJlcXVlc3QaGy5ncm92ZS52MS5Sb290U2hhcmVSZXNwb25zZRJKCgtSb290VW5zaGFyZRIcLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVxdWVzdBodLmdyb3ZlLnYxLlJvb3RVbnNoYXJlUmVzcG9uc2USRAoJQ2xhaW1Sb290EhouZ3JvdmUudjEuQ2xhaW1Sb290UmVxdWVzdBobLmdyb3ZlLnYxLkNsYWltUm9vdFJlc3BvbnNlEmIKE0xpc3RSZWJvdW5kU3ViamVjdHMSJC5ncm92ZS52MS5MaXN0UmVib3VuZFN1YmplY3RzUmVxdWVzdBolLmdyb3ZlLnYxLkxpc3RSZWJvdW5kU3ViamVjdHNSZXNwb25zZRJfChJFeGNoYW5nZVVzZXJTdGF0ZXMSIy5ncm92ZS52MS5FeGNoYW5nZVVzZXJTdGF0ZXNSZXF1ZXN0GiQuZ3JvdmUudjEuRXhjaGFuZ2VVc2VyU3RhdGVzUmVzcG9uc2USVgoPTGlzdEZpbGVTZXJ2ZXJzEiAuZ3JvdmUudjEuTGlzdEZpbGVTZXJ2ZXJzUmVxdWVzdBohLmdyb3ZlLnYxLkxpc3RGaWxlU2VydmVyc1Jlc3BvbnNlElAKDUtlZXBVc2VyU3RhdGUSHi5ncm92ZS52MS5LZWVwVXNlclN0YXRlUmVxdWVzdBofLmdyb3ZlLnYxLktlZXBVc2VyU3RhdGVSZXNwb25zZRJQCg1HZXRVc2VyU3RhdGVzEh4uZ3JvdmUudjEuR2V0VXNlclN0YXRlc1JlcXVlc3QaHy5ncm92ZS52MS5HZXRVc2VyU3RhdGVzUmVzcG9uc2USQQoISm9pbk5vZGUSGS5ncm92ZS52MS5Kb2luTm9kZVJlcXVlc3QaGi5ncm92ZS52MS5Kb2luTm9kZVJlc3BvbnNlElkKEFJlbmV3Q2VydGlmaWNhdGUSIS5ncm92ZS52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBoiLmdyb3ZlLnYxLlJlbmV3Q2VydGlmaWNhdGVSZXNwb25zZWIGcHJvdG8z", [file_grove_v1_common]);
 
 /**
  * @generated from message grove.v1.GetRootsRequest
@@ -441,6 +443,13 @@ export type HeartbeatRequest = Message<"grove.v1.HeartbeatRequest"> & {
   nowMs: bigint;
 
   /**
+   * SHA-256 over the decisions about users that the node has; empty from nodes that know none of them.
+   *
+   * @generated from field: string user_states_digest = 9;
+   */
+  userStatesDigest: string;
+
+  /**
    * The process that beats, as it registered: it may go over to a certificate with another key, and no other process may.
    *
    * @generated from field: string instance_id = 8;
@@ -482,6 +491,13 @@ export type HeartbeatResponse = Message<"grove.v1.HeartbeatResponse"> & {
    * @generated from field: int64 now_ms = 3;
    */
   nowMs: bigint;
+
+  /**
+   * True when the store's decisions about users are others than the node's: exchange them.
+   *
+   * @generated from field: bool user_states_differ = 4;
+   */
+  userStatesDiffer: boolean;
 
   /**
    * Version of what an operator has said last of the persons behind addresses; 0 for nothing. Whoever knows an older one lists them.
@@ -586,6 +602,227 @@ export const ReboundSubjectSchema: GenMessage<ReboundSubject> = /*@__PURE__*/
   messageDesc(file_grove_v1_meta_server, 13);
 
 /**
+ * @generated from message grove.v1.ExchangeUserStatesRequest
+ */
+export type ExchangeUserStatesRequest = Message<"grove.v1.ExchangeUserStatesRequest"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * @generated from field: uint64 epoch = 2;
+   */
+  epoch: bigint;
+
+  /**
+   * At most 500 that the node has.
+   *
+   * @generated from field: repeated grove.v1.UserState states = 3;
+   */
+  states: UserState[];
+
+  /**
+   * The answer begins behind this user.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message grove.v1.ExchangeUserStatesRequest.
+ * Use `create(ExchangeUserStatesRequestSchema)` to create a new message.
+ */
+export const ExchangeUserStatesRequestSchema: GenMessage<ExchangeUserStatesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 14);
+
+/**
+ * @generated from message grove.v1.ExchangeUserStatesResponse
+ */
+export type ExchangeUserStatesResponse = Message<"grove.v1.ExchangeUserStatesResponse"> & {
+  /**
+   * At most 500, by username.
+   *
+   * @generated from field: repeated grove.v1.UserState states = 1;
+   */
+  states: UserState[];
+
+  /**
+   * @generated from field: bool more = 2;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message grove.v1.ExchangeUserStatesResponse.
+ * Use `create(ExchangeUserStatesResponseSchema)` to create a new message.
+ */
+export const ExchangeUserStatesResponseSchema: GenMessage<ExchangeUserStatesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 15);
+
+/**
+ * @generated from message grove.v1.ListFileServersRequest
+ */
+export type ListFileServersRequest = Message<"grove.v1.ListFileServersRequest"> & {
+};
+
+/**
+ * Describes the message grove.v1.ListFileServersRequest.
+ * Use `create(ListFileServersRequestSchema)` to create a new message.
+ */
+export const ListFileServersRequestSchema: GenMessage<ListFileServersRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 16);
+
+/**
+ * @generated from message grove.v1.ListFileServersResponse
+ */
+export type ListFileServersResponse = Message<"grove.v1.ListFileServersResponse"> & {
+  /**
+   * @generated from field: repeated grove.v1.FileServerEntry servers = 1;
+   */
+  servers: FileServerEntry[];
+};
+
+/**
+ * Describes the message grove.v1.ListFileServersResponse.
+ * Use `create(ListFileServersResponseSchema)` to create a new message.
+ */
+export const ListFileServersResponseSchema: GenMessage<ListFileServersResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 17);
+
+/**
+ * A node as the store knows it.
+ *
+ * @generated from message grove.v1.FileServerEntry
+ */
+export type FileServerEntry = Message<"grove.v1.FileServerEntry"> & {
+  /**
+   * @generated from field: string fs_id = 1;
+   */
+  fsId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string address = 3;
+   */
+  address: string;
+
+  /**
+   * True while it beats.
+   *
+   * @generated from field: bool live = 4;
+   */
+  live: boolean;
+};
+
+/**
+ * Describes the message grove.v1.FileServerEntry.
+ * Use `create(FileServerEntrySchema)` to create a new message.
+ */
+export const FileServerEntrySchema: GenMessage<FileServerEntry> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 18);
+
+/**
+ * @generated from message grove.v1.KeepUserStateRequest
+ */
+export type KeepUserStateRequest = Message<"grove.v1.KeepUserStateRequest"> & {
+  /**
+   * Its set_by and set_at_ms are the server's to say. Version 0: one more than the version that the store has.
+   *
+   * @generated from field: grove.v1.UserState state = 1;
+   */
+  state?: UserState | undefined;
+};
+
+/**
+ * Describes the message grove.v1.KeepUserStateRequest.
+ * Use `create(KeepUserStateRequestSchema)` to create a new message.
+ */
+export const KeepUserStateRequestSchema: GenMessage<KeepUserStateRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 19);
+
+/**
+ * @generated from message grove.v1.KeepUserStateResponse
+ */
+export type KeepUserStateResponse = Message<"grove.v1.KeepUserStateResponse"> & {
+  /**
+   * The decision that counts now.
+   *
+   * @generated from field: grove.v1.UserState state = 1;
+   */
+  state?: UserState | undefined;
+
+  /**
+   * False when a newer one was known, which stays.
+   *
+   * @generated from field: bool applied = 2;
+   */
+  applied: boolean;
+};
+
+/**
+ * Describes the message grove.v1.KeepUserStateResponse.
+ * Use `create(KeepUserStateResponseSchema)` to create a new message.
+ */
+export const KeepUserStateResponseSchema: GenMessage<KeepUserStateResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 20);
+
+/**
+ * @generated from message grove.v1.GetUserStatesRequest
+ */
+export type GetUserStatesRequest = Message<"grove.v1.GetUserStatesRequest"> & {
+  /**
+   * Only this user; empty for all.
+   *
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * List from behind this user on.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message grove.v1.GetUserStatesRequest.
+ * Use `create(GetUserStatesRequestSchema)` to create a new message.
+ */
+export const GetUserStatesRequestSchema: GenMessage<GetUserStatesRequest> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 21);
+
+/**
+ * @generated from message grove.v1.GetUserStatesResponse
+ */
+export type GetUserStatesResponse = Message<"grove.v1.GetUserStatesResponse"> & {
+  /**
+   * At most 500, by username.
+   *
+   * @generated from field: repeated grove.v1.UserState states = 1;
+   */
+  states: UserState[];
+
+  /**
+   * @generated from field: bool more = 2;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message grove.v1.GetUserStatesResponse.
+ * Use `create(GetUserStatesResponseSchema)` to create a new message.
+ */
+export const GetUserStatesResponseSchema: GenMessage<GetUserStatesResponse> = /*@__PURE__*/
+  messageDesc(file_grove_v1_meta_server, 22);
+
+/**
  * @generated from message grove.v1.RootShareRequest
  */
 export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
@@ -625,7 +862,7 @@ export type RootShareRequest = Message<"grove.v1.RootShareRequest"> & {
  * Use `create(RootShareRequestSchema)` to create a new message.
  */
 export const RootShareRequestSchema: GenMessage<RootShareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 14);
+  messageDesc(file_grove_v1_meta_server, 23);
 
 /**
  * @generated from message grove.v1.RootShareResponse
@@ -638,7 +875,7 @@ export type RootShareResponse = Message<"grove.v1.RootShareResponse"> & {
  * Use `create(RootShareResponseSchema)` to create a new message.
  */
 export const RootShareResponseSchema: GenMessage<RootShareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 15);
+  messageDesc(file_grove_v1_meta_server, 24);
 
 /**
  * @generated from message grove.v1.RootUnshareRequest
@@ -680,7 +917,7 @@ export type RootUnshareRequest = Message<"grove.v1.RootUnshareRequest"> & {
  * Use `create(RootUnshareRequestSchema)` to create a new message.
  */
 export const RootUnshareRequestSchema: GenMessage<RootUnshareRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 16);
+  messageDesc(file_grove_v1_meta_server, 25);
 
 /**
  * @generated from message grove.v1.RootUnshareResponse
@@ -693,7 +930,7 @@ export type RootUnshareResponse = Message<"grove.v1.RootUnshareResponse"> & {
  * Use `create(RootUnshareResponseSchema)` to create a new message.
  */
 export const RootUnshareResponseSchema: GenMessage<RootUnshareResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 17);
+  messageDesc(file_grove_v1_meta_server, 26);
 
 /**
  * @generated from message grove.v1.ClaimRootRequest
@@ -740,7 +977,7 @@ export type ClaimRootRequest = Message<"grove.v1.ClaimRootRequest"> & {
  * Use `create(ClaimRootRequestSchema)` to create a new message.
  */
 export const ClaimRootRequestSchema: GenMessage<ClaimRootRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 18);
+  messageDesc(file_grove_v1_meta_server, 27);
 
 /**
  * @generated from message grove.v1.ClaimRootResponse
@@ -774,7 +1011,7 @@ export type ClaimRootResponse = Message<"grove.v1.ClaimRootResponse"> & {
  * Use `create(ClaimRootResponseSchema)` to create a new message.
  */
 export const ClaimRootResponseSchema: GenMessage<ClaimRootResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 19);
+  messageDesc(file_grove_v1_meta_server, 28);
 
 /**
  * @generated from message grove.v1.JoinNodeRequest
@@ -822,7 +1059,7 @@ export type JoinNodeRequest = Message<"grove.v1.JoinNodeRequest"> & {
  * Use `create(JoinNodeRequestSchema)` to create a new message.
  */
 export const JoinNodeRequestSchema: GenMessage<JoinNodeRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 20);
+  messageDesc(file_grove_v1_meta_server, 29);
 
 /**
  * @generated from message grove.v1.JoinNodeResponse
@@ -851,7 +1088,7 @@ export type JoinNodeResponse = Message<"grove.v1.JoinNodeResponse"> & {
  * Use `create(JoinNodeResponseSchema)` to create a new message.
  */
 export const JoinNodeResponseSchema: GenMessage<JoinNodeResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 21);
+  messageDesc(file_grove_v1_meta_server, 30);
 
 /**
  * @generated from message grove.v1.RenewCertificateRequest
@@ -868,7 +1105,7 @@ export type RenewCertificateRequest = Message<"grove.v1.RenewCertificateRequest"
  * Use `create(RenewCertificateRequestSchema)` to create a new message.
  */
 export const RenewCertificateRequestSchema: GenMessage<RenewCertificateRequest> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 22);
+  messageDesc(file_grove_v1_meta_server, 31);
 
 /**
  * @generated from message grove.v1.RenewCertificateResponse
@@ -887,7 +1124,7 @@ export type RenewCertificateResponse = Message<"grove.v1.RenewCertificateRespons
  * Use `create(RenewCertificateResponseSchema)` to create a new message.
  */
 export const RenewCertificateResponseSchema: GenMessage<RenewCertificateResponse> = /*@__PURE__*/
-  messageDesc(file_grove_v1_meta_server, 23);
+  messageDesc(file_grove_v1_meta_server, 32);
 
 /**
  * @generated from service grove.v1.MetaServer
@@ -964,6 +1201,46 @@ export const MetaServer: GenService<{
     methodKind: "unary";
     input: typeof ListReboundSubjectsRequestSchema;
     output: typeof ListReboundSubjectsResponseSchema;
+  },
+  /**
+   * Gives a node the decisions about users, and takes those that it has and the store lacks.
+   *
+   * @generated from rpc grove.v1.MetaServer.ExchangeUserStates
+   */
+  exchangeUserStates: {
+    methodKind: "unary";
+    input: typeof ExchangeUserStatesRequestSchema;
+    output: typeof ExchangeUserStatesResponseSchema;
+  },
+  /**
+   * Which nodes there are, with their addresses. Administrators only: by the administrator's password or as SVC_ADMIN_EMAIL.
+   *
+   * @generated from rpc grove.v1.MetaServer.ListFileServers
+   */
+  listFileServers: {
+    methodKind: "unary";
+    input: typeof ListFileServersRequestSchema;
+    output: typeof ListFileServersResponseSchema;
+  },
+  /**
+   * Keeps a decision about a user in the store, for every node. Administrators only.
+   *
+   * @generated from rpc grove.v1.MetaServer.KeepUserState
+   */
+  keepUserState: {
+    methodKind: "unary";
+    input: typeof KeepUserStateRequestSchema;
+    output: typeof KeepUserStateResponseSchema;
+  },
+  /**
+   * The decisions that the store has. Administrators only.
+   *
+   * @generated from rpc grove.v1.MetaServer.GetUserStates
+   */
+  getUserStates: {
+    methodKind: "unary";
+    input: typeof GetUserStatesRequestSchema;
+    output: typeof GetUserStatesResponseSchema;
   },
   /**
    * Signs the first certificate of a new node, which shows a one-time token instead of a certificate.

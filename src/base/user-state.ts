@@ -1,0 +1,89 @@
+// What administrators have decided about one user's right to come in, and which of two decisions counts.
+import { hash } from "node:crypto";
+import { GroveError } from "./errors.ts";
+import { USER_STATE_REASON_MAX_LENGTH } from "./limits.ts";
+import { canonicalUsername } from "./names.ts";
+
+/** A decision about one user. Of two about the same user the one with the higher version counts, wherever they meet. */
+export interface UserState {
+  readonly username: string;
+  /** True for who is locked out. */
+  readonly disabled: boolean;
+  /** True where what this user shares is closed as well, for as long as the user is locked out. */
+  readonly closesShares: boolean;
+  /** 1 to 2^53 - 1; by custom the wall time in milliseconds of the decision, or one more than the version before. */
+  readonly version: number;
+  readonly reason: string;
+  /** Username of the administrator, or "administrator" for the password. */
+  readonly setBy: string;
+  readonly setAtMs: number;
+  /** ID tokens that were issued before open no session any more; 0 for none. */
+  readonly tokensFromMs: number;
+  /** The person behind the address, without `https://`; empty where nobody was known. Who comes as this person is meant too. */
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** The decision that counts of two about one user. The same from whichever side it is asked, so that all come to the same. */
+export function laterState(one: UserState, other: UserState): UserState {
+  if (one.version !== other.version) return one.version > other.version ? one : other;
+  if (one.disabled !== other.disabled) return one.disabled ? one : other;
+  // One may have been filled in where the person was known.
+  if ((one.subject === "") !== (other.subject === "")) return one.subject === "" ? other : one;
+  return lineOf(one) >= lineOf(other) ? one : other;
+}
+
+/** A decision as it may be kept and sent. Throws BAD_ARGUMENT. */
+export function checkedUserState(state: UserState): UserState {
+  const { version, setAtMs, tokensFromMs, reason, setBy, issuer, subject } = state;
+  const numbersHold = [version, setAtMs, tokensFromMs].every((n) => Number.isSafeInteger(n) && n >= 0);
+  const wordsHold =
+    isLine(reason, USER_STATE_REASON_MAX_LENGTH) &&
+    [setBy, issuer, subject].every((word) => isLine(word, 1_024)) &&
+    setBy !== "";
+  if (!numbersHold || version === 0 || !wordsHold) {
+    throw new GroveError("BAD_ARGUMENT", "that is no decision about a user");
+  }
+  const { disabled, closesShares } = state;
+  const username = canonicalUsername(state.username);
+  return {
+    username,
+    disabled,
+    closesShares,
+    version,
+    reason,
+    setBy,
+    setAtMs,
+    tokensFromMs,
+    issuer,
+    subject,
+  };
+}
+
+/** One line of text that people can read: no control characters, no more than so many. */
+function isLine(text: string, maxLength: number): boolean {
+  return text.length <= maxLength && text.isWellFormed() && !/\p{Cc}/u.test(text);
+}
+
+/** The same for the same decisions, wherever they are kept and in whatever order. */
+export function digestOfStates(states: Iterable<UserState>): string {
+  return hash("sha256", [...states].map(lineOf).toSorted().join("\n"), "hex");
+}
+
+/** The fields in one order, whoever has made the object. */
+function lineOf(state: UserState): string {
+  const { username, disabled, closesShares, version, reason, setBy, setAtMs, tokensFromMs } = state;
+  const { issuer, subject } = state;
+  return JSON.stringify([
+    username,
+    disabled,
+    closesShares,
+    version,
+    reason,
+    setBy,
+    setAtMs,
+    tokensFromMs,
+    issuer,
+    subject,
+  ]);
+}

@@ -1,0 +1,184 @@
+// SetUserState and ListUserStates, and what a decision about a user ends on this node: sessions, their streams, uploads that were begun.
+import type { AuditActName, AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { canonicalUsername } from "#base/names.ts";
+import type { UserState } from "#base/user-state.ts";
+import type { UserStateBook } from "#identity/user-state-book.ts";
+import type {
+  ListUserStatesRequest,
+  ListUserStatesResponse,
+  SetUserStateRequest,
+  SetUserStateResponse,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
+import { userStateMessage, wishedUserState } from "#proto/user-state-message.ts";
+import type { SessionTable } from "#sessions/session-table.ts";
+import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
+import type { ResumableOperations } from "./resumable-operations.ts";
+import type { KnownUserStates } from "./user-state-exchange.ts";
+
+/** What the operations are made from. */
+export interface UserDeps {
+  readonly book: UserStateBook;
+  readonly sessions: SessionTable;
+  readonly resumable: Pick<ResumableOperations, "dropAllOf">;
+  readonly adminOf: QuotaOperations["adminOf"];
+  /** The person behind an address, where this node knows one (D21). */
+  readonly personOf: (username: string) => { readonly issuer: string; readonly subject: string } | undefined;
+  /** Told of a decision that was made here, so that the cluster hears of it at once. */
+  readonly onDecided?: (() => void) | undefined;
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly audit: AuditSink;
+  readonly log: Logger;
+}
+
+type Plain<T> = Omit<T, "$typeName" | "$unknown">;
+
+/** What a decision has ended here. */
+interface Ended {
+  readonly sessions: number;
+  readonly uploads: Promise<number>;
+  /** The user's ID tokens of before open no session any more. */
+  readonly endsTokens: boolean;
+}
+
+const NOT_ADMIN = "permission denied: only cluster administrators can do that";
+
+/** The operations about who may come in. */
+export class UserOperations {
+  readonly #deps: UserDeps;
+  readonly #ended = new Map<string, Ended>();
+
+  constructor(deps: UserDeps) {
+    this.#deps = deps;
+    deps.book.onNews((news, before) => {
+      for (const state of news) this.#enforce(state, before.get(state.username));
+    });
+  }
+
+  /**
+   * Makes a decision about a user and answers when it holds here and is on stable storage. Throws NOT_ADMIN, BAD_ARGUMENT, what is wrong with
+   * a session that was presented, and STORAGE_FAILED: whoever was locked out stays so until the next start.
+   */
+  async setState(
+    request: Pick<SetUserStateRequest, "state">,
+    credential: AdminCredential,
+  ): Promise<Plain<SetUserStateResponse>> {
+    const { book, clock, audit, log, personOf } = this.#deps;
+    const by = await this.#requireRight(credential);
+    const wish = wishedUserState({
+      message: request.state,
+      setBy: by,
+      nowMs: clock.wallMs(),
+      known: (username) => book.states.find(username),
+    });
+    const { username } = wish;
+    if (wish.disabled && username === by) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        "nobody locks themselves out; another administrator or the password can",
+      );
+    }
+    const person = wish.subject === "" ? personOf(username) : undefined;
+    const news = await book.merge([person === undefined ? wish : { ...wish, ...person }]);
+    const state = book.states.find(username) ?? wish;
+    const ended = this.#ended.get(username);
+    this.#ended.delete(username);
+    const uploadsDropped = (await ended?.uploads) ?? 0;
+    const sessionsEnded = ended?.sessions ?? 0;
+    if (news.length > 0) {
+      const { reason, version } = state;
+      const facts = { reason, version, sessions_ended: sessionsEnded, uploads_dropped: uploadsDropped };
+      const detail = { ...facts, closes_shares: state.closesShares, address: credential.peer.address };
+      audit({ act: actOf(state, ended), actor: by, subject: username, detail });
+      log.info("user_state_set", { user: username, by, disabled: state.disabled, ...facts });
+      this.#deps.onDecided?.();
+    }
+    return {
+      state: userStateMessage(state),
+      applied: state.version === wish.version,
+      sessionsEnded,
+      uploadsDropped,
+    };
+  }
+
+  /** What is decided about users, a page of it. Throws NOT_ADMIN, BAD_ARGUMENT. */
+  async listStates(
+    request: Pick<ListUserStatesRequest, "after" | "username">,
+    credential: AdminCredential,
+  ): Promise<Plain<ListUserStatesResponse>> {
+    await this.#requireRight(credential);
+    const { book, sessions } = this.#deps;
+    if (request.username !== "") {
+      const username = canonicalUsername(request.username);
+      const state = book.states.find(username);
+      return {
+        states: state === undefined ? [] : [userStateMessage(state)],
+        more: false,
+        sessions: sessions.list(username).length,
+      };
+    }
+    const page = book.states.page(request.after, USER_STATES_PER_MESSAGE + 1);
+    const states = page.slice(0, USER_STATES_PER_MESSAGE).map(userStateMessage);
+    return { states, more: page.length > states.length, sessions: 0 };
+  }
+
+  /** Takes in what was decided elsewhere, and has it hold here. Throws what the book throws. */
+  async learn(states: readonly UserState[]): Promise<void> {
+    const { book, audit, log } = this.#deps;
+    for (const state of await book.merge(states)) {
+      const ended = this.#ended.get(state.username);
+      this.#ended.delete(state.username);
+      const facts = { version: state.version, sessions_ended: ended?.sessions ?? 0, via: "metaserver" };
+      audit({
+        act: actOf(state, ended),
+        actor: state.setBy,
+        subject: state.username,
+        detail: { reason: state.reason, ...facts },
+      });
+      log.info("user_state_learned", { user: state.username, disabled: state.disabled, ...facts });
+    }
+  }
+
+  async #requireRight(credential: AdminCredential): Promise<string> {
+    const right = await this.#deps.adminOf(credential);
+    if (!right.success) throw new GroveError("NOT_ADMIN", right.error.replace(NOT_ADMIN_TEXT, NOT_ADMIN));
+    return right.by === "password" ? "administrator" : right.by;
+  }
+
+  /** Runs in the turn in which the decision begins to count, so that nothing that a session does comes between. */
+  #enforce(state: UserState, before: UserState | undefined): void {
+    const { book, sessions, resumable, log } = this.#deps;
+    const { username } = state;
+    let ended = 0;
+    if (state.disabled)
+      ended += sessions.endLockedOut((identity) => book.states.lockOf(identity) !== undefined);
+    const endsTokens = state.tokensFromMs > (before?.tokensFromMs ?? 0);
+    if (endsTokens) ended += sessions.endAll(username);
+    const uploads = state.disabled ? resumable.dropAllOf(username) : Promise.resolve(0);
+    const told = uploads.catch((error: unknown) => {
+      // They run out by themselves after a day, and nobody can go on with them.
+      log.warn("uploads_not_dropped", { user: username, error: errorText(error) });
+      return 0;
+    });
+    this.#ended.set(username, { sessions: ended, uploads: told, endsTokens });
+  }
+}
+
+function actOf({ disabled }: UserState, ended: Ended | undefined): AuditActName {
+  if (disabled) return "user.disable";
+  return ended?.endsTokens === true ? "user.end_sessions" : "user.enable";
+}
+
+/** What the node gives and takes when it compares its decisions with the metadata store's. */
+export function knownUserStates({ states }: UserStateBook, users: UserOperations): KnownUserStates {
+  return {
+    get digest() {
+      return states.digest;
+    },
+    list: () => states.list(),
+    learn: (learnt) => users.learn(learnt),
+  };
+}

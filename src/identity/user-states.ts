@@ -1,0 +1,135 @@
+// All decisions of administrators about users that a server knows, and who may come in by them.
+import { GroveError } from "#base/errors.ts";
+import { USER_STATES_MAX } from "#base/limits.ts";
+import { checkedUserState, digestOfStates, laterState, type UserState } from "#base/user-state.ts";
+import { bareIssuer } from "#base/verified-identity.ts";
+import { rejected } from "./claims.ts";
+
+/** Who wants to come in. */
+export interface Entrant {
+  readonly username: string;
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** An ID token's `iat` is in whole seconds. */
+const ISSUED_AT_GRAIN_MS = 1_000;
+
+/** The decisions, in memory. */
+export class UserStates {
+  readonly #byName = new Map<string, UserState>();
+  /** Persons who are locked out, by issuer and subject, so that another address of theirs is no way in. */
+  readonly #lockedPersons = new Map<string, UserState>();
+  #digest: string | undefined;
+
+  constructor(states: Iterable<UserState> = []) {
+    for (const state of states) this.#byName.set(state.username, state);
+    this.#collectPersons();
+  }
+
+  /** How many users there is a decision about. */
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** The same for the same decisions, on whatever server. */
+  get digest(): string {
+    this.#digest ??= digestOfStates(this.#byName.values());
+    return this.#digest;
+  }
+
+  /** All decisions, by username. */
+  list(): UserState[] {
+    return [...this.#byName.values()].toSorted((a, b) => (a.username < b.username ? -1 : 1));
+  }
+
+  /** At most so many, by username, from behind one on. */
+  page(after: string, limit: number): UserState[] {
+    return this.list()
+      .filter(({ username }) => username > after)
+      .slice(0, limit);
+  }
+
+  /** The decision about a user; undefined when there is none. */
+  find(username: string): UserState | undefined {
+    return this.#byName.get(username);
+  }
+
+  /**
+   * Those of some decisions that would count here, as they would: newer than what is known, or the same with more said. Throws BAD_ARGUMENT
+   * for what is no decision, OVERLOADED where there would be too many.
+   */
+  news(states: Iterable<UserState>): UserState[] {
+    const news = new Map<string, UserState>();
+    let added = 0;
+    for (const unchecked of states) {
+      const state = checkedUserState(unchecked);
+      const known = news.get(state.username) ?? this.#byName.get(state.username);
+      const later = known === undefined ? state : laterState(known, state);
+      if (later === known) continue;
+      if (known === undefined) added++;
+      news.set(state.username, later);
+    }
+    if (this.#byName.size + added > USER_STATES_MAX) {
+      throw new GroveError(
+        "OVERLOADED",
+        `there are decisions about ${USER_STATES_MAX} users, the most that are kept`,
+        {
+          metadata: { limit: String(USER_STATES_MAX) },
+        },
+      );
+    }
+    return [...news.values()];
+  }
+
+  /** Takes decisions in, those of `news`. */
+  take(news: readonly UserState[]): void {
+    if (news.length === 0) return;
+    for (const state of news) this.#byName.set(state.username, state);
+    this.#digest = undefined;
+    this.#collectPersons();
+  }
+
+  /** The decision by which somebody is locked out, by name or as a person; undefined for who may come in. */
+  lockOf({ username, issuer, subject }: Entrant): UserState | undefined {
+    const state = this.#byName.get(username);
+    if (state?.disabled === true) return state;
+    return subject === "" ? undefined : this.#lockedPersons.get(personKey(issuer, subject));
+  }
+
+  /** True where what a user shares is closed. */
+  closesShares(owner: string): boolean {
+    const state = this.#byName.get(owner);
+    return state !== undefined && state.disabled && state.closesShares;
+  }
+
+  /**
+   * Throws USER_DISABLED for who is locked out, and TOKEN_REJECTED for an ID token from before an administrator ended all sessions. The
+   * reason of the decision is not told: it is the administrators' own.
+   */
+  requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
+    if (this.lockOf(entrant) !== undefined) throw lockedOut();
+    const fromMs = this.#byName.get(entrant.username)?.tokensFromMs ?? 0;
+    if (issuedAtWallMs !== undefined && issuedAtWallMs + ISSUED_AT_GRAIN_MS <= fromMs) {
+      throw rejected("iat", "is before an administrator ended your sessions; sign in again");
+    }
+  }
+
+  #collectPersons(): void {
+    this.#lockedPersons.clear();
+    for (const state of this.#byName.values()) {
+      if (state.disabled && state.subject !== "") {
+        this.#lockedPersons.set(personKey(state.issuer, state.subject), state);
+      }
+    }
+  }
+}
+
+/** The refusal of who is locked out. */
+export function lockedOut(): GroveError {
+  return new GroveError("USER_DISABLED", "this account is locked by an administrator");
+}
+
+function personKey(issuer: string, subject: string): string {
+  return `${bareIssuer(issuer)} ${subject}`;
+}
