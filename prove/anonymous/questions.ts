@@ -26,6 +26,7 @@ const SOMETIMES: readonly Question[] = [
   get("/api/users"),
   get("/api/users?search=alice"),
   get("/api/users/alice1@example.com/quota"),
+  get("/api/users/alice1@example.com/state"),
   { method: "PUT", url: "/api/users/alice1@example.com/quota", body: '{"quota_bytes":1}' },
   get("/api/audit"),
   get("/api/audit/chains"),

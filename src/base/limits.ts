@@ -251,6 +251,8 @@ export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 export const USER_STATES_MAX = 10_000;
 /** Characters of the reason for such a decision. */
 export const USER_STATE_REASON_MAX_LENGTH = 200;
+/** How long a node may take for one that the console pushes; all are asked at once. */
+export const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
 /** Such decisions in one message. */
 export const USER_STATES_PER_MESSAGE = 500;
 /** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */

@@ -74,22 +74,22 @@ interface Servers {
   readonly hasDirectory: boolean;
 }
 
-/** The latest decision that anybody knows, so that the next one counts everywhere. */
-export async function latestKnown(
+/**
+ * What is known about the user, which the decision goes on from: by the directory, by the nodes where that does not answer. Whoever knows more
+ * says so when the decision comes; a node that hangs must not keep the others waiting for it.
+ */
+async function latestKnown(
   administration: Administration,
   { nodes, hasDirectory, username }: Servers & { readonly username: string },
 ): Promise<Plain> {
-  const [directory, ...answers] = await Promise.all([
-    hasDirectory
-      ? administration.onDirectory((client, options) => client.getUserStates({ username }, options))
-      : undefined,
-    ...nodes.map(async (node) =>
-      administration.onNodes([node], (files, options) => files.listUserStates({ username }, options)),
-    ),
-  ]);
-  const states = [directory?.value, ...answers.flat().map(({ value }) => value)].flatMap(
-    (value) => value?.states ?? [],
-  );
+  const told = hasDirectory
+    ? await administration.onDirectory((client, options) => client.getUserStates({ username }, options))
+    : undefined;
+  const answers =
+    told?.value === undefined
+      ? await administration.onNodes(nodes, (files, options) => files.listUserStates({ username }, options))
+      : [told];
+  const states = answers.flatMap(({ value }) => value?.states ?? []);
   return states.reduce<Plain>((a, b) => (b.version > a.version ? b : a), { ...NOTHING, username });
 }
 

@@ -21,12 +21,13 @@ import { Hub } from "./hub.ts";
 import { MaintenanceDesk } from "./maintenance-desk.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
 import { MetaServerWatch } from "./metaserver-watch.ts";
-import { quotaDialer } from "./node-dial.ts";
+import { quotaDialer, userStateDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 import { QuotaDesk } from "./quota-desk.ts";
 import { RestoredNodes } from "./restored-node.ts";
 import { UserList } from "./user-list.ts";
+import { UserStateDesk } from "./user-state-desk.ts";
 
 /** The parts that routes ask. */
 export interface ConsoleParts {
@@ -43,6 +44,7 @@ export interface ConsoleParts {
   readonly maintenance: MaintenanceDesk;
   readonly users: UserList;
   readonly quotas: QuotaDesk;
+  readonly userStates: UserStateDesk;
   readonly views: ClusterViews;
   readonly actions: ActionDesk;
   /** Ends before the listener does, so that browsers hear why. */
@@ -119,6 +121,7 @@ export async function openParts(
     maintenance,
     users: users.list,
     quotas: users.quotas,
+    userStates: users.states,
     views: live.views,
     actions: desk,
     hub: live.hub,
@@ -206,7 +209,7 @@ function openUsers(
   { clock, log, directory, nodeAuthority }: ConsoleOptions,
   { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
   homes: HomeNodes,
-): { list: UserList; quotas: QuotaDesk } {
+): { list: UserList; quotas: QuotaDesk; states: UserStateDesk } {
   const list = new UserList({
     clock,
     cluster: watch.book,
@@ -223,7 +226,16 @@ function openUsers(
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });
-  return { list, quotas };
+  const states = new UserStateDesk({
+    clock,
+    log,
+    cluster: watch.book,
+    directory,
+    setOnNode: userStateDialer(nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  return { list, quotas, states };
 }
 
 function openLive(

@@ -29,6 +29,7 @@ import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { type Obstacle, statusRoutes } from "./status-routes.ts";
 import { userRoutes } from "./user-routes.ts";
+import { userStateRoutes } from "./user-state-routes.ts";
 
 /** A console that is up. */
 export interface RunningConsole {
@@ -147,6 +148,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   historyRoutes(app, { cluster: watch.book, history, clock: options.clock });
   liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });
   userRoutes(app, { users, quotas });
+  userStateRoutes(app, { desk: parts.userStates });
   statusRoutes(app, {
     metrics,
     settings: () => settingsOf(options, parts),

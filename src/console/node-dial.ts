@@ -2,8 +2,10 @@
 
 import { isIP } from "node:net";
 import { isLoopbackAddress } from "#base/network.ts";
-import { createClient, GrpcChannel } from "#grpc/client.ts";
-import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
+import type { CallOptions } from "#grpc/client-call.ts";
+import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
+import { FileServer, type SetUserStateResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { ProblemError } from "./route.ts";
 
 /** What one SetQuota needs. */
@@ -24,31 +26,62 @@ export type SetQuotaOnNode = (
   call: QuotaCall,
 ) => Promise<{ readonly success: boolean; readonly error: string; readonly inodeLimit: bigint }>;
 
+/** What one SetUserState needs. */
+export interface UserStateCall {
+  /** gRPC address of the node, host:port. */
+  readonly address: string;
+  readonly state: UserState;
+  /** SHA-256 hex of the operator's password (T11). */
+  readonly passwordHash: string;
+  readonly timeoutMs: number;
+}
+
+/** Has a decision about a user hold on a node and gives its answer. Rejects as SetQuotaOnNode does. */
+export type SetUserStateOnNode = (
+  call: UserStateCall,
+) => Promise<Pick<SetUserStateResponse, "applied" | "sessionsEnded" | "state">>;
+
 /** Dials nodes whose certificates an authority (PEM) has signed; undefined for nodes without TLS, which must be on this machine. */
 export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
-  return async ({ address, username, quotaBytes, inodeLimit, passwordHash, timeoutMs }) => {
-    if (authority === undefined && !isThisMachine(address)) {
-      throw new ProblemError(
-        "NODE_ERROR",
-        "the operator's password is sent to other machines only over TLS: start the console with -tls_ca",
-        { reason: "TLS_REQUIRED" },
-      );
-    }
-    // Quotas are changed now and then: a connection that is kept would be one more thing that can be stale.
-    const channel = new GrpcChannel({
-      addresses: [address],
-      limits: { connectMs: timeoutMs },
-      ...(authority === undefined ? {} : { tls: { ca: authority } }),
-    });
-    try {
-      return await createClient(FileServer, channel).setQuota(
+  return ({ username, quotaBytes, inodeLimit, ...call }) =>
+    onNode(authority, call, (files, options) =>
+      files.setQuota(
         { username, quotaBytes, ...(inodeLimit === undefined ? {} : { inodeLimit: BigInt(inodeLimit) }) },
-        { metadata: { "x-admin-password-hash": passwordHash }, timeoutMs },
-      );
-    } finally {
-      channel.close();
-    }
-  };
+        options,
+      ),
+    );
+}
+
+/** The same for decisions about users. */
+export function userStateDialer(authority: string | undefined): SetUserStateOnNode {
+  return ({ state, ...call }) =>
+    onNode(authority, call, (files, options) => files.setUserState({ state }, options));
+}
+
+async function onNode<T>(
+  authority: string | undefined,
+  { address, passwordHash, timeoutMs }: Pick<QuotaCall, "address" | "passwordHash" | "timeoutMs">,
+  ask: (files: Client<typeof FileServer>, options: CallOptions) => Promise<T>,
+): Promise<T> {
+  if (authority === undefined && !isThisMachine(address)) {
+    throw new ProblemError(
+      "NODE_ERROR",
+      "the operator's password is sent to other machines only over TLS: start the console with -tls_ca",
+      { reason: "TLS_REQUIRED" },
+    );
+  }
+  // Operators call now and then: a connection that is kept would be one more thing that can be stale.
+  const channel = new GrpcChannel({
+    addresses: [address],
+    limits: { connectMs: timeoutMs },
+    ...(authority === undefined ? {} : { tls: { ca: authority } }),
+  });
+  try {
+    const options = { metadata: { "x-admin-password-hash": passwordHash }, timeoutMs };
+    return await ask(createClient(FileServer, channel), options);
+  } finally {
+    channel.close();
+  }
 }
 
 function isThisMachine(address: string): boolean {

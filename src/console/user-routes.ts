@@ -107,7 +107,8 @@ async function change(
   });
 }
 
-function usernameOf(text: string): string {
+/** A username of a path in its canonical form. Throws ProblemError USERNAME_INVALID. */
+export function usernameOf(text: string): string {
   try {
     return canonicalUsername(text);
   } catch (error) {

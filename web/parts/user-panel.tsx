@@ -18,6 +18,7 @@ import { Failed, Nothing, Reading } from "./page-state.tsx";
 import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
 import { UsageLegend } from "./usage-legend.tsx";
+import { UserLock } from "./user-lock.tsx";
 
 /** The panel of a user by name. */
 export function UserPanel({
@@ -43,6 +44,7 @@ export function UserPanel({
           <QuotaEditor user={user} onChanged={onChanged} />
           <InodeLimitEditor user={user} />
           <Changes username={username} />
+          <UserLock username={username} />
         </>
       ) : error !== null ? (
         <Failed what="This user" error={error} />

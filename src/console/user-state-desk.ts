@@ -1,0 +1,184 @@
+// Locks users out for operators, and lets them in again: pushes the decision to every node, and tells what each of them says.
+import type { z } from "zod";
+import type { AuditActName, AuditSink } from "#base/audit-act.ts";
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import { QUOTA_CHANGES_AT_ONCE, USER_STATE_PUSH_TIMEOUT_MS } from "#base/limits.ts";
+import { errorText, type Logger } from "#base/log.ts";
+import { laterState, type UserState } from "#base/user-state.ts";
+import type { Directory } from "#directory/directory.ts";
+import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
+import type { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
+import type { ClusterState, NodeState } from "./cluster-state.ts";
+import type { SetUserStateOnNode } from "./node-dial.ts";
+import { type OperatorSession, ProblemError } from "./route.ts";
+
+type Changed = z.infer<typeof userStateChanged>;
+type Known = z.infer<typeof userStateKnown>;
+
+/** What the desk needs. */
+export interface UserStateDeskDeps {
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly log: Logger;
+  readonly cluster: Pick<ClusterState, "nodes">;
+  readonly directory: Pick<Directory, "userStates">;
+  readonly setOnNode: SetUserStateOnNode;
+  readonly audit: AuditSink;
+  /** Resolves when the audit lines taken so far are on stable storage. */
+  readonly flushAudit: () => Promise<void>;
+}
+
+/** A decision that an operator wants; what is undefined stays as it is. */
+export interface UserStateWish {
+  /** In its canonical form. */
+  readonly username: string;
+  readonly disabled?: boolean | undefined;
+  readonly closesShares?: boolean | undefined;
+  /** True ends all sessions, and no ID token of before opens one. */
+  readonly endsSessions?: boolean | undefined;
+  readonly reason: string;
+  readonly operator: OperatorSession;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+interface Outcome {
+  readonly node: NodeState;
+  readonly sessionsEnded: number;
+  readonly problem: string | null;
+  /** What the node knows that is newer. */
+  readonly later?: UserState | undefined;
+}
+
+/** The desk. */
+export class UserStateDesk {
+  readonly #deps: UserStateDeskDeps;
+  /** What was decided here, for while the store does not answer; no more than the store keeps. */
+  readonly #decided = new Map<string, UserState>();
+  #atOnce = 0;
+
+  constructor(deps: UserStateDeskDeps) {
+    this.#deps = deps;
+  }
+
+  /** What is decided about a user. Throws what the store throws where nothing was decided here either. */
+  async known(username: string): Promise<Known> {
+    const state = await this.#latest(username);
+    if (state === undefined) return { username, state: null };
+    const { disabled, closesShares, reason, setBy, setAtMs } = state;
+    const told = { disabled, closes_shares: closesShares, reason, set_by: setBy };
+    return { username, state: { ...told, set_at: Math.floor(setAtMs / 1_000) } };
+  }
+
+  /** Decides and pushes. Throws ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken it. */
+  async change(wish: UserStateWish): Promise<Changed> {
+    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
+      const again = { retryAfterSeconds: 1 };
+      throw new ProblemError("RATE_LIMITED", "too many users are being changed; try again", again);
+    }
+    this.#atOnce++;
+    try {
+      return await this.#change(wish);
+    } finally {
+      this.#atOnce--;
+    }
+  }
+
+  async #change(wish: UserStateWish): Promise<Changed> {
+    const { username } = wish;
+    // Where the store is away the nodes' own answers say what is newer.
+    const known = await this.#latest(username).catch(() => undefined);
+    let state = this.#stateOf(wish, known);
+    let outcomes = await this.#push(state, wish);
+    const later = outcomes.flatMap((outcome) => outcome.later ?? []);
+    if (later.length > 0) {
+      state = this.#stateOf(wish, later.reduce(laterState));
+      outcomes = await this.#push(state, wish);
+    }
+    const holding = outcomes.filter(({ problem }) => problem === null);
+    if (holding.length > 0) this.#decided.set(username, state);
+    await this.#record(wish, state, { holding: holding.length, nodes: outcomes.length });
+    if (holding.length === 0) {
+      const why = outcomes[0]?.problem ?? "no node is known";
+      throw new ProblemError("NODE_ERROR", `no node has taken it: ${why}`, { reason: why });
+    }
+    return {
+      username,
+      disabled: state.disabled,
+      holds_everywhere: holding.length === outcomes.length,
+      nodes: outcomes.map(({ node, sessionsEnded, problem }) => ({
+        id: node.id,
+        name: node.name,
+        holds: problem === null,
+        sessions_ended: sessionsEnded,
+        problem,
+      })),
+    };
+  }
+
+  async #latest(username: string): Promise<UserState | undefined> {
+    const own = this.#decided.get(username);
+    try {
+      const stored = (await this.#deps.directory.userStates()).find((state) => state.username === username);
+      return own === undefined || stored === undefined ? (own ?? stored) : laterState(own, stored);
+    } catch (error) {
+      if (own === undefined || !isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")) throw error;
+      return own;
+    }
+  }
+
+  #stateOf(wish: UserStateWish, known: UserState | undefined): UserState {
+    const nowMs = Math.trunc(this.#deps.clock.wallMs());
+    return {
+      username: wish.username,
+      disabled: wish.disabled ?? known?.disabled ?? false,
+      closesShares: wish.closesShares ?? known?.closesShares ?? false,
+      version: Math.max((known?.version ?? 0) + 1, nowMs),
+      reason: wish.reason,
+      setBy: wish.operator.id,
+      setAtMs: nowMs,
+      tokensFromMs: wish.endsSessions === true ? nowMs : (known?.tokensFromMs ?? 0),
+      issuer: known?.issuer ?? "",
+      subject: known?.subject ?? "",
+    };
+  }
+
+  /** A node that is offline by the last poll is asked all the same: it may be back, and each has its own time. */
+  #push(state: UserState, { operator }: UserStateWish): Promise<Outcome[]> {
+    const { cluster, setOnNode } = this.#deps;
+    return Promise.all(
+      cluster.nodes().map(async (node): Promise<Outcome> => {
+        try {
+          const reply = await setOnNode({
+            address: node.address,
+            state: userStateMessage(state),
+            passwordHash: operator.passwordHash,
+            timeoutMs: USER_STATE_PUSH_TIMEOUT_MS,
+          });
+          const { applied, sessionsEnded } = reply;
+          const later = applied || reply.state === undefined ? undefined : userStateOf(reply.state);
+          const problem = applied ? null : "it knows a newer decision of another administrator, which stays";
+          return { node, sessionsEnded, problem, later };
+        } catch (error) {
+          return { node, sessionsEnded: 0, problem: errorText(error) };
+        }
+      }),
+    );
+  }
+
+  /** Written before the answer: what an operator has seen succeed is in the log whatever happens next. */
+  async #record(
+    wish: UserStateWish,
+    { disabled, reason, version, closesShares }: UserState,
+    counts: { readonly holding: number; readonly nodes: number },
+  ): Promise<void> {
+    const { audit, flushAudit, log } = this.#deps;
+    const { operator, username, requestId, address } = wish;
+    const act: AuditActName =
+      wish.endsSessions === true ? "user.end_sessions" : disabled ? "user.disable" : "user.enable";
+    const detail = { reason, version, closes_shares: closesShares, address, ...counts };
+    audit({ act, actor: operator.id, subject: username, request: requestId, detail });
+    log.info("user_state_pushed", { session: operator.id, act, ...detail });
+    await flushAudit();
+  }
+}
