@@ -1,4 +1,4 @@
-// Two consoles whose clusters differ only in users, and a visitor who must not be able to tell them apart (F14: D-09, spec 5.8.4).
+// Two consoles whose clusters differ only in users, and a visitor who must not be able to tell them apart (F14: W-09, spec 5.8.4).
 // Each pair of states is a step in the life of a pair of real consoles (all parts, routes, files and the live stream, on one clock):
 // the same machines and the same faults of theirs, other users, quotas, counts of what is damaged, security events, homes, operators
 // and what they do. After each step a visitor

@@ -1,4 +1,4 @@
-// Texts, names, numbers and JSON that have been somebody's undoing (B-09, D-11, D-13).
+// Texts, names, numbers and JSON that have been somebody's undoing (B-09, W-11, W-13).
 import type { SeededRandom } from "#prove/seeded-random.ts";
 
 const TEXTS: readonly (string | Buffer)[] = [

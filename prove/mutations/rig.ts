@@ -1,5 +1,5 @@
 // Requests that are wrong in every way, against a FileServer, a MetaServer and a console that run as processes (F12: B-07 to B-10, B-13,
-// D-13). Valid requests of every method and route are taken apart into fields, values and lines, changed, and put together again;
+// W-13). Valid requests of every method and route are taken apart into fields, values and lines, changed, and put together again;
 // names, tokens, frames, headers and HTTP itself are changed as well; many are under way at a time on several connections. Every
 // answer must come, and be a refusal or a success: no INTERNAL or UNKNOWN, no 5xx, no end without a status. Beside them an honest
 // client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles

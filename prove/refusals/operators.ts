@@ -1,4 +1,4 @@
-// Tokens that make nobody an operator, at every route of the console that is for operators, in each place that a token may stand in (spec 4.2, 5.8, D-04).
+// Tokens that make nobody an operator, at every route of the console that is for operators, in each place that a token may stand in (spec 4.2, 5.8, W-04).
 import { hash } from "node:crypto";
 import { ADMIN_SESSION_LIFETIME_MS } from "#base/limits.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole } from "#console/console.fixture.ts";

@@ -1,4 +1,4 @@
-// Shows that the book follows the tables of the specification for every sequence of samples, against a model written from them (F-07).
+// Shows that the book follows the tables of the specification for every sequence of samples, against a model written from them (M-07).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -101,7 +101,7 @@ for (const [name, values, toCondition] of [
   ["storage", [null, 0, 79.99, 80, 80.01, 90, 94.99, 95, 95.01, 100], storage],
   ["quota", [0, 94.99, 95, 95.01, 99.99, 100, 100.01, 250], (value: number | null) => quota(value ?? 0)],
 ] as const) {
-  test(`${name}: for every sequence of 200 samples and resolutions the book tells what the table of spec 3.1 says (F-07)`, () => {
+  test(`${name}: for every sequence of 200 samples and resolutions the book tells what the table of spec 3.1 says (M-07)`, () => {
     const step = fc.oneof(
       { weight: 9, arbitrary: fc.constantFrom<number | null>(...values) },
       { weight: 1, arbitrary: fc.constant("resolve" as const) },
@@ -191,7 +191,7 @@ const RESTART: Occurrence = {
   nodeName: "fs-1",
 };
 
-test("a hundred restarts are one alert that counts them, over when ten minutes passed without another (F-06, D11)", () => {
+test("a hundred restarts are one alert that counts them, over when ten minutes passed without another (M-06, D11)", () => {
   const book = new AlertBook();
   for (let i = 0; i < 100; i++) book.happened(RESTART, after(i * 5_000));
   assert.equal([...book.openAlerts()].length, 1);
@@ -238,7 +238,7 @@ test("resolving twice says so, and unknown ids are left out (D11)", () => {
   assert.deepEqual(book.resolve([id], START).resolution.alreadyResolved, [id]);
 });
 
-test("whoever took on a warning has not taken on a critical alert; visitors see nothing of either (D11, D-09)", () => {
+test("whoever took on a warning has not taken on a critical alert; visitors see nothing of either (D11, W-09)", () => {
   const book = new AlertBook();
   const [raised] = book.apply([storage(81)], START);
   const [acked] = book.acknowledge(raised?.alert.id ?? "", "0123abcd", after(1_000));
@@ -280,7 +280,7 @@ test("resolved alerts: the newest 1,000 that visitors may see, as many of the ot
   assert.deepEqual([...book.alerts()], []);
 });
 
-test("alerts about users are bounded for each node and in all, and room comes back (F-05)", () => {
+test("alerts about users are bounded for each node and in all, and room comes back (M-05)", () => {
   const book = new AlertBook();
   const users = (node: string, count: number): Condition[] =>
     Array.from({ length: count }, (_, i) => ({
@@ -297,7 +297,7 @@ test("alerts about users are bounded for each node and in all, and room comes ba
   assert.equal(book.apply(users("n12", 900), after(5_000)).length, 1);
 });
 
-test("ids are time-ordered, differ, and do not depend on what else there is (D-09)", () => {
+test("ids are time-ordered, differ, and do not depend on what else there is (W-09)", () => {
   const [alone, among] = [new AlertBook(), new AlertBook()];
   among.apply([quota(99)], START);
   const [first] = alone.apply([storage(81)], after(5_000));
@@ -320,7 +320,7 @@ test("what happens again worse is worse, once milder it stays; whoever took it o
   assert.deepEqual([milder?.alert.severity, milder?.alert.raised_count], ["critical", 9]);
 });
 
-test("a count never passes what the file can hold, whatever a node says (F-05)", () => {
+test("a count never passes what the file can hold, whatever a node says (M-05)", () => {
   const book = new AlertBook();
   book.happened({ ...RESTART, count: Number.MAX_SAFE_INTEGER - 1 }, START);
   const [next] = book.happened({ ...RESTART, count: 5 }, after(1_000));
@@ -436,7 +436,7 @@ test("a count stays while a later record tells it, however old the first ones ar
   assert.equal(again?.alert.raised_count, 3);
 });
 
-test("an alert about a user that another node takes over is counted there (F-05)", () => {
+test("an alert about a user that another node takes over is counted there (M-05)", () => {
   const book = new AlertBook();
   const moving = { ...quota(99), key: "quota_exceeded:ann", username: "ann" };
   book.apply([{ ...moving, nodeId: "n1" }], START);
@@ -483,7 +483,7 @@ test("what happened is counted over the ends of its alerts (D11)", () => {
   assert.deepEqual([again?.kind, again?.alert.raised_count], ["raised", 4]);
 });
 
-test("attempts against more users than there is room for are left out, and nothing comes of them later (F-05)", () => {
+test("attempts against more users than there is room for are left out, and nothing comes of them later (M-05)", () => {
   const book = new AlertBook();
   const attempt = (at: number): Occurrence => ({
     key: `ip_mismatch:${at}`,
@@ -522,14 +522,14 @@ test("only records of a recovery say that they are one, and those never change (
   assert.equal(of(recovery)?.revision, 0);
 });
 
-test("however many users are near their quota, alerts about the node itself are raised (F-05)", () => {
+test("however many users are near their quota, alerts about the node itself are raised (M-05)", () => {
   const book = new AlertBook();
   for (let i = 0; i < USER_ALERTS_PER_NODE_MAX; i++)
     book.apply([{ ...quota(99), key: `quota_exceeded:${i}`, username: `${i}` }], START);
   assert.deepEqual(kinds(book.apply([storage(96)], after(1_000))), ["raised critical"]);
 });
 
-test("alerts about the node itself take no room of those about its users (F-05)", () => {
+test("alerts about the node itself take no room of those about its users (M-05)", () => {
   const book = new AlertBook();
   book.apply([storage(96)], START);
   for (let i = 0; i < USER_ALERTS_PER_NODE_MAX; i++)

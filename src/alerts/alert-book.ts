@@ -343,7 +343,7 @@ export class AlertBook {
   }
 }
 
-/** Never more than the file of alerts can hold: how many attempts there were is what a node says (F-05). */
+/** Never more than the file of alerts can hold: how many attempts there were is what a node says (M-05). */
 function countedUp(count: number, by: number): number {
   return Math.min(count + by, Number.MAX_SAFE_INTEGER);
 }

@@ -1,4 +1,4 @@
-// What is listed and counted of the alerts: each filter alone and all together, pages, and what visitors may know of (D11, D-09).
+// What is listed and counted of the alerts: each filter alone and all together, pages, and what visitors may know of (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
@@ -68,7 +68,7 @@ test("a page begins before an id or a moment and has at most so many; the total 
   assert.deepEqual([alerts.length, total], [ALERTS_PAGE_MAX, ALERTS_PAGE_MAX + 1]);
 });
 
-test("visitors see and count only what is about hardware, and nobody's name in it (D-09)", () => {
+test("visitors see and count only what is about hardware, and nobody's name in it (W-09)", () => {
   assert.equal(keys({}, {}, "visitor"), "k5 k3 k2 k1");
   assert.equal(listAlerts(ALERTS, "visitor", {}, {}).total, 4);
   assert.doesNotMatch(JSON.stringify(listAlerts(ALERTS, "visitor", {}, {})), /bob/);

@@ -203,7 +203,7 @@ test("alerts that flap write the file ten times, then once a second, and are sti
   assert.equal((await inFile(folder)).alerts.length, [...store.shown()].length, "its end waits for nothing");
 });
 
-test("a node that counts attempts beyond all numbers costs no alert at the next start (F-05)", async () => {
+test("a node that counts attempts beyond all numbers costs no alert at the next start (M-05)", async () => {
   const folder = await newFolder();
   const store = await open(folder);
   const attempts = {

@@ -1,4 +1,4 @@
-// Shows what alerts say: numbers with units and limits for operators, and for visitors nothing that depends on users (D11, D-09).
+// Shows what alerts say: numbers with units and limits for operators, and for visitors nothing that depends on users (D11, W-09).
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -184,7 +184,7 @@ const anyAlert: fc.Arbitrary<Alert> = fc
     ...(isResolved ? { resolved: { by: "operator" as const, atMs: BARE.raisedAtMs } } : {}),
   }));
 
-test("every alert has a text, its record is what the schema says, and visitors' records do not change with what they may not know (D-09)", () => {
+test("every alert has a text, its record is what the schema says, and visitors' records do not change with what they may not know (W-09)", () => {
   fc.assert(
     fc.property(anyAlert, (alert) => {
       const told: Alert = {

@@ -41,7 +41,7 @@ export const RANKS: Readonly<Record<Severity, number>> = { info: 0, warning: 1, 
 
 /**
  * The id of an alert: a ULID whose random part is a hash of what the alert is. So ids of alerts that visitors see do not depend on
- * how many there are that they do not see (D-09). Where they may not see the key it is random: of an address, a hash tells as much.
+ * how many there are that they do not see (W-09). Where they may not see the key it is random: of an address, a hash tells as much.
  */
 export function alertId(alert: Omit<Alert, "id" | "revision">): string {
   const { key, type, severity, raisedCount, isRecovery, raisedAtMs } = alert;

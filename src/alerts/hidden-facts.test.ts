@@ -1,4 +1,4 @@
-// Shows what is kept from visitors beside texts: ids that tell an address, what is about users, and how many more are for operators (D22, D-09).
+// Shows what is kept from visitors beside texts: ids that tell an address, what is about users, and how many more are for operators (D22, W-09).
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -140,7 +140,7 @@ test("a node that is down mutes the rest of its alerts, and of no other node (D1
   ]);
 });
 
-test("no data is no news: neither a raise nor an end comes of it (F-07)", () => {
+test("no data is no news: neither a raise nor an end comes of it (M-07)", () => {
   const run = started();
   run.run(200, () => [diskCondition("n1", 90)]);
   run.run(3_000, () => [{ ...diskCondition("n1", 0), level: "unknown" }]);

@@ -44,7 +44,7 @@ export class QuotaWatch {
   readonly #homeOf: HomeOf;
   /** Users at 95 % or above at the last look, by node. */
   readonly #near = new Map<string, Set<string>>();
-  /** The node that a near user is counted on: the home, and where that is not known the first of those that claim the user (F-05). */
+  /** The node that a near user is counted on: the home, and where that is not known the first of those that claim the user (M-05). */
   readonly #nodeOf = new Map<string, string>();
 
   /** Users whose alert was open or muted when the console stopped count as near: they are told of when they no longer are. */

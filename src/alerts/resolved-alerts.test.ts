@@ -1,4 +1,4 @@
-// Which resolved alerts are kept: the newest, in whatever order they came, and hidden ones do not crowd out those that are shown (D11, D-09).
+// Which resolved alerts are kept: the newest, in whatever order they came, and hidden ones do not crowd out those that are shown (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -52,7 +52,7 @@ test("one more than 1,000 pushes out the oldest, and of those that ended togethe
   assert.deepEqual(forgotten, ["0", "older"]);
 });
 
-test("however many there are that visitors may not know of, the others are kept (D-09)", () => {
+test("however many there are that visitors may not know of, the others are kept (W-09)", () => {
   const { alerts, forgotten } = kept();
   alerts.add(resolved("disk", NOW_MS));
   for (let at = 0; at <= ALERTS_RESOLVED_KEPT; at++)

@@ -4,7 +4,7 @@ import type { Alert } from "./alert.ts";
 import { isPublic } from "./alert-record.ts";
 
 /**
- * Two queues, so that how many alerts there are that visitors may not know of does not decide which others they see (D-09). The newest
+ * Two queues, so that how many alerts there are that visitors may not know of does not decide which others they see (W-09). The newest
  * 1,000 of all are among those kept.
  */
 export class ResolvedAlerts {

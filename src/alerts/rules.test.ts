@@ -143,7 +143,7 @@ test("certificates: less than 14 days, less than 2; clocks: more than 60 s eithe
   ]);
 });
 
-test("drift either way, damage, a failed disk, mock mode and invalid fields are conditions as soon as there are any (D11, F-05)", () => {
+test("drift either way, damage, a failed disk, mock mode and invalid fields are conditions as soon as there are any (D11, M-05)", () => {
   assert.deepEqual(
     [
       conditionOf("quota_drift", { quotaDriftBytes: -1n }),
@@ -246,7 +246,7 @@ test("a user who is gone is clear; one whom the node does not list, or may not t
   assert.deepEqual(watch.conditions(NODE, users({})), []);
 });
 
-test("a user whom two nodes claim is counted on the first, until that one lets go (F-05)", () => {
+test("a user whom two nodes claim is counted on the first, until that one lets go (M-05)", () => {
   const watch = new QuotaWatch([]);
   const other = { id: "n2", name: "fs-2" };
   assert.equal(watch.conditions(NODE, users({ bob: 960n })).length, 1);
@@ -255,7 +255,7 @@ test("a user whom two nodes claim is counted on the first, until that one lets g
   assert.deepEqual(said(watch.conditions(other, users({ bob: 2_000n }))), ["bob critical"]);
 });
 
-test("a user is counted at home: no other node raises, keeps or ends the alert of one of them (F-05)", () => {
+test("a user is counted at home: no other node raises, keeps or ends the alert of one of them (M-05)", () => {
   const homes = new Map<string, string>();
   const watch = new QuotaWatch([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
@@ -326,7 +326,7 @@ test("security events: each attempt once, growing counts by what they grew, none
   assert.equal(again.occurrences(NODE, [event("03")], at(1)).length, 1);
 });
 
-test("failed sign-ins are an alert from the tenth within 15 minutes on, one for all that came since (D-03)", () => {
+test("failed sign-ins are an alert from the tenth within 15 minutes on, one for all that came since (W-03)", () => {
   const window = new FailureWindow();
   for (let i = 0; i < 9; i++) window.add(1, "192.0.2.1", at(i * 1_000));
   assert.equal(window.take(at(9_000)), undefined);
@@ -376,7 +376,7 @@ test("an alert carries what was measured and the edge that it was held against (
   );
 });
 
-test("of fields that are not valid the first five are named, and how many more there are (F-05)", () => {
+test("of fields that are not valid the first five are named, and how many more there are (M-05)", () => {
   const names = [
     "disk_total_bytes",
     "disk_used_bytes",
@@ -484,7 +484,7 @@ test("an alert about a quota says what is used, what is allowed and, where it is
   assert.equal(watch.conditions(NODE, users({ bob: 960n }))[0]?.threshold, 95);
 });
 
-test("a node that is forgotten holds its users no longer: the next that tells of them does (F-05)", () => {
+test("a node that is forgotten holds its users no longer: the next that tells of them does (M-05)", () => {
   const watch = new QuotaWatch([]);
   const other = { id: "n2", name: "fs-2" };
   watch.conditions(NODE, users({ bob: 960n, ann: 990n }));
@@ -552,7 +552,7 @@ test("an attempt from elsewhere says from where and for which address, and witho
   );
 });
 
-test("passwords that fail on one node are one alert of that node, from the tenth on (D-03)", () => {
+test("passwords that fail on one node are one alert of that node, from the tenth on (W-03)", () => {
   const watch = new SecurityWatch(new Map());
   const failed = (id: string, count: number) =>
     event(id, { type: "admin_hash_failed", username: undefined, count, ipSeen: `192.0.2.${count}` });
@@ -576,7 +576,7 @@ test("passwords that fail on one node are one alert of that node, from the tenth
   assert.deepEqual(watch.occurrences(NODE, [failed("03", 9)], at(5_000)), [], "counted anew");
 });
 
-test("failed sign-ins to the console are about no node, and an address that nobody knows is not told (D-03)", () => {
+test("failed sign-ins to the console are about no node, and an address that nobody knows is not told (W-03)", () => {
   assert.deepEqual(loginFailures({ count: 12, lastAddress: undefined }), {
     key: "login_failures",
     type: "login_failures",
@@ -587,7 +587,7 @@ test("failed sign-ins to the console are about no node, and an address that nobo
   });
 });
 
-test("failures of one second are one entry and leave the window together; those of the next leave later (D-03)", () => {
+test("failures of one second are one entry and leave the window together; those of the next leave later (W-03)", () => {
   const window = new FailureWindow();
   window.add(5, "a", at(0));
   window.add(4, "a", at(999));
@@ -599,7 +599,7 @@ test("failures of one second are one entry and leave the window together; those 
   assert.equal(window.take(at(15 * 60_000 + 999))?.count, 10);
 });
 
-test("also in a window with older ones, failures of one second leave together (D-03)", () => {
+test("also in a window with older ones, failures of one second leave together (W-03)", () => {
   const window = new FailureWindow();
   for (const [count, ms] of [
     [1, 0],
@@ -651,7 +651,7 @@ test("a minute without a failure has a rate of 0 %, and one byte of drift counts
   assert.equal(conditionOf("quota_drift", { quotaDriftBytes: 1n }).value, 1);
 });
 
-test("who is let go by a node that is not the home is free for the home's next answer (F-05)", () => {
+test("who is let go by a node that is not the home is free for the home's next answer (M-05)", () => {
   const homes = new Map<string, string>();
   const watch = new QuotaWatch([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
@@ -661,7 +661,7 @@ test("who is let go by a node that is not the home is free for the home's next a
   assert.deepEqual(watch.conditions(liar, users({}, { usersWithheld: true })), [], "told once");
 });
 
-test("of failures that come in many seconds each is counted in its own, and those told of are not told again (D-03)", () => {
+test("of failures that come in many seconds each is counted in its own, and those told of are not told again (W-03)", () => {
   const window = new FailureWindow();
   assert.equal(window.take(at(0)), undefined);
   for (let second = 0; second < 10; second++) window.add(1, "a", at(100_000 + second * 1_000));

@@ -1,4 +1,4 @@
-// From what nodes report of attempts to occurrences: each attempt once, also over restarts of the console (D22, D-03).
+// From what nodes report of attempts to occurrences: each attempt once, also over restarts of the console (D22, W-03).
 import { LOGIN_FAILURES_ALERT, LOGIN_FAILURES_WINDOW_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { SecurityEventType } from "#base/security-event.ts";
 import { alertKey } from "./alert-kinds.ts";

@@ -102,7 +102,7 @@ export const RESTART_OVER_MS: number = 10 * 60_000;
 export const CLOCK_SKEW_ALERT_MS = 60_000;
 /** Days before a certificate's end from which its alert is critical. */
 export const CERTIFICATE_CRITICAL_DAYS = 2;
-/** Failed sign-ins to the console within the window below from which there is an alert (D-03). */
+/** Failed sign-ins to the console within the window below from which there is an alert (W-03). */
 export const LOGIN_FAILURES_ALERT = 10;
 /** The window in which failed sign-ins are counted together. */
 export const LOGIN_FAILURES_WINDOW_MS: number = 15 * 60_000;
@@ -291,7 +291,7 @@ export const LIVE_RECEIVED_BYTES_PER_SECOND = 65_536;
 export const LIVE_PING_INTERVAL_MS = 20_000;
 /** A WebSocket of which nothing was heard for this long is closed (decision D8). */
 export const LIVE_SILENCE_MAX_MS = 60_000;
-/** How often the session behind a WebSocket is looked up again (failure D-07). */
+/** How often the session behind a WebSocket is looked up again (failure W-07). */
 export const LIVE_SESSION_CHECK_MS = 30_000;
 /** How long before the end of a session its sockets are told (decision D8). */
 export const LIVE_SESSION_WARNING_MS: number = 5 * 60_000;
@@ -820,7 +820,7 @@ export const API_VISITOR_RATE = { perSecond: 20, burst: 40 } as const;
 export const API_OPERATOR_RATE = { perSecond: 50, burst: 100 } as const;
 /** Share of a poll's interval by which a node's polls start apart from where they were (decision D24: jittered). */
 export const POLL_JITTER_MS = 100;
-/** Time in which a node must have answered a poll in full (decision D24, F-04). */
+/** Time in which a node must have answered a poll in full (decision D24, M-04). */
 export const POLL_TIMEOUT_MS = 3_000;
 /** Time for the security events that are asked for after a good poll; with the poll's own it stays below the interval. */
 export const POLL_EVENTS_TIMEOUT_MS = 1_500;
@@ -834,7 +834,7 @@ export const POLL_POOL_BYTES = 100_663_296;
 export const POLL_EVENTS_MAX_BYTES = 131_072;
 /** Bytes of a node's document that are read in one go; larger ones in pieces, so that the event loop turns between them. */
 export const POLL_PIECE_BYTES = 65_536;
-/** How often the console looks whether a node has been silent for too long (F-08: offline at 30 to 35 s). */
+/** How often the console looks whether a node has been silent for too long (M-08: offline at 30 to 35 s). */
 export const STATUS_CHECK_INTERVAL_MS = 1_000;
 /** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
 export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;

@@ -119,7 +119,7 @@ test("errors: 60 s of answers without one end a spike, the first answer after a 
   assert.deepEqual(told.flat(), ["resolved error_spike:n1 critical", "recorded error_spike:n1 info"]);
 });
 
-test("what nodes report of attempts, and failed sign-ins to the console, are for operators alone (D22, D-03)", async () => {
+test("what nodes report of attempts, and failed sign-ins to the console, are for operators alone (D22, W-03)", async () => {
   const { round, desk } = await startDesk(ends, ["n1"]);
   const event: SecurityEvent = {
     id: "01K5YDWV000000000000000000",

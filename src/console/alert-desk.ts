@@ -141,7 +141,7 @@ export class AlertDesk {
     });
   }
 
-  /** A sign-in to the console failed; from the tenth within 15 minutes on it is an alert (D-03). */
+  /** A sign-in to the console failed; from the tenth within 15 minutes on it is an alert (W-03). */
   loginFailed(address: string): void {
     this.#logins.add(1, address, momentOf(this.#deps.clock));
   }

@@ -159,7 +159,7 @@ test("POST resolve, resolve-all and ack: operators alone, what is unknown, what 
   assert.equal((await post("resolve-all", { severity: "urgent" })).problem?.code, "ALERT_INVALID");
 });
 
-test("answers to visitors are the same bytes whatever users, quotas and attempts there are (D-09)", async () => {
+test("answers to visitors are the same bytes whatever users, quotas and attempts there are (W-09)", async () => {
   const answers = await Promise.all(
     [false, true].map(async (isBusy) => {
       const { round, desk } = await startDesk(ends, ["n1", "n2"]);

@@ -1,4 +1,4 @@
-// Room for the answers of nodes that are under way, so that however many of them lie at once, memory stays flat (F-05, F-08).
+// Room for the answers of nodes that are under way, so that however many of them lie at once, memory stays flat (M-05, M-08).
 import { POLL_ANSWER_FREE_BYTES, POLL_POOL_BYTES } from "#base/limits.ts";
 
 /** An answer under way. */

@@ -48,7 +48,7 @@ test("a route says who may call it; visitors are refused before a handler for op
   }
 });
 
-test("however a path is written, it counts against the limit and is kept by no cache (D17, D-14)", async (t) => {
+test("however a path is written, it counts against the limit and is kept by no cache (D17, W-14)", async (t) => {
   const rates = { visitor: { perSecond: 20, burst: 40 }, operator: { perSecond: 50, burst: 100 } };
   const { ask, close } = await startApp(
     (app) => void app.get("/api/everybody", { config: { auth: "public" } }, () => ({})),

@@ -135,7 +135,7 @@ test("a log with a gap of its own is one break, and goes on behind it", async ()
   assert.equal((await list("?node=fs-a&act=file.delete")).entries.length, 4);
 });
 
-test("garbage, refusals and logs that break again and again cost nothing but that node's lines (F-05)", async () => {
+test("garbage, refusals and logs that break again and again cost nothing but that node's lines (M-05)", async () => {
   const { round, logs, lies, gathering, raised, asked } = await startGathering(ends, "fs-a", "fs-b");
   logs.get("fs-b")?.add("file.delete", "/b");
   for (const lie of [

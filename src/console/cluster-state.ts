@@ -98,7 +98,7 @@ export interface NodeReading {
     readonly storage: ReadonlyMap<string, bigint>;
     readonly limit: ReadonlyMap<string, bigint>;
   } | null;
-  /** Names of the document's fields that were missing or invalid, without those that may be missing (F-05). */
+  /** Names of the document's fields that were missing or invalid, without those that may be missing (M-05). */
   readonly invalidFields: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// Both views over HTTP: what visitors get has no trace of users, what operators get has all of them (spec 5.8.4, D4, D-09).
+// Both views over HTTP: what visitors get has no trace of users, what operators get has all of them (spec 5.8.4, D4, W-09).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
@@ -322,7 +322,7 @@ function pollBoth(both: readonly Cluster[], steps: Polls): void {
   }
 }
 
-test("two clusters that differ only in users are the same bytes to visitors, with the same tag (D-09)", () => {
+test("two clusters that differ only in users are the same bytes to visitors, with the same tag (W-09)", () => {
   const [one, two] = [cluster("n1", "n2", "n3"), cluster("n1", "n2", "n3")];
   fc.assert(
     fc.property(polls, (steps) => {
@@ -335,7 +335,7 @@ test("two clusters that differ only in users are the same bytes to visitors, wit
   );
 });
 
-test("and so are their answers, head and body (D-09)", async () => {
+test("and so are their answers, head and body (W-09)", async () => {
   const [one, two] = [cluster("n1", "n2", "n3"), cluster("n1", "n2", "n3")];
   const [left, right] = [await served(one), await served(two)];
   await fc.assert(

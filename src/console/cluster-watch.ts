@@ -13,7 +13,7 @@ export interface ClusterWatchDeps {
   readonly directory: Pick<Directory, "nodes"> & Partial<Pick<Directory, "missingLists">>;
   /** SVC_METRICS_TOKEN (T8). */
   readonly metricsToken: string | undefined;
-  /** `-allow_nodes` (F-04). */
+  /** `-allow_nodes` (M-04). */
   readonly allowNodes: readonly string[];
   /** Maintenance and locks, asked after each poll of a node. */
   readonly notesOn?: (nodeId: string) => NodeNotes;

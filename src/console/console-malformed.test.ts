@@ -1,4 +1,4 @@
-// Whatever is wrong with a request, the answer is a problem document that says so, and never a fault of the console (D-13, decision D2).
+// Whatever is wrong with a request, the answer is a problem document that says so, and never a fault of the console (W-13, decision D2).
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import { createConnection } from "node:net";
@@ -187,7 +187,7 @@ test("what is no HTTP, or has too much head, is answered with a problem and the 
   assert.deepEqual([bad.status, bad.problem?.code], [400, "BAD_REQUEST"]);
 });
 
-test("a request names one Host; of a method that nothing knows only that is said; no refusal is kept (RFC 9112, D2, D-14)", async (t) => {
+test("a request names one Host; of a method that nothing knows only that is said; no refusal is kept (RFC 9112, D2, W-14)", async (t) => {
   const { console, ask } = await startTestConsole(t);
   const raw = async (head: string): Promise<string> => {
     const socket = createConnection(console.address.port, "127.0.0.1");

@@ -58,7 +58,7 @@ export interface ConsoleOptions {
   readonly storePassword?: string;
   /** Bearer token for the nodes' /metrics (T8). */
   readonly metricsToken?: string;
-  /** Networks that nodes may lie in beyond the usual ones (F-04). */
+  /** Networks that nodes may lie in beyond the usual ones (M-04). */
   readonly allowNodes?: readonly string[];
   /** The MetaServers that are watched, by their gRPC addresses; default none. */
   readonly metaServers?: readonly HostPort[];

@@ -189,7 +189,7 @@ test("the first of header, cookie and query that is there decides, even when it 
   );
 });
 
-test("a token in a query never reaches the log, and -allow_query_token=false leaves it without effect (T12, D-08)", async (t) => {
+test("a token in a query never reaches the log, and -allow_query_token=false leaves it without effect (T12, W-08)", async (t) => {
   const lines: string[] = [];
   const log = {
     debug: (...words: unknown[]) => void lines.push(JSON.stringify(words)),
@@ -213,7 +213,7 @@ test("a token in a query never reaches the log, and -allow_query_token=false lea
   assert.equal((await shut.ask("/api/users", { headers: { authorization: `Bearer ${other}` } })).status, 200);
 });
 
-test("a cookie speaks for requests of our own pages alone; a bearer token for all (D2, D-06)", async (t) => {
+test("a cookie speaks for requests of our own pages alone; a bearer token for all (D2, W-06)", async (t) => {
   const { ask, signIn, console } = await startTestConsole(t);
   const token = await signIn();
   const cookie = { cookie: `svc_admin_token=${token}` };
@@ -257,7 +257,7 @@ test("a cookie speaks for requests of our own pages alone; a bearer token for al
   );
 });
 
-test("signing in sets a cookie for 12 hours that no script can read, another one each time (spec 2.4, D-05)", async (t) => {
+test("signing in sets a cookie for 12 hours that no script can read, another one each time (spec 2.4, W-05)", async (t) => {
   const { ask } = await startTestConsole(t);
   const answer = await ask("/api/auth/login", { body: { password: PASSWORD } });
   assert.equal(answer.status, 200);

@@ -13,7 +13,7 @@ export interface Credential {
   readonly from: "header" | "cookie" | "query";
 }
 
-/** What stands in a query as the token, if anything does. Afterwards it has none any more, so that neither a schema nor a log meets it (D-08). */
+/** What stands in a query as the token, if anything does. Afterwards it has none any more, so that neither a schema nor a log meets it (W-08). */
 export function takeQueryToken(query: Record<string, unknown>): unknown {
   const token = query[QUERY_NAME];
   if (token !== undefined) delete query[QUERY_NAME];

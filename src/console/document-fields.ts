@@ -1,4 +1,4 @@
-// The single fields of a node's document and what each may be; what is outside its range is no data (spec 2.7, D12, T17, F-05).
+// The single fields of a node's document and what each may be; what is outside its range is no data (spec 2.7, D12, T17, M-05).
 import { parseU64 } from "#base/json64.ts";
 import { NODE_LABEL_MAX_LENGTH } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";

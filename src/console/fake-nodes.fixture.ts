@@ -1,4 +1,4 @@
-// Nodes that are nothing but a metrics listener, in the hands of a test: honest ones, and every kind of liar (F-05).
+// Nodes that are nothing but a metrics listener, in the hands of a test: honest ones, and every kind of liar (M-05).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { stringify64 } from "#base/json64.ts";

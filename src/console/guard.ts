@@ -1,4 +1,4 @@
-// The gate before every handler: request id, headers of every answer, who asks, how often, and whether they may (spec 5.8, D2, D17, D-14).
+// The gate before every handler: request id, headers of every answer, who asks, how often, and whether they may (spec 5.8, D2, D17, W-14).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
@@ -226,7 +226,7 @@ function headersOf(
   if (!path.startsWith("/api/")) return headers;
   return {
     ...Object.fromEntries(Object.entries(headers).filter(([name]) => !FOR_PAGES_ONLY.has(name))),
-    // A kept copy of what an operator saw, shown to a visitor, is the classic leak (D-14).
+    // A kept copy of what an operator saw, shown to a visitor, is the classic leak (W-14).
     "cache-control": "no-store",
     vary: "Cookie, Authorization",
   };

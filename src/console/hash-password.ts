@@ -1,11 +1,11 @@
-// `grove admin hash-password`: turns a password into what ADMIN_PASSWORD_HASH holds, in both forms (T11, D-01).
+// `grove admin hash-password`: turns a password into what ADMIN_PASSWORD_HASH holds, in both forms (T11, W-01).
 import { argon2Sync, randomBytes } from "node:crypto";
 import { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { readUnseenLine } from "#os/unseen-line.ts";
 
-/** Shortest password that is taken: what stands for a whole cluster must not be guessed from its bare SHA-256 (D-01). */
+/** Shortest password that is taken: what stands for a whole cluster must not be guessed from its bare SHA-256 (W-01). */
 const PASSWORD_MIN_LENGTH = 15;
 const PASSWORD_MAX_LENGTH = 1_024;
 /** What OWASP names for Argon2id: 19 MiB, two passes, one lane; tens of milliseconds. */

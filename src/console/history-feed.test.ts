@@ -1,11 +1,11 @@
-// Shows what of a poll the history is given (spec 2.10, F-05).
+// Shows what of a poll the history is given (spec 2.10, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UserUsage } from "#history/node-sample.ts";
 import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
 import { feedHistory } from "./history-feed.ts";
 
-test("the forecast of a user is fed by the home node alone, and by anybody while the home is not known (F-05)", () => {
+test("the forecast of a user is fed by the home node alone, and by anybody while the home is not known (M-05)", () => {
   const { book } = testCluster("n1", "n2");
   const homes = new Map([["ann@example.com", "n1"]]);
   const heard: string[] = [];

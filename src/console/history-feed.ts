@@ -15,7 +15,7 @@ const HOMES_AGE_MS = 300_000;
 
 /**
  * Feeds the history from now on; the returned function ends that. Call it before others listen who read rates. Of a user only the home
- * node is heard, as far as the store has told of homes (F-05).
+ * node is heard, as far as the store has told of homes (M-05).
  */
 export function feedHistory(
   cluster: Pick<ClusterState, "onPoll">,

@@ -1,4 +1,4 @@
-// Tests of history, performance and export over HTTP, as visitors and as operators (spec 2.8, 4.1, decision D9, failures D-11, F-05).
+// Tests of history, performance and export over HTTP, as visitors and as operators (spec 2.8, 4.1, decision D9, failures W-11, M-05).
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";

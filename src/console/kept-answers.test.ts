@@ -63,7 +63,7 @@ function comparable({ status, headers, text }: Answer): unknown {
   return { status, rest, text: text.replace(id as string, "ID"), ...told };
 }
 
-test("an answer that lies ready has the bytes and the whole head of one that came the long way (D2, D-14)", async (t) => {
+test("an answer that lies ready has the bytes and the whole head of one that came the long way (D2, W-14)", async (t) => {
   const desk = await startDesk(t);
   for (const [path, isTagged] of [
     ["/api/kept", false],
@@ -97,7 +97,7 @@ async function headLines(desk: Desk, path: string): Promise<string[]> {
     .split("\r\n");
 }
 
-test("whatever a request carries, it is judged alike on both ways (spec 4.2, 5.8.3, D17, D-06)", async (t) => {
+test("whatever a request carries, it is judged alike on both ways (spec 4.2, 5.8.3, D17, W-06)", async (t) => {
   // The same routes where nothing goes the short way, since every answer is checked.
   const [desk, slow] = [await startDesk(t), await startDesk(t, { checkReplies: true })];
   const credential = fc.constantFrom("right", "wrong", "", undefined);
@@ -177,7 +177,7 @@ test("each request counts once against the rate, whichever way it goes (D17)", a
   assert.deepEqual([refused.problem?.code, refused.headers["retry-after"]], ["RATE_LIMITED", "1"]);
 });
 
-test("an address with a token in it is not kept, and its token speaks for its own request alone (T12, D-08)", async (t) => {
+test("an address with a token in it is not kept, and its token speaks for its own request alone (T12, W-08)", async (t) => {
   const desk = await startDesk(t);
   const { server } = desk;
   for (const path of [`/api/users?token=${server.token}`, `/api/users?%74oken=${server.token}`]) {

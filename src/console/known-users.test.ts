@@ -1,4 +1,4 @@
-// Maps of users that list the same ones again: read without a parser they are what a parser makes of them, and what has not changed stays (D12, F-05).
+// Maps of users that list the same ones again: read without a parser they are what a parser makes of them, and what has not changed stays (D12, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -82,7 +82,7 @@ const body = fc
       `{"disk_total_bytes":1,"per_user_storage":${storage},"per_user_quota":${quota},"per_user_detail":${details}${behind}}`,
   );
 
-test("whatever a node sends after what, it is read as if it came first (T17, F-05)", async () => {
+test("whatever a node sends after what, it is read as if it came first (T17, M-05)", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(body, { minLength: 2, maxLength: 6 }), async (bodies) => {
       const kept = fresh();

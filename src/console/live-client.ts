@@ -1,4 +1,4 @@
-// One WebSocket: what it is sent and when, whether it still lives, and whether it may still listen (decision D8, failure D-07).
+// One WebSocket: what it is sent and when, whether it still lives, and whether it may still listen (decision D8, failure W-07).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Clock } from "#base/clock.ts";

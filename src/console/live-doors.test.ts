@@ -1,4 +1,4 @@
-// Who gets a WebSocket and for how long: origins, sessions that end, caps, silence, a stop of the console (D8, D17, D-07).
+// Who gets a WebSocket and for how long: origins, sessions that end, caps, silence, a stop of the console (D8, D17, W-07).
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
@@ -19,7 +19,7 @@ async function travel(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-test("a page of another site is closed with 4403 whatever it shows, and its ticket stays unused (D8, D-07)", async (t) => {
+test("a page of another site is closed with 4403 whatever it shows, and its ticket stays unused (D8, W-07)", async (t) => {
   const live = await start(t);
   const host = live.url.replace("http://", "");
   const ticket = "cd".repeat(32);
@@ -140,7 +140,7 @@ test("a session is told five minutes before its end, and its sockets are closed 
   assert.equal(six.received.filter(({ type }) => type === "session.expiring").length, 1);
 });
 
-test("a session that ended without a word is noticed within 30 s (D-07)", async (t) => {
+test("a session that ended without a word is noticed within 30 s (W-07)", async (t) => {
   let isLive = true;
   const live = await start(t, { isSessionLive: () => isLive });
   const operator = await live.openAsOperator("/ws/cluster");
@@ -261,7 +261,7 @@ test("a handshake that is none gets a problem document too (D2)", async (t) => {
   }
 });
 
-test("nothing is compressed, whatever a client offers (D-07)", async (t) => {
+test("nothing is compressed, whatever a client offers (W-07)", async (t) => {
   const live = await start(t);
   const socket = await live.open("/ws/cluster", { perMessageDeflate: true });
   assert.equal(socket.socket.extensions, "");

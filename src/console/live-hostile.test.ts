@@ -1,4 +1,4 @@
-// What clients send that they should not, and readers that do not read: none of it hurts the others (D8, D17, D-07).
+// What clients send that they should not, and readers that do not read: none of it hurts the others (D8, D17, W-07).
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
@@ -254,7 +254,7 @@ test("a snapshot is serialised once for all who get it, and those who come in be
   assert.equal(live.serialised.count, 2);
 });
 
-test("two clusters that differ only in what visitors may not know send them the same bytes (spec 5.8.4, D-09)", async (t) => {
+test("two clusters that differ only in what visitors may not know send them the same bytes (spec 5.8.4, W-09)", async (t) => {
   const heard: string[][] = [];
   for (const name of ["bob@example.com", "alice@example.com"]) {
     const live = await start(t);

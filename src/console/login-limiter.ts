@@ -1,4 +1,4 @@
-// How many wrong passwords are looked at: five from one address in a quarter of an hour, and in a flood nobody's second one (D17, D-03).
+// How many wrong passwords are looked at: five from one address in a quarter of an hour, and in a flood nobody's second one (D17, W-03).
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// Users near their quota in a node's document: alerts need them, whoever else is listed and however many (spec 2.7, F-05).
+// Users near their quota in a node's document: alerts need them, whoever else is listed and however many (spec 2.7, M-05).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
@@ -8,7 +8,7 @@ import { NodeDocument, UserAllowance } from "./node-document.ts";
 const fresh = (): NodeDocument => new NodeDocument("n1", new UserAllowance());
 const textOf = (wish: Parameters<typeof documentText>[0]): Buffer => Buffer.from(documentText(wish));
 
-test("users near their quota are read whichever users are listed, and whatever room those have (spec 2.7, F-05)", async () => {
+test("users near their quota are read whichever users are listed, and whatever room those have (spec 2.7, M-05)", async () => {
   const full = { name: "last@people.example", usedBytes: 99, quotaBytes: 100 };
   assert.equal((await fresh().read(textOf({ users: fakeUsers(10) }))).nearQuota, null, "an older node");
   const none = await fresh().read(textOf({ users: fakeUsers(10), near: [] }));

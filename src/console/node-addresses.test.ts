@@ -1,4 +1,4 @@
-// Which nodes are polled, where, and when: the store's list, the addresses that are refused, the spread over time (spec 4.4, F-04, D19).
+// Which nodes are polled, where, and when: the store's list, the addresses that are refused, the spread over time (spec 4.4, M-04, D19).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -8,7 +8,7 @@ import { atEnd, closeAll, fake, recordOf, round, watched } from "./watched-clust
 
 after(closeAll);
 
-test("addresses that are no node's are refused before anything is sent, with the reason (F-04)", async () => {
+test("addresses that are no node's are refused before anything is sent, with the reason (M-04)", async () => {
   const places = {
     metadata: "169.254.169.254:50051",
     loopback: "[::1]:50051",
@@ -32,7 +32,7 @@ test("addresses that are no node's are refused before anything is sent, with the
   }
 });
 
-test("without -allow_nodes the machine's own loopback is refused, and so is a name that leads there (F-04)", async () => {
+test("without -allow_nodes the machine's own loopback is refused, and so is a name that leads there (M-04)", async () => {
   const node = await fake("n1");
   const port = node.address.split(":")[1] ?? "";
   const cluster = await watched([node, { id: "n2", address: `node.example:${port}` }], {
@@ -46,7 +46,7 @@ test("without -allow_nodes the machine's own loopback is refused, and so is a na
   assert.deepEqual(node.requests, []);
 });
 
-test("a node outside of -allow_nodes is never asked, unknown for 30 s, and says which flag would let it be asked (spec 3.2, F-04)", async () => {
+test("a node outside of -allow_nodes is never asked, unknown for 30 s, and says which flag would let it be asked (spec 3.2, M-04)", async () => {
   const cluster = await watched([{ id: "n1", address: "10.9.8.7:50051" }], { allowNodes: ["10.1.0.0/16"] });
   await round(cluster);
   const { status, pollError } = cluster.book.node("n1") ?? {};
@@ -83,7 +83,7 @@ test("a store that does not answer leaves the nodes as they are (D19)", async ()
   assert.equal(cluster.poller.counts.answered, 5);
 });
 
-test("the polls of many nodes lie evenly apart in the five seconds (F-08: no bursts)", async () => {
+test("the polls of many nodes lie evenly apart in the five seconds (M-08: no bursts)", async () => {
   const clock = new ManualClock();
   const startedMs = clock.steadyMs();
   const begins: number[] = [];

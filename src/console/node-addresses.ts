@@ -66,7 +66,7 @@ export class NodeAddresses {
     }
   }
 
-  /** Where to ask a node for its metrics, now. Throws NoAnswer when there is no such place, or it may not be a node's (F-04). */
+  /** Where to ask a node for its metrics, now. Throws NoAnswer when there is no such place, or it may not be a node's (M-04). */
   target(nodeId: string): NodeTarget {
     const place = this.#places.get(nodeId);
     if (place === undefined) throw new NoAnswer("the metadata store does not list this node");

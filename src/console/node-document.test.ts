@@ -1,4 +1,4 @@
-// The check of a node's document: honest ones keep every value, liars lose the field or the whole (F-05, D12, T8, T17).
+// The check of a node's document: honest ones keep every value, liars lose the field or the whole (M-05, D12, T8, T17).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -70,7 +70,7 @@ const LIES: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 for (const [field, lies] of Object.entries(LIES)) {
-  test(`${field}: a lie costs this field alone (F-05)`, async () => {
+  test(`${field}: a lie costs this field alone (M-05)`, async () => {
     const honest = await read(documentText({ users: [] }));
     for (const lie of lies) {
       const reading = await read(documentText({ fields: { [field]: lie }, users: [] }));
@@ -100,7 +100,7 @@ test("numbers at the ends of their ranges are no lies", async () => {
   assert.equal(reading.diskFreeBytes, 0n);
 });
 
-test("null is unknown and no lie; a missing field of spec 2.7 is told, a missing later one is an older node (D12, F-10)", async () => {
+test("null is unknown and no lie; a missing field of spec 2.7 is told, a missing later one is an older node (D12, M-10)", async () => {
   const reading = await read(
     documentText({
       fields: { cpu_temp_celsius: null, load_avg_1m: undefined, boot_id: undefined },
@@ -121,7 +121,7 @@ test("without maps of users they are withheld, which is no lie (T8); with one of
   assert.deepEqual((await read(spec27)).invalidFields, [], "the third map is an addition");
 });
 
-test("an entry that is no user or has no valid value is left out, the others stay (F-05)", async () => {
+test("an entry that is no user or has no valid value is left out, the others stay (M-05)", async () => {
   const users = [{ name: "good@example.com", usedBytes: 5 }];
   const bad = [
     '"Bad@Example.com":1',
@@ -145,7 +145,7 @@ test("an entry that is no user or has no valid value is left out, the others sta
   }
 });
 
-test("a detail with a lie in it keeps what is true (F-05)", async () => {
+test("a detail with a lie in it keeps what is true (M-05)", async () => {
   const lied = documentText({ users: [{ name: "a@example.com", usedBytes: 5 }] }).replace(
     '"trash_bytes":0,"staging_bytes":0,"file_count":1',
     '"trash_bytes":-1,"staging_bytes":0,"file_count":"1"',
@@ -250,7 +250,7 @@ test("what one map entry may hold is bounded, however large the document", async
   await assert.rejects(read(huge), NoAnswer);
 });
 
-test("users beyond what the console keeps are not taken, and give their room back (F-05)", async () => {
+test("users beyond what the console keeps are not taken, and give their room back (M-05)", async () => {
   const allowance = new UserAllowance(1_000);
   const documents = ["n1", "n2"].map((id) => new NodeDocument(id, allowance));
   const [one, two] = documents;
@@ -315,7 +315,7 @@ test("however a document is laid out, it reads as JSON.parse reads it", async ()
   );
 });
 
-test("random bytes in an honest document never do worse than cost the answer or a field (F-05)", async () => {
+test("random bytes in an honest document never do worse than cost the answer or a field (M-05)", async () => {
   const honest = Buffer.from(documentText({ users: fakeUsers(20) }));
   await fc.assert(
     fc.asyncProperty(

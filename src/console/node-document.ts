@@ -1,4 +1,4 @@
-// One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (F-05).
+// One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (M-05).
 import { isUtf8 } from "node:buffer";
 import { parse64 } from "#base/json64.ts";
 import { CONSOLE_NEAR_USERS_MAX, CONSOLE_USERS_MAX, CONSOLE_USERS_PER_NODE_FREE } from "#base/limits.ts";

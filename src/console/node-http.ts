@@ -1,4 +1,4 @@
-// One GET to a node's metrics listener: plain HTTP to an address that was checked before, bounded in bytes and time, no redirects (F-04).
+// One GET to a node's metrics listener: plain HTTP to an address that was checked before, bounded in bytes and time, no redirects (M-04).
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Clock } from "#base/clock.ts";
 import { CONSOLE_NODES_MAX, NODE_ANSWER_HEAD_MAX_BYTES } from "#base/limits.ts";

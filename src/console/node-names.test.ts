@@ -1,4 +1,4 @@
-// Names of nodes: one look-up, one address that was checked, and no thread of the process for those who hang (F-04).
+// Names of nodes: one look-up, one address that was checked, and no thread of the process for those who hang (M-04).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";

@@ -1,4 +1,4 @@
-// Leads a node's host to one IP address: looked up once, checked, and then used as it is, so that no later look-up leads elsewhere (F-04).
+// Leads a node's host to one IP address: looked up once, checked, and then used as it is, so that no later look-up leads elsewhere (M-04).
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";

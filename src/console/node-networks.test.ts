@@ -1,4 +1,4 @@
-// The addresses that may be a node's, and those that never are (F-04).
+// The addresses that may be a node's, and those that never are (M-04).
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -53,19 +53,19 @@ const ORDINARY = [
   "100.64.0.1",
 ];
 
-test("without blocks every ordinary address may be a node's, loopback and the rest may not (F-04)", () => {
+test("without blocks every ordinary address may be a node's, loopback and the rest may not (M-04)", () => {
   const networks = new NodeNetworks();
   for (const ip of ORDINARY) assert.equal(networks.problemOf(ip), undefined, ip);
   for (const ip of [...NEVER, ...LOOPBACK]) assert.notEqual(networks.problemOf(ip), undefined, ip);
 });
 
-test("no block allows what is never a node's; the largest ones do not allow loopback (F-04)", () => {
+test("no block allows what is never a node's; the largest ones do not allow loopback (M-04)", () => {
   const networks = new NodeNetworks(["0.0.0.0/0", "::/0", "169.254.0.0/16", "169.254.169.254", "fe80::/10"]);
   for (const ip of ORDINARY) assert.equal(networks.problemOf(ip), undefined, ip);
   for (const ip of [...NEVER, ...LOOPBACK]) assert.notEqual(networks.problemOf(ip), undefined, ip);
 });
 
-test("loopback is allowed by a block that lies in it, and then only there (F-04)", () => {
+test("loopback is allowed by a block that lies in it, and then only there (M-04)", () => {
   const networks = new NodeNetworks(["127.0.0.0/8", "::1/128"]);
   for (const ip of LOOPBACK) assert.equal(networks.problemOf(ip), undefined, ip);
   for (const ip of [...NEVER, ...ORDINARY]) assert.notEqual(networks.problemOf(ip), undefined, ip);

@@ -1,4 +1,4 @@
-// Which addresses may be a node's: the console connects to what the metadata store says, and must not be led anywhere else (F-04).
+// Which addresses may be a node's: the console connects to what the metadata store says, and must not be led anywhere else (M-04).
 import { BlockList, isIP } from "node:net";
 import { GroveError } from "#base/errors.ts";
 import { ALLOWED_NETWORKS_MAX } from "#base/limits.ts";

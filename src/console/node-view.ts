@@ -1,4 +1,4 @@
-// One node as visitors and as operators see it. The public form is put together field by field, never by taking fields away (D-09, D4).
+// One node as visitors and as operators see it. The public form is put together field by field, never by taking fields away (W-09, D4).
 import { toJson64 } from "#base/json64.ts";
 import type { NodeRates } from "#history/node-sample.ts";
 import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";

@@ -1,4 +1,4 @@
-// Where the operator's password comes from, and what happens when it changes under a running console (D-04).
+// Where the operator's password comes from, and what happens when it changes under a running console (W-04).
 import assert from "node:assert/strict";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

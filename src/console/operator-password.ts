@@ -1,4 +1,4 @@
-// The operator's password as the console holds it: read at the start, read again on request; a changed one ends every session (D-04).
+// The operator's password as the console holds it: read at the start, read again on request; a changed one ends every session (W-04).
 import { GroveError } from "#base/errors.ts";
 import {
   type AdminPassword,

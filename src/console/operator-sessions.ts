@@ -1,4 +1,4 @@
-// The table of operators who are signed in: 32 random bytes each, kept as a hash, 12 hours on the steady clock (spec 2.4, D-04).
+// The table of operators who are signed in: 32 random bytes each, kept as a hash, 12 hours on the steady clock (spec 2.4, W-04).
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { ADMIN_SESSION_LIFETIME_MS, ADMIN_SESSIONS_MAX, SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
@@ -109,7 +109,7 @@ export class OperatorSessions {
     return [...this.#rows.values()].toReversed();
   }
 
-  /** Ends all sessions: the password has changed (D-04), or somebody asks for it. Returns how many there were. */
+  /** Ends all sessions: the password has changed (W-04), or somebody asks for it. Returns how many there were. */
   endAll(why: SessionEnd = "password_changed"): number {
     const count = this.#rows.size;
     for (const [key, row] of this.#rows) this.#end(key, row, why);

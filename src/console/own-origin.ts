@@ -1,4 +1,4 @@
-// Whether a request that changes something was sent by a page of ours: what stands between a cookie and other people's pages (D2, D-06).
+// Whether a request that changes something was sent by a page of ours: what stands between a cookie and other people's pages (D2, W-06).
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Methods that change nothing. */

@@ -1,4 +1,4 @@
-// The pages as browsers get them, and what is no page (D-12, D-14).
+// The pages as browsers get them, and what is no page (W-12, W-14).
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// `grove admin password check|rotate`: another operator's password in the console's file, and which nodes have it (T11, D-04).
+// `grove admin password check|rotate`: another operator's password in the console's file, and which nodes have it (T11, W-04).
 import { stat } from "node:fs/promises";
 import { Command } from "commander";
 import { readPem } from "#authority/tls-material.ts";

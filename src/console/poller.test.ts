@@ -1,4 +1,4 @@
-// Polls against nodes of every kind over real sockets: liars cost themselves, the others are graded on time (F-05, F-08, D24).
+// Polls against nodes of every kind over real sockets: liars cost themselves, the others are graded on time (M-05, M-08, D24).
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, test } from "node:test";
@@ -84,7 +84,7 @@ const LIARS: Readonly<Record<string, Behaviour>> = {
 };
 
 for (const [name, behaviour] of Object.entries(LIARS)) {
-  test(`a node that ${name} counts as no answer, the other is graded in the same round (D24, F-05)`, async () => {
+  test(`a node that ${name} counts as no answer, the other is graded in the same round (D24, M-05)`, async () => {
     const [liar, honest] = [await fake("liar"), await fake("honest")];
     liar.behaviour = behaviour;
     const cluster = await watched([liar, honest]);
@@ -113,7 +113,7 @@ const SLOW: Readonly<Record<string, Behaviour>> = {
 };
 
 for (const [name, behaviour] of Object.entries(SLOW)) {
-  test(`a node that ${name} is given up after 3 s while the others are polled, and is offline after 30 s (F-08)`, async () => {
+  test(`a node that ${name} is given up after 3 s while the others are polled, and is offline after 30 s (M-08)`, async () => {
     const [slow, honest] = [await fake("slow"), await fake("honest")];
     const cluster = await watched([slow, honest]);
     await round(cluster);
@@ -149,7 +149,7 @@ test("a node is polled one poll at a time: what comes due meanwhile is left out 
   cluster.close();
 });
 
-test("1 GB costs no more than the bound: the connection is closed there (F-05)", async () => {
+test("1 GB costs no more than the bound: the connection is closed there (M-05)", async () => {
   const liar = await fake("liar");
   let sent = 0;
   liar.behaviour = (_, response) => {
@@ -256,7 +256,7 @@ test("a node that counts its security events is asked for them when there are ne
   assert.deepEqual(await asked(), [true, 0]);
 });
 
-test("a node that hangs with its security events is graded all the same, within its own interval (D22, F-08)", async () => {
+test("a node that hangs with its security events is graded all the same, within its own interval (D22, M-08)", async () => {
   const node = await fake("n1");
   const cluster = await watched([node]);
   await round(cluster);

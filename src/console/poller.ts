@@ -1,4 +1,4 @@
-// Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, F-08).
+// Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
 import type { Clock } from "#base/clock.ts";
 import {
   POLL_ANSWER_MAX_BYTES,

@@ -40,7 +40,7 @@ export interface SignInDeps {
   readonly failureDelayMs?: number;
   readonly log: Logger;
   readonly audit: (act: AuditAct) => void;
-  /** Told of each wrong password, and of each that was not looked at because there were too many (D-03). */
+  /** Told of each wrong password, and of each that was not looked at because there were too many (W-03). */
   readonly onFailure: (address: string) => void;
 }
 

@@ -1,4 +1,4 @@
-// Signing in under attack and from wrong places, at the real listener (D17, D-02, D-03, T10, T11, C-04).
+// Signing in under attack and from wrong places, at the real listener (D17, W-02, W-03, T10, T11, C-04).
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
@@ -40,7 +40,7 @@ async function countedPassword(hash: string): Promise<{ password: OperatorPasswo
   return { password, looks: () => looks };
 }
 
-test("thousands of guesses from three addresses: fifteen are looked at, and the operator gets in throughout (D-03)", async (t) => {
+test("thousands of guesses from three addresses: fifteen are looked at, and the operator gets in throughout (W-03)", async (t) => {
   const { password, looks } = await countedPassword(passwordHashes(PASSWORD).argon2);
   const console = await startTestConsole(t, { password, trustedProxies: ["127.0.0.1"] });
   // What is shown is how many are looked at: connections may be kept.
@@ -83,7 +83,7 @@ test("thousands of guesses from three addresses: fifteen are looked at, and the 
   assert.equal(right.problem?.code, "RATE_LIMITED", "the right password is not looked at either");
 });
 
-test("the built-in password is good on this machine alone, asked by a name of this machine (T10, D-02)", async (t) => {
+test("the built-in password is good on this machine alone, asked by a name of this machine (T10, W-02)", async (t) => {
   const password = await OperatorPassword.open({ env: {}, file: undefined });
   const console = await startTestConsole(t, { password, insecureHttp: true });
   const code = async (headers: Record<string, string>): Promise<unknown> => {
@@ -123,7 +123,7 @@ test("over plain HTTP from another machine a password is not even looked at, unl
   assert.equal((await signIn(lenient, PASSWORD, plain)).status, 200);
 });
 
-test("a changed password ends every session when the file is read again; an unreadable one changes nothing (D-04)", async (t) => {
+test("a changed password ends every session when the file is read again; an unreadable one changes nothing (W-04)", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "password-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "hash");
@@ -178,7 +178,7 @@ async function httpsPairs(t: TestContext): Promise<{
   return { authority, of };
 }
 
-test("over HTTPS the cookie is Secure, and the certificate can be changed under way (D-05)", async (t) => {
+test("over HTTPS the cookie is Secure, and the certificate can be changed under way (W-05)", async (t) => {
   const { authority, of: pairOf } = await httpsPairs(t);
   const { options, ends } = await testConsoleOptions(t);
   const console = await startConsole({ ...options, tls: await pairOf("first") });

@@ -171,7 +171,7 @@ test("a user whose home node has not reported is pending with the default quota,
   assert.deepEqual([(await row("new@x"))?.quota_source, (await row("new@x"))?.used_bytes], ["explicit", 9]);
 });
 
-test("a node cannot speak for another node's users; where the store knows nothing, the first node's word counts (F-05)", async () => {
+test("a node cannot speak for another node's users; where the store knows nothing, the first node's word counts (M-05)", async () => {
   const { book, page } = startList(["a", "b"], [{ owner: "bob@x", fsId: "b" }]);
   book.answered("a", readingOf({ "bob@x": { used: 99n, quota: 100n }, "eve@x": { used: 1n } }));
   book.answered("b", readingOf({ "eve@x": { used: 2n } }));

@@ -180,7 +180,7 @@ export class UserList {
       for (const [username, usedBytes] of lastGood.perUserStorage) {
         if (++steps % STEP === 0) yield;
         const home = homes.get(username);
-        // The store's word stands: a node cannot speak for users of another (F-05).
+        // The store's word stands: a node cannot speak for users of another (M-05).
         if (home === undefined || home === id)
           put(username, this.#reported(username, usedBytes, id, lastGood));
       }

@@ -1,4 +1,4 @@
-// One map of users in a node's document: read again only when its bytes have changed, and in pieces where it is large (D12, F-05).
+// One map of users in a node's document: read again only when its bytes have changed, and in pieces where it is large (D12, M-05).
 import { hash } from "node:crypto";
 import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX, POLL_PIECE_BYTES } from "#base/limits.ts";

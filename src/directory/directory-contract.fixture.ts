@@ -188,7 +188,7 @@ export function testDirectoryContract(
   );
 
   contract(
-    "a registration that comes once more, late or because its answer was lost, does not fence its own process (F-02)",
+    "a registration that comes once more, late or because its answer was lost, does not fence its own process (M-02)",
     async ({ directory }) => {
       const first = registration("a");
       assert.equal((await directory.register(first)).epoch, 1);
@@ -207,7 +207,7 @@ export function testDirectoryContract(
   );
 
   contract(
-    "a process is replaced only by naming its epoch, so that a late registration of one that is gone changes nothing (F-02)",
+    "a process is replaced only by naming its epoch, so that a late registration of one that is gone changes nothing (M-02)",
     async ({ directory }, clock) => {
       const gone = { ...registration("a"), knownEpoch: 0 };
       assert.equal((await directory.register(gone)).epoch, 1);

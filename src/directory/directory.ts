@@ -2,7 +2,7 @@
 
 import type { SshNode } from "#base/ssh-node.ts";
 import type { PeopleStore } from "./people-store.ts";
-import type { Subject } from "./subject.ts";
+import type { Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
@@ -279,10 +279,16 @@ export interface Directory extends PeopleStore {
   sharedRoot(user: string, place: SharePlace): Promise<SharedRoot | undefined>;
 
   /**
-   * Records a grant or its end and tells whether that was news: an older version never overwrites a newer one (F-03). Throws FENCED,
+   * Records a grant or its end and tells whether that was news: an older version never overwrites a newer one (M-03). Throws FENCED,
    * STARTING while the node has no lease, and WRONG_NODE when the root does not live on the calling node.
    */
   setGrant(change: GrantChange): Promise<boolean>;
+
+  /**
+   * Addresses behind which an operator has put another person, in that order, from behind a place on, for a FileServer that asks: one page of
+   * at most 1000. Throws as `claimRoot` does.
+   */
+  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
 
   /** All nodes by id. */
   nodes(): Promise<NodeRecord[]>;

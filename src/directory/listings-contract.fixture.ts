@@ -101,7 +101,7 @@ export function testListings(contract: Contract): void {
   );
 
   contract(
-    "pages of a process before neither mix with those of the next nor stand in their way (F-02)",
+    "pages of a process before neither mix with those of the next nor stand in their way (M-02)",
     async ({ directory }) => {
       const before = paged("n", ["a@example.com", "x@example.com"]);
       const now = paged("n", ["a@example.com", "b@example.com"]);

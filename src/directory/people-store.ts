@@ -1,7 +1,6 @@
 // The part of the metadata store that knows people: whose addresses are (D21), and whom administrators have locked out.
 import type { UserState } from "#base/user-state.ts";
-import type { NodeCaller } from "./directory.ts";
-import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+import type { Rebinding, Subject, SubjectRecord } from "./subject.ts";
 
 /** What the store is asked about people. */
 export interface PeopleStore {
@@ -16,12 +15,6 @@ export interface PeopleStore {
 
   /** Whom an issuer stands for, by address, from behind one on: one page of at most 1000. A shorter page is the last. */
   subjectsOf(issuer: string, afterUsername?: string): Promise<SubjectRecord[]>;
-
-  /**
-   * Addresses behind which an operator has put another person, in that order, from behind a place on, for a FileServer that asks: one page of
-   * at most 1000. Throws as `claimRoot` does.
-   */
-  reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<SubjectRecord[]>;
 
   /**
    * Puts other persons behind addresses, all or none, and answers with the version that they have; nodes hear of it with their next heartbeat.

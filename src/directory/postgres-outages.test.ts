@@ -1,4 +1,4 @@
-// What becomes of the store in PostgreSQL when its database fails in every way that it can (F-09).
+// What becomes of the store in PostgreSQL when its database fails in every way that it can (M-09).
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

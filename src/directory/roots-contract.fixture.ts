@@ -334,7 +334,7 @@ export function testRoots(contract: Contract): void {
     },
   );
 
-  contract("grants in any order and number end as their versions say (F-03)", async ({ directory }) => {
+  contract("grants in any order and number end as their versions say (M-03)", async ({ directory }) => {
     await directory.register(registration("a"));
     await directory.register(registration("b"));
     await directory.claimRoot("u@example.com", { fsId: "a", epoch: 1, speaker: MOCK });

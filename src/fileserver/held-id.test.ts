@@ -1,4 +1,4 @@
-// A node whose id another process holds: what it says, whom it turns away, and how it proves to be the next one (D19, F-02).
+// A node whose id another process holds: what it says, whom it turns away, and how it proves to be the next one (D19, M-02).
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -77,7 +77,7 @@ test("while another process holds its id a node says what it waits for, to its o
   assert.equal((await ready()).status, 200);
 });
 
-test("a node names the process that registered from its data folder last, also when others tried in between (F-02)", async () => {
+test("a node names the process that registered from its data folder last, also when others tried in between (M-02)", async () => {
   await startNode();
   await stopNode();
   refuse = HELD;

@@ -154,7 +154,7 @@ test("after a registration whose answer was lost comes another, and no heartbeat
   assert.ok(script.heartbeats.slice(0, heard).every((beat) => beat.epoch === 1n));
 });
 
-test("a node that is told of the process before it names that one's epoch, and then its own (F-02)", async () => {
+test("a node that is told of the process before it names that one's epoch, and then its own (M-02)", async () => {
   script.heldEpoch = 41n;
   node = await startNode();
   assert.deepEqual(
@@ -201,7 +201,7 @@ test("a root that is assigned elsewhere makes a visitor, who is told where it is
   assert.equal(node.node.storage.root("v@example.com"), undefined);
 });
 
-test("with the MetaServer down existing roots work on and new ones are UNAVAILABLE; when it is back, both work (D19, F-01)", async () => {
+test("with the MetaServer down existing roots work on and new ones are UNAVAILABLE; when it is back, both work (D19, M-01)", async () => {
   node = await startNode();
   const user = await node.signIn("a@example.com");
   await server.close();

@@ -275,7 +275,7 @@ export class MetaLink {
 
   /**
    * Says who this is and what it holds, in as many pages as that needs: the one that the answer asks for, so that what was lost is said again.
-   * Where the epoch of the process before has to be named to replace it, that is said again too (F-02).
+   * Where the epoch of the process before has to be named to replace it, that is said again too (M-02).
    */
   async #sendRegistration({ roots }: RootList): Promise<RegisterFileServerResponse> {
     const { client, subjectOf } = this.#deps;

@@ -121,7 +121,7 @@ test("once Share has answered, the MetaServer knows; every change of a path foll
   assert.equal(registrations.length, 1, "one by one, without a new registration");
 });
 
-test("what changes while the MetaServer is away is told when it is back, and Share does not wait for it (F-01)", async () => {
+test("what changes while the MetaServer is away is told when it is back, and Share does not wait for it (M-01)", async () => {
   const alice = await startNode();
   for (const path of ["/a", "/b"]) await alice.call.createDirectory({ path });
   await alice.call.share({ path: "/a", user: "bob@example.com" });
@@ -143,7 +143,7 @@ test("what a MetaServer refuses for now is told again, in the epoch of that time
   assert.equal(isFenced, false);
 });
 
-test("of a change whose answer was lost the MetaServer hears what became of it, whichever way (F-01)", async () => {
+test("of a change whose answer was lost the MetaServer hears what became of it, whichever way (M-01)", async () => {
   const alice = await startNode();
   const bob = { path: "/a", user: "bob@example.com" };
   await alice.call.createDirectory({ path: "/a" });

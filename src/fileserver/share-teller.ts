@@ -1,4 +1,4 @@
-// Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, F-01).
+// Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, M-01).
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import {

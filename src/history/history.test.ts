@@ -1,4 +1,4 @@
-// Tests of the history as a whole: an hour of rows, gaps, what a kill leaves, what is written in a day (spec 2.10, 8, T18, D24, D-15).
+// Tests of the history as a whole: an hour of rows, gaps, what a kill leaves, what is written in a day (spec 2.10, 8, T18, D24, W-15).
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Tests of rates: growth over time on the steady clock, restarts, the window of 60 s (decision D9, T4, failures F-05, F-06).
+// Tests of rates: growth over time on the steady clock, restarts, the window of 60 s (decision D9, T4, failures M-05, M-06).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -46,7 +46,7 @@ describe("rates of a node", () => {
     assert.equal(poll({ wallMs: 1_600_000_000_000, bytesWritten: 5e6 }).writeMbps, 1);
   });
 
-  it("a lower value is a restart: the new value over the time since then, never negative (D9, F-06)", () => {
+  it("a lower value is a restart: the new value over the time since then, never negative (D9, M-06)", () => {
     const poll = polled();
     poll({ bytesWritten: 900e6, writeOps: 900 });
     const rates = poll({ bytesWritten: 4e6, writeOps: 8, uptimeSeconds: 2 });
@@ -223,7 +223,7 @@ describe("mean rates of the last 60 s", () => {
   });
 });
 
-describe("whatever a node says (F-05)", () => {
+describe("whatever a node says (M-05)", () => {
   const anything = fc.oneof(
     fc.constantFrom(null, Number.NaN, -1, 0, 1e308, Number.POSITIVE_INFINITY, 2 ** 64),
     fc.double(),

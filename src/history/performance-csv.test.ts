@@ -1,4 +1,4 @@
-// Tests of the CSV: RFC 4180 as another reader sees it, formulas defused, gaps left out, the oldest first (decision D9, D-11).
+// Tests of the CSV: RFC 4180 as another reader sees it, formulas defused, gaps left out, the oldest first (decision D9, W-11).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

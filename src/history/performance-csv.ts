@@ -1,4 +1,4 @@
-// The CSV of kept rows: RFC 4180, one row for each node and kept snapshot, the oldest first, no cell a formula (decision D9, D-11).
+// The CSV of kept rows: RFC 4180, one row for each node and kept snapshot, the oldest first, no cell a formula (decision D9, W-11).
 import { stringify } from "csv-stringify/sync";
 import { CSV_ROWS_PER_PIECE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { RING_COLUMNS, rounded, SHOWN_COLUMNS } from "./columns.ts";

@@ -1,4 +1,4 @@
-// The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows over them (spec 8, D9, D-15).
+// The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows over them (spec 8, D9, W-15).
 import type { Clock } from "#base/clock.ts";
 import { HISTORY_NODES_MAX, HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { ClusterRows } from "./cluster-rows.ts";

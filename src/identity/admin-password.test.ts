@@ -73,7 +73,7 @@ test("a setting of neither form stops the start, without telling it (C-13)", () 
   }
 });
 
-test("a flood of Argon2 checks is cut off at 2 running and 32 waiting, and those are answered (D-03)", {
+test("a flood of Argon2 checks is cut off at 2 running and 32 waiting, and those are answered (W-03)", {
   timeout: 60_000,
 }, async () => {
   const password = createAdminPassword({ ADMIN_PASSWORD_HASH: argon2Text(HASH, { memory: 1_024 }) });

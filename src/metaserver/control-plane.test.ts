@@ -218,7 +218,7 @@ test(
 );
 
 test(
-  "whoever speaks for a node without right is a security event, once in ten minutes for each address (F-02, D22)",
+  "whoever speaks for a node without right is a security event, once in ten minutes for each address (M-02, D22)",
   TIMEOUT,
   async (t) => {
     const cluster = await startCluster(t);

@@ -1,4 +1,5 @@
 // The control plane's routes: FileServers register, beat, and ask where a user's root lives (D19).
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
@@ -7,6 +8,8 @@ import type { Directory, Lease, NodeRegistration } from "#directory/directory.ts
 import type { SubjectRecord } from "#directory/subject.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type {
+  HeartbeatRequest,
+  HeartbeatResponseSchema,
   ListReboundSubjectsRequest,
   MetaServer,
   RootShareRequest,
@@ -39,7 +42,7 @@ const CONFLICTS_LOGGED = 100;
 
 /** Makes the handlers. */
 export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
-  const { directory, clock, log } = deps;
+  const { directory, log } = deps;
   const record =
     (granted: boolean) =>
     async (request: RootShareRequest | RootUnshareRequest, context: CallContext): Promise<object> => {
@@ -79,29 +82,7 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       };
     },
 
-    async heartbeat(request, context) {
-      const outcome = await directory.heartbeat({
-        fsId: request.fsId,
-        epoch: epochOf(request.epoch),
-        rootsVersion: storedVersion("roots_version", request.rootsVersion),
-        diskFreeBytes: storedBytes(request.diskFree),
-        rootCount: request.rootCount,
-        draining: request.draining,
-        instanceId: request.instanceId,
-        speaker: speakerFor(request.fsId, context, deps),
-      });
-      const { known, sendFull, subjectsVersion = 0n } = outcome;
-      deps.subjects.heard(subjectsVersion);
-      const { userStatesDigest } = request;
-      const userStatesDiffer = userStatesDigest !== "" && userStatesDigest !== deps.userStates.states.digest;
-      return {
-        known,
-        sendFull,
-        subjectsVersion,
-        userStatesDiffer,
-        nowMs: BigInt(Math.trunc(clock.wallMs())),
-      };
-    },
+    heartbeat: (request, context) => heartbeat(deps, request, context),
 
     listReboundSubjects: (request, context) => reboundSubjects(deps, request, context),
 
@@ -116,9 +97,38 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       return { rootId, fsId, address, replacesLost: replacesLost === true };
     },
 
-    // Told again or late they change nothing, and that is no error: the node only has to know that it was heard (F-03).
+    // Told again or late they change nothing, and that is no error: the node only has to know that it was heard (M-03).
     rootShare: record(true),
     rootUnshare: record(false),
+  };
+}
+
+async function heartbeat(
+  deps: ControlRoutesDeps,
+  request: HeartbeatRequest,
+  context: CallContext,
+): Promise<MessageInitShape<typeof HeartbeatResponseSchema>> {
+  const { directory, clock } = deps;
+  const outcome = await directory.heartbeat({
+    fsId: request.fsId,
+    epoch: epochOf(request.epoch),
+    rootsVersion: storedVersion("roots_version", request.rootsVersion),
+    diskFreeBytes: storedBytes(request.diskFree),
+    rootCount: request.rootCount,
+    draining: request.draining,
+    instanceId: request.instanceId,
+    speaker: speakerFor(request.fsId, context, deps),
+  });
+  const { known, sendFull, subjectsVersion = 0n } = outcome;
+  deps.subjects.heard(subjectsVersion);
+  const { userStatesDigest } = request;
+  const userStatesDiffer = userStatesDigest !== "" && userStatesDigest !== deps.userStates.states.digest;
+  return {
+    known,
+    sendFull,
+    subjectsVersion,
+    userStatesDiffer,
+    nowMs: BigInt(Math.trunc(clock.wallMs())),
   };
 }
 

@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  "who says which epoch it knows is told the one in the way, and replaces it by naming it (F-02)",
+  "who says which epoch it knows is told the one in the way, and replaces it by naming it (M-02)",
   TIMEOUT,
   async (t) => {
     const client = (await startForTest(t)).connect();
@@ -212,7 +212,7 @@ test("a registration that makes no sense is refused whole, field by field", TIME
 });
 
 test(
-  "RootShare and RootUnshare in any order end as their versions say, for roots of the caller (F-03)",
+  "RootShare and RootUnshare in any order end as their versions say, for roots of the caller (M-03)",
   TIMEOUT,
   async (t) => {
     const { connect, clock } = await startForTest(t);

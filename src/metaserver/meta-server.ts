@@ -189,7 +189,7 @@ function setServing(health: HealthService, isServing: boolean): void {
   for (const service of ["", MetaServer.typeName]) health.setServing(service, isServing);
 }
 
-/** Refusals of the control plane that an operator should see: somebody speaks for a node who may not, or holds its id (F-02). */
+/** Refusals of the control plane that an operator should see: somebody speaks for a node who may not, or holds its id (M-02). */
 const SECURITY_EVENTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   CLIENT_CERT_REQUIRED: "unknown_cert",
   NODE_ID_HELD: "node_id_held",

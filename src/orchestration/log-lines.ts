@@ -1,4 +1,4 @@
-// Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, F-11).
+// Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, M-11).
 import { StringDecoder } from "node:string_decoder";
 import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
 import type { LogLine } from "#webapi/log-tail.ts";

@@ -151,7 +151,7 @@ function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[],
   try {
     db.exec("BEGIN IMMEDIATE");
     db.prepare("UPDATE meta SET value = ? WHERE key = 'data_id'").run(dataId);
-    // What the MetaServer was told of shares after the backup was of a higher version: only a time is surely higher than that (F-03).
+    // What the MetaServer was told of shares after the backup was of a higher version: only a time is surely higher than that (M-03).
     db.prepare("UPDATE root SET access_version = max(access_version + 1, ?)").run(Math.trunc(nowMs));
     // Everything lies on another disk now, so everything is to be read again.
     db.exec("DELETE FROM meta WHERE key = 'scrub'; DELETE FROM damaged_chunk");

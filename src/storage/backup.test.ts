@@ -88,7 +88,7 @@ for (const copies of [false, true]) {
   });
 }
 
-test("what the MetaServer was told of shares after a backup counts as older than what is restored (F-03)", async (context) => {
+test("what the MetaServer was told of shares after a backup counts as older than what is restored (M-03)", async (context) => {
   const here = await lab(context);
   const { inode } = await here.storage.createDirectory({
     ...BY_OWNER,

@@ -1,4 +1,4 @@
-// Two processes with one node id (F-02, D19): a copy, one with another key, and one that comes back from a pause.
+// Two processes with one node id (M-02, D19): a copy, one with another key, and one that comes back from a pause.
 import assert from "node:assert/strict";
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
