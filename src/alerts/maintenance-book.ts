@@ -17,7 +17,16 @@ export interface MaintenanceBookDeps {
   readonly log: Logger;
 }
 
-const FILE_SHAPE = z.object({ maintenance: z.array(keptMaintenance) });
+const FILE_SHAPE = z.object({
+  maintenance: z.array(keptMaintenance),
+  /** Nodes whose maintenance was ended, which the metadata store has not heard yet. */
+  untold: z.array(z.string()).default([]),
+});
+
+interface Kept {
+  readonly entries: ReadonlyMap<string, KeptMaintenance>;
+  readonly untold: ReadonlySet<string>;
+}
 
 /** All of them, one for each node. They end by the wall clock; changes are on stable storage before they count. */
 export class MaintenanceBook {
@@ -26,19 +35,21 @@ export class MaintenanceBook {
   readonly #clock: Clock;
   readonly #file: KeptFile<z.infer<typeof FILE_SHAPE>>;
   #entries: ReadonlyMap<string, KeptMaintenance>;
+  #untold: ReadonlySet<string>;
   /** Changes run one after another. */
   #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(
     clock: Clock,
     file: KeptFile<z.infer<typeof FILE_SHAPE>>,
-    entries: ReadonlyMap<string, KeptMaintenance>,
+    { entries, untold }: Kept,
     setAsideAs: string | undefined,
   ) {
     this.setAsideAs = setAsideAs;
     this.#clock = clock;
     this.#file = file;
     this.#entries = entries;
+    this.#untold = untold;
   }
 
   /** Reads the book, an absent one as empty. A damaged file is set aside: an alert too many is better than one too few. */
@@ -46,7 +57,7 @@ export class MaintenanceBook {
     const path = join(dataFolder, MAINTENANCE_FILE);
     const { file, content, setAsideAs } = await KeptFile.open({ path, shape: FILE_SHAPE, clock, log });
     const entries = new Map((content?.maintenance ?? []).map((kept) => [kept.node_id, kept]));
-    return new MaintenanceBook(clock, file, entries, setAsideAs);
+    return new MaintenanceBook(clock, file, { entries, untold: new Set(content?.untold) }, setAsideAs);
   }
 
   /** The node's maintenance; undefined when it is in none. */
@@ -77,7 +88,8 @@ export class MaintenanceBook {
         created_by: createdBy,
         comment: request.comment,
       };
-      return { entries: new Map(this.#entries).set(nodeId, kept), answer: kept };
+      const untold = new Set([...this.#untold].filter((id) => id !== nodeId));
+      return { kept: { entries: new Map(this.#entries).set(nodeId, kept), untold }, answer: kept };
     });
   }
 
@@ -85,20 +97,39 @@ export class MaintenanceBook {
   end(nodeId: string): Promise<KeptMaintenance | undefined> {
     return this.#change(() => {
       const kept = this.of(nodeId);
-      if (kept === undefined) return { entries: undefined, answer: undefined };
+      if (kept === undefined) return { kept: undefined, answer: undefined };
       const entries = new Map(this.#entries);
       entries.delete(nodeId);
-      return { entries, answer: { ...kept, ends_at: this.#nowSeconds() } };
+      const untold = new Set(this.#untold).add(nodeId);
+      return { kept: { entries, untold }, answer: { ...kept, ends_at: this.#nowSeconds() } };
     });
   }
 
-  #change<R>(change: () => { entries: Map<string, KeptMaintenance> | undefined; answer: R }): Promise<R> {
+  /** Nodes whose maintenance was ended before its time, which the metadata store has not heard yet, also from before a restart. */
+  untold(): string[] {
+    return [...this.#untold];
+  }
+
+  /** The metadata store has heard that a node's maintenance has ended. */
+  async told(nodeId: string): Promise<void> {
+    await this.#change(() => {
+      if (!this.#untold.has(nodeId)) return { kept: undefined, answer: undefined };
+      const untold = new Set([...this.#untold].filter((id) => id !== nodeId));
+      return { kept: { entries: new Map(this.#entries), untold }, answer: undefined };
+    });
+  }
+
+  #change<R>(
+    change: () => { kept: (Kept & { entries: Map<string, KeptMaintenance> }) | undefined; answer: R },
+  ): Promise<R> {
     const mine = this.#lastChange.then(async () => {
-      const { entries, answer } = change();
-      if (entries !== undefined) {
-        for (const [nodeId, kept] of entries) if (this.#isOver(kept)) entries.delete(nodeId);
-        await this.#file.save({ maintenance: [...entries.values()] });
+      const { kept, answer } = change();
+      if (kept !== undefined) {
+        const { entries, untold } = kept;
+        for (const [nodeId, each] of entries) if (this.#isOver(each)) entries.delete(nodeId);
+        await this.#file.save({ maintenance: [...entries.values()], untold: [...untold] });
         this.#entries = entries;
+        this.#untold = untold;
       }
       return answer;
     });

@@ -510,6 +510,8 @@ export const AUDIT_FLUSH_INTERVAL_MS = 200;
 export const AUDIT_RECENT_LINES = 1_000;
 /** Lines of one answer about the audit log. */
 export const AUDIT_PAGE_LINES = 1_000;
+/** How long a log that does not go on from what was gathered may take to be read to its end before it is accused. */
+export const AUDIT_SUSPECT_MS = 600_000;
 /** Bytes of one answer about the audit log, and of what is read of a file at a time. */
 export const AUDIT_PAGE_BYTES = 1_048_576;
 /** Characters of one text in an audit line: a username and the longest path fit. */

@@ -7,7 +7,7 @@ import type { AuditCopies } from "#audit/audit-copies.ts";
 import { hashOf, readLine } from "#audit/audit-line.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { CONSOLE_SOURCE } from "#audit/copied-line.ts";
-import { lostLines } from "#audit/lost-lines.ts";
+import { type LostLines, lostLines } from "#audit/lost-lines.ts";
 import { type RestoreLine, readRestore } from "#audit/restore-line.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
@@ -21,6 +21,7 @@ import {
   AUDIT_GATHERS_AT_ONCE,
   AUDIT_GENERATIONS_MAX,
   AUDIT_PAGE_LINES,
+  AUDIT_SUSPECT_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
@@ -50,6 +51,8 @@ export interface AuditGatheringDeps {
 /** The console itself, as one of those whose lines are kept. */
 const CONSOLE: NodeName = { id: CONSOLE_SOURCE, name: "the console" };
 
+const NOTHING_LOST: LostLines = { hash: undefined, count: 0, changed: new Set(), quotas: new Set() };
+
 interface Source {
   isUnderWay: boolean;
   dueMs: number;
@@ -69,6 +72,7 @@ interface Suspect {
   /** The chain as it was gathered before. */
   readonly generation: number;
   readonly knownSeq: number;
+  readonly sinceMs: number;
   restore: RestoreLine | undefined;
 }
 
@@ -96,6 +100,7 @@ export class AuditGathering {
         if (reading !== undefined) this.#maybe(node);
       }),
       deps.cluster.onRound(() => {
+        this.#judgeOverdue();
         this.takeOwn().catch((error: unknown) => {
           deps.log.error("audit_not_gathered", { node: CONSOLE.id, error: errorText(error) });
         });
@@ -197,7 +202,7 @@ export class AuditGathering {
       else if (isOther) await this.#suspect(node, `line ${head.seq} is not the one that was gathered`);
       else {
         this.#takeAll(node, fresh);
-        await this.#noteRestores(node, fresh, source.isCaughtUp);
+        this.#noteRestores(node, fresh, source.isCaughtUp);
         if (!answer.isComplete && fresh.length > 0) continue;
         source.isCaughtUp = true;
         await this.#judge(node.id);
@@ -230,58 +235,65 @@ export class AuditGathering {
     log.warn("audit_goes_back", { node: id, reason });
     copies.startOver(id, reason);
     const knownSeq = head?.seq ?? 0;
-    this.#suspects.set(id, { node: { id, name }, reason, generation, knownSeq, restore: undefined });
+    const sinceMs = this.#deps.clock.steadyMs();
+    this.#suspects.set(id, { node: { id, name }, reason, generation, knownSeq, sinceMs, restore: undefined });
+  }
+
+  /** Whose log cannot be read to its end is not spared for that. */
+  #judgeOverdue(): void {
+    const dueMs = this.#deps.clock.steadyMs() - AUDIT_SUSPECT_MS;
+    for (const [id, { sinceMs }] of this.#suspects) if (sinceMs <= dueMs) void this.#judge(id);
   }
 
   /** Lines that were taken may tell of a restore: of a log that is looked at it is kept, of one that simply goes on it is told. */
-  async #noteRestores(node: NodeName, lines: readonly string[], isCaughtUp: boolean): Promise<void> {
+  #noteRestores(node: NodeName, lines: readonly string[], isCaughtUp: boolean): void {
     const suspect = this.#suspects.get(node.id);
+    let last: RestoreLine | undefined;
     for (const text of lines) {
       const line = readRestore(text);
       if (line === undefined) continue;
-      if (suspect !== undefined) {
-        if (line.upTo <= suspect.knownSeq) suspect.restore = line;
-      } else if (isCaughtUp) {
-        const { generation = 1 } = this.#deps.copies.states().get(node.id) ?? {};
-        await this.#restored({ node, line, generation }, "");
-      }
+      if (suspect === undefined) last = line;
+      else if (line.upTo <= suspect.knownSeq) suspect.restore = line;
     }
+    // It follows the line before it, as every line that is taken: nothing that was gathered is lost.
+    if (last !== undefined && isCaughtUp) this.#tellOfRestore(node, last, NOTHING_LOST);
   }
 
   /** The log of a suspect was read to its end: a restore that goes on from a line that was gathered is the reason, else it is accused. */
   async #judge(id: string): Promise<void> {
     const suspect = this.#suspects.get(id);
     if (suspect === undefined) return;
+    const isExplained = await this.#isExplained(suspect).catch((error: unknown) => {
+      this.#deps.log.error("audit_not_compared", { node: id, error: errorText(error) });
+      return false;
+    });
+    // Somebody else may have judged meanwhile.
+    if (this.#suspects.get(id) !== suspect) return;
     this.#suspects.delete(id);
-    const { restore: line, node, generation, reason } = suspect;
-    if (line === undefined || !(await this.#restored({ node, line, generation }, reason)))
-      this.#accuse(suspect);
+    if (!isExplained) this.#accuse(suspect);
   }
 
-  /** Tells of a restore; false when it does not go on from what was gathered. */
-  async #restored(
-    {
-      node,
-      line,
-      generation,
-    }: { readonly node: NodeName; readonly line: RestoreLine; readonly generation: number },
-    reason: string,
-  ): Promise<boolean> {
-    const { copies, audit, onRestored, log } = this.#deps;
+  /** True when a restore goes on from a line that was gathered, which is told then. */
+  async #isExplained({ restore: line, node, generation }: Suspect): Promise<boolean> {
+    if (line === undefined) return false;
+    const { copies } = this.#deps;
     await copies.flush();
-    const found = await lostLines(copies, { source: node.id, generation }, line.upTo);
+    const lost = await lostLines(copies, { source: node.id, generation }, line.upTo);
     // Lines of long ago may be among the copies no more.
-    if (line.upTo > 0 && found.hash !== undefined && found.hash !== line.prev) return false;
-    const lost =
-      reason === "" ? { ...found, count: 0, changed: new Set<string>(), quotas: new Set<string>() } : found;
+    if (line.upTo > 0 && lost.hash !== undefined && lost.hash !== line.prev) return false;
     const taken = new Date(line.takenAtMs).toISOString();
-    if (reason !== "")
-      copies.explain(node.id, `restored from backup ${line.backup} of ${taken}, up to line ${line.upTo}`);
-    log.info("node_restored", { node: node.id, backup: line.backup, lost_lines: lost.count });
-    const detail = { backup: line.backup, taken_at: taken, up_to: line.upTo, lost_lines: lost.count };
-    audit({ act: "audit.restored", actor: "console", subject: node.id, detail });
-    onRestored({ node: { id: node.id, name: node.name }, line, lost });
+    copies.explain(node.id, `restored from backup ${line.backup} of ${taken}, up to line ${line.upTo}`);
+    this.#tellOfRestore(node, line, lost);
     return true;
+  }
+
+  #tellOfRestore({ id, name }: NodeName, line: RestoreLine, lost: LostLines): void {
+    const { audit, onRestored, log } = this.#deps;
+    const taken = new Date(line.takenAtMs).toISOString();
+    log.info("node_restored", { node: id, backup: line.backup, lost_lines: lost.count });
+    const detail = { backup: line.backup, taken_at: taken, up_to: line.upTo, lost_lines: lost.count };
+    audit({ act: "audit.restored", actor: "console", subject: id, detail });
+    onRestored({ node: { id, name }, line, lost });
   }
 
   #broken(node: NodeName, reason: string): void {

@@ -86,6 +86,11 @@ async function finish(
   } catch (error) {
     if (isGroveError(error, "TOKEN_REJECTED")) return refuse(deps, request, reply, "failed");
     attempt.takeBack();
+    if (isGroveError(error, "BAD_ARGUMENT")) {
+      // The list of operators: an operator is to learn of it, and nobody who only comes by.
+      deps.log.error("operators_unreadable", { error: errorText(error) });
+      return backWith(reply, "away");
+    }
     if (!isGroveError(error, "IDP_UNAVAILABLE", "RATE_LIMITED", "OVERLOADED")) throw error;
     deps.log.warn("idp_sign_in_unavailable", { error: errorText(error) });
     return backWith(reply, "away");

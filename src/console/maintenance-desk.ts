@@ -41,6 +41,9 @@ interface Told {
 export class MaintenanceDesk {
   readonly #deps: MaintenanceDeskDeps;
   readonly #told = new Map<string, Told>();
+  /** Of how many tellings a node waits for the end; a slow store is not asked again meanwhile. */
+  readonly #waiting = new Map<string, number>();
+  #isClosing = false;
   readonly #stopLooking: () => void;
   /** The store is told one thing after another. */
   #lastStep: Promise<unknown> = Promise.resolve();
@@ -95,6 +98,7 @@ export class MaintenanceDesk {
 
   /** Tells the store no more, once what is under way has ended. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     this.#stopLooking();
     await this.#lastStep;
   }
@@ -115,16 +119,16 @@ export class MaintenanceDesk {
     const nowMs = clock.steadyMs();
     const wanted = new Map(book.list().map(({ node_id: id, ends_at: until }) => [id, until]));
     for (const [nodeId, until] of wanted) {
+      if (this.#waiting.has(nodeId)) continue;
       const told = this.#told.get(nodeId);
       const isFresh = told?.problem === undefined && told?.until === until;
       if (!isFresh || nowMs - told.atSteadyMs >= PLACEMENT_PAUSE_RENEW_MS) void this.#tell(nodeId, until);
     }
-    for (const [nodeId, told] of this.#told) {
-      if (wanted.has(nodeId)) continue;
-      // What was to end by itself has.
-      if (told.until !== undefined || told.problem === undefined) this.#forget(nodeId);
-      else void this.#tell(nodeId, undefined);
-    }
+    const untold = new Set(book.untold());
+    for (const nodeId of untold) if (!this.#waiting.has(nodeId)) void this.#tell(nodeId, undefined);
+    // What was to end by itself has.
+    for (const nodeId of this.#told.keys())
+      if (!wanted.has(nodeId) && !untold.has(nodeId)) this.#forget(nodeId);
   }
 
   #forget(nodeId: string): void {
@@ -135,10 +139,14 @@ export class MaintenanceDesk {
   /** Never rejects: what came of it is kept. */
   #tell(nodeId: string, until: number | undefined): Promise<void> {
     const { pausePlacement, clock, log, onChange } = this.#deps;
+    this.#waiting.set(nodeId, (this.#waiting.get(nodeId) ?? 0) + 1);
     const mine = this.#lastStep.then(async () => {
+      // The next console tells it.
+      if (this.#isClosing) return;
       let problem: string | undefined;
       try {
         await pausePlacement(nodeId, until === undefined ? undefined : until * 1_000);
+        if (until === undefined) await this.#deps.book.told(nodeId);
       } catch (error) {
         problem = errorText(error);
         log.warn("placement_not_paused", { node: nodeId, error: problem });
@@ -147,6 +155,9 @@ export class MaintenanceDesk {
       if (this.#deps.book.of(nodeId)?.ends_at === until) {
         this.#told.set(nodeId, { until, atSteadyMs: clock.steadyMs(), problem });
       }
+      const left = (this.#waiting.get(nodeId) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(nodeId);
+      else this.#waiting.set(nodeId, left);
       onChange(nodeId);
     });
     this.#lastStep = mine;

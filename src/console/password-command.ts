@@ -9,7 +9,7 @@ import { storeUrl } from "#directory/store-url.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { passwordHashes, readPasswords } from "./hash-password.ts";
-import { quotaDialer } from "./node-dial.ts";
+import { quotaDialer, type SetQuotaOnNode } from "./node-dial.ts";
 import { OperatorPassword } from "./operator-password.ts";
 import { askNodes, type NodeAnswer, type NodeToAsk, wordsFor } from "./password-probe.ts";
 
@@ -67,7 +67,7 @@ function flagsOf(command: Command): PasswordFlags {
 async function check(flags: PasswordFlags): Promise<void> {
   const [present = ""] = await readPasswords(["Password: "]);
   await requirePresent(flags, present);
-  await tell(flags, [adminPasswordHash(present)], false);
+  await tell(flags, { asked: await askable(flags), hashes: [adminPasswordHash(present)], isRotation: false });
 }
 
 async function rotate(flags: PasswordFlags): Promise<void> {
@@ -83,6 +83,8 @@ async function rotate(flags: PasswordFlags): Promise<void> {
     throw new GroveError("BAD_ARGUMENT", "those were two different passwords; nothing was changed");
   if (next === present)
     throw new GroveError("BAD_ARGUMENT", "that is the present password; nothing was changed");
+  // Whatever is wrong with the flags is found before anything is changed.
+  const asked = await askable(flags);
   const { sha256, argon2 } = passwordHashes(next);
   const isArgon2 = (await readPrivateFile(passwordFile))?.startsWith("$") === true;
   await writePrivateFile(passwordFile, `${isArgon2 ? argon2 : sha256}\n`);
@@ -90,7 +92,7 @@ async function rotate(flags: PasswordFlags): Promise<void> {
     process.stdout.write(
       `${passwordFile} has the new password. Send the console SIGHUP: every operator is signed out and signs in with it.\n`,
     );
-  await tell(flags, [sha256, adminPasswordHash(present)], true);
+  await tell(flags, { asked, hashes: [sha256, adminPasswordHash(present)], isRotation: true });
 }
 
 /** Who replaces the file makes it one's own, and the console must be able to read it then. */
@@ -109,12 +111,24 @@ async function requirePresent({ passwordFile: file }: PasswordFlags, password: s
   throw new GroveError("BAD_ARGUMENT", `that is not the password of ${file}; nothing was changed`);
 }
 
+/** The nodes, and how they are called. */
+interface Askable {
+  readonly nodes: readonly NodeToAsk[];
+  readonly setQuota: SetQuotaOnNode;
+}
+
+async function askable(flags: PasswordFlags): Promise<Askable> {
+  const ca = flags.tlsCa === undefined ? undefined : await readPem(flags.tlsCa);
+  return { nodes: await nodesOf(flags), setQuota: quotaDialer(ca) };
+}
+
 /** Asks every node for the first of the passwords, and where it has another one, for the second. */
-async function tell(flags: PasswordFlags, hashes: readonly string[], isRotation: boolean): Promise<void> {
-  const answers = await askNodes(await nodesOf(flags), {
-    hashes,
-    setQuota: quotaDialer(flags.tlsCa === undefined ? undefined : await readPem(flags.tlsCa)),
-  });
+async function tell(
+  flags: PasswordFlags,
+  how: { readonly asked: Askable; readonly hashes: readonly string[]; readonly isRotation: boolean },
+): Promise<void> {
+  const { asked, hashes, isRotation } = how;
+  const answers = await askNodes(asked.nodes, { hashes, setQuota: asked.setQuota });
   if (flags.json) {
     const nodes = answers.map(({ id, state }) => ({ id, state }));
     process.stdout.write(`${JSON.stringify({ rotated: isRotation, nodes }, null, 2)}\n`);

@@ -168,16 +168,21 @@ export class MetaLink {
 
   /**
    * Where a user's root lives; the MetaServer assigns it when there is none (D19). Throws STORE_UNAVAILABLE when nobody can say, STARTING while
-   * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's.
+   * a node that may hold it has not listed its roots, TOKEN_REJECTED when the address is another person's, and ROOT_LOST where this node lacks
+   * the root and was restored since it had it.
    */
-  async claimRoot(user: Person & { readonly username: string }): Promise<RootClaim> {
+  async claimRoot(
+    user: Person & { readonly username: string },
+    { isMissing = true }: { readonly isMissing?: boolean } = {},
+  ): Promise<RootClaim> {
     const { client, node, cluster } = this.#deps;
     if (this.#epoch === undefined) await this.beatNow();
     const epoch = this.#epoch;
     if (epoch === undefined) throw this.#isHeldOff ? heldOff(node.id) : unreachable(undefined);
     try {
       const { username, issuer, subject } = user;
-      const restoredAtMs = BigInt(Math.trunc(cluster.restored?.atMs ?? 0));
+      // The store takes the moment of a restore for the word that the root is not here.
+      const restoredAtMs = isMissing ? BigInt(Math.trunc(cluster.restored?.atMs ?? 0)) : 0n;
       const request = { username, issuer, subject, fsId: node.id, epoch, restoredAtMs };
       const claim = await client.claimRoot(request, { timeoutMs: CALL_TIMEOUT_MS });
       const { rootId, fsId, address, replacesLost } = claim;

@@ -294,7 +294,7 @@ function admissionOver(
 ): PersonAdmission {
   return new PersonAdmission({
     ...opened,
-    confirm: async (identity) => link()?.claimRoot(identity),
+    confirm: async (identity) => link()?.claimRoot(identity, { isMissing: false }),
     adminUsername: options.identity.adminEmail,
     audit: (act) => opened.auditLog.append(act),
   });

@@ -1,6 +1,6 @@
 // The book of subjects on a real disk: first come, another person, restarts, damage.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -169,4 +169,19 @@ test("a damaged book gives way to the generation before, and without one nothing
     SubjectBook.open(path),
     (error) => isGroveError(error, "CORRUPT") && /newer/.test(error.message),
   );
+});
+
+test("an operator's word that could not be written down is heard when it is said again, and is not forgotten (D21)", async () => {
+  const inner = join(folder, "gone");
+  await mkdir(inner);
+  const book = await SubjectBook.open(join(inner, "book.json"));
+  await book.admit(person("a@x", "1"));
+  await rm(inner, { recursive: true });
+  const word = { username: "a@x", issuer: "https://new.example", subject: "9", version: 5n };
+  await assert.rejects(book.rebind([word]));
+  await book.admit(person("a@x", "1"));
+  await mkdir(inner);
+  assert.deepEqual(await book.rebind([word]), ["a@x"]);
+  await book.forget("a@x");
+  await assert.rejects(book.admit(person("a@x", "1")), isOtherPerson);
 });

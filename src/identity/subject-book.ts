@@ -1,4 +1,5 @@
 // Remembers which issuer and subject stand behind each e-mail address, so that an address given to somebody new opens no old files.
+import { rm } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
@@ -60,6 +61,7 @@ export class SubjectBook {
       );
     }
     // An older book with the versions of a newer one would take the operator's word for heard.
+    await rm(versionsPath(path), { force: true });
     return new SubjectBook(path, previous);
   }
 
@@ -102,16 +104,23 @@ export class SubjectBook {
   /** Takes an operator's word on addresses that are in the book, where it is newer; answers with those that have changed hands, once that is on stable storage. */
   async rebind(words: readonly ReboundSubject[]): Promise<string[]> {
     const changed: string[] = [];
-    let isNews = false;
+    const before = new Map<string, Subject>();
     for (const { username, issuer, subject, version } of words) {
       const known = this.#subjects.get(username);
       if (known === undefined || known.version >= version) continue;
       const isSame = bareIssuer(known.issuer) === bareIssuer(issuer) && known.subject === subject;
       this.#subjects.set(username, { issuer, subject, version });
-      isNews = true;
+      before.set(username, known);
       if (!isSame) changed.push(username);
     }
-    if (isNews) await this.#save();
+    if (before.size === 0) return changed;
+    try {
+      await this.#save();
+    } catch (error) {
+      // Else it would be taken for heard when it is said again.
+      for (const [username, known] of before) this.#subjects.set(username, known);
+      throw error;
+    }
     return changed;
   }
 
@@ -120,8 +129,9 @@ export class SubjectBook {
     return this.#subjects.get(username);
   }
 
-  /** Forgets a user, so that the address may belong to somebody else from now on. */
+  /** Forgets a user of whom no operator has said anything, so that the address may belong to somebody else from now on. */
   async forget(username: string): Promise<void> {
+    if ((this.#subjects.get(username)?.version ?? 0n) > 0n) return;
     if (this.#subjects.delete(username)) await this.#save();
   }
 
