@@ -187,7 +187,9 @@ async function nodesAway(store: NodeStore): Promise<string[]> {
 
 function heardBy(away: readonly string[]): string {
   const others =
-    away.length === 0 ? "" : ` Not running: ${away.join(", ")}; they hear of it when they reach a MetaServer, and know the account before until then.`;
+    away.length === 0
+      ? ""
+      : ` Not running: ${away.join(", ")}; they hear of it when they reach a MetaServer, and know the account before until then.`;
   return `FileServers that run hear of it within 5 s, end the sessions, and take the new account.${others}`;
 }
 
