@@ -45,6 +45,7 @@ test("a usual build has the code that asks a provider, and one with USE_IDP_AUTH
     "client/code-exchange.js",
     "devcluster/provider-library.js",
     "doctor/provider-checks.js",
+    "identity/code-flow.js",
     "identity/issuer-keys.js",
     "identity/tokeninfo.js",
   ]);

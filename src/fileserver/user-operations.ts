@@ -82,7 +82,7 @@ export class UserOperations {
       );
     }
     const person = wish.subject === "" ? personOf(username) : undefined;
-    const news = await book.merge([person === undefined ? wish : { ...wish, ...person }]);
+    const news = await book.merge([person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject }]);
     const state = book.states.find(username) ?? wish;
     const ended = this.#ended.get(username);
     this.#ended.delete(username);
@@ -144,7 +144,11 @@ export class UserOperations {
 
   async #requireRight(credential: AdminCredential): Promise<string> {
     const right = await this.#deps.adminOf(credential);
-    if (!right.success) throw new GroveError("NOT_ADMIN", right.error.replace(NOT_ADMIN_TEXT, NOT_ADMIN));
+    if (!right.success) {
+      if (credential.passwordHash === undefined && credential.session() === undefined)
+        throw new GroveError("SESSION_MISSING", "no session token; sign in first");
+      throw new GroveError("NOT_ADMIN", right.error.replace(NOT_ADMIN_TEXT, NOT_ADMIN));
+    }
     return right.by === "password" ? "administrator" : right.by;
   }
 

@@ -55,10 +55,8 @@ Examples:
     grove node remove n3 -meta sqlite:/srv/grove-meta/metadata.db
     grove ca revoke n3 -ca_dir /etc/grove/ca
 
-  After the metadata store was lost, when a node does not come back to list its roots:
+  When a node does not come back after the metadata store was lost, or a restored one lacks somebody's root:
     grove node lost n3 -meta sqlite:/srv/grove-meta/metadata.db
-
-  After a node was restored from a backup that lacks somebody's root:
     grove node lost-root dave@example.com -meta sqlite:/srv/grove-meta/metadata.db
 
 The token is good for one node and one hour, and carries the authority's fingerprint: the node proves that it speaks with the
