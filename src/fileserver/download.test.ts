@@ -193,3 +193,33 @@ test("64 clients that never read cost little memory and hold nobody up (B-02)", 
   for (const stream of streams) stream.close();
   session.destroy();
 });
+
+test("a slow reader's download ends with its session within a chunk, and is not whole", async () => {
+  const reader = await node.signIn("slow-leaver@example.com");
+  await reader.upload(parts("/f", randomBytes(3_900_000), CHUNK_BYTES));
+  const session = connect(`http://${node.address}`, { settings: { initialWindowSize: 65_535 } });
+  const body = Buffer.from(toBinary(DownloadRequestSchema, create(DownloadRequestSchema, { path: "/f" })));
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/grove.v1.FileServer/DownloadFile",
+    "content-type": "application/grpc",
+    te: "trailers",
+    authorization: `Bearer ${reader.token}`,
+  });
+  stream.on("error", () => undefined);
+  stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, body.length]), body]));
+  let received = 0;
+  const begun = Promise.withResolvers<void>();
+  const closed = new Promise<void>((resolve) => stream.once("close", () => resolve()));
+  stream.on("data", (bytes: Buffer) => {
+    if (received === 0) stream.pause();
+    received += bytes.length;
+    begun.resolve();
+  });
+  await begun.promise;
+  await reader.call.endSession({});
+  stream.resume();
+  await closed;
+  assert.ok(received < 3_000_000, `${received} bytes came`);
+  session.destroy();
+});

@@ -40,7 +40,7 @@ const RING_BUFFERS: number = 3 + BLOCKS_AHEAD;
 
 /**
  * Sends the Attr and then chunks cut at multiples of 4,000,000 bytes of the file, each with its CRC-32 before its bytes. Ends with CORRUPT
- * instead of wrong bytes, and with the reason of the session or the policy at the next chunk after either has ended.
+ * instead of wrong bytes, with the session's reason at the next block after that has ended, and with the policy's at the next chunk.
  */
 export function sendDownload(
   deps: DownloadDeps,
@@ -58,7 +58,7 @@ export function sendDownload(
       const wantedBytes =
         request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
       const content = deps.storage.openFile(file.id);
-      const pump = new Pump(content, writer);
+      const pump = new Pump(content, writer, caller);
       deps.stalls.add(pump);
       try {
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
@@ -111,6 +111,7 @@ async function sendChunks(deps: DownloadDeps, sending: Sending, from: number, en
 class Pump {
   readonly #content: FileContent;
   readonly #writer: Writer;
+  readonly #caller: Pick<Caller, "isLive" | "renew">;
   #ring: Buffer[] = [];
   #reads = 0;
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
@@ -119,9 +120,10 @@ class Pump {
   /** A whole block was taken: for a client that reads nothing none is read ahead. */
   #isTaken = false;
 
-  constructor(content: FileContent, writer: Writer) {
+  constructor(content: FileContent, writer: Writer, caller: Pick<Caller, "isLive" | "renew">) {
     this.#content = content;
     this.#writer = writer;
+    this.#caller = caller;
   }
 
   /** For how long the client has taken nothing. */
@@ -133,6 +135,8 @@ class Pump {
   async send(offset: number, chunkEnd: number, end: number): Promise<void> {
     let at = offset;
     while (at < chunkEnd) {
+      // A slow client takes minutes for a chunk; throws what has ended the session.
+      if (!this.#caller.isLive()) this.#caller.renew();
       const block = await this.#take(at);
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
