@@ -20,6 +20,7 @@ import {
   registration,
 } from "./store-under-test.fixture.ts";
 import { testSubjects } from "./subjects-contract.fixture.ts";
+import { testUserStates } from "./user-states-contract.fixture.ts";
 
 /** Declares the contract's tests for one implementation; `skip` says why they cannot be run, or is false. */
 export function testDirectoryContract(
@@ -335,6 +336,7 @@ export function testDirectoryContract(
   testRoots(contract);
   testListings(contract);
   testSubjects(contract);
+  testUserStates(contract);
   testSshNodes(contract);
   testNodeRemoval(contract);
   testPlacementPauses(contract);

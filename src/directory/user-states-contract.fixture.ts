@@ -1,0 +1,49 @@
+// The promises of the metadata store about whom administrators have locked out, as tests for every implementation.
+import assert from "node:assert/strict";
+import type { UserState } from "#base/user-state.ts";
+import { type Contract, refused } from "./store-under-test.fixture.ts";
+
+const state = (username: string, version: number, more: Partial<UserState> = {}): UserState => ({
+  username,
+  disabled: true,
+  closesShares: false,
+  version,
+  reason: "has left",
+  setBy: "root@x.de",
+  setAtMs: 1_790_000_000_000,
+  tokensFromMs: 0,
+  issuer: "",
+  subject: "",
+  ...more,
+});
+
+/** Declares the tests. */
+export function testUserStates(contract: Contract): void {
+  contract(
+    "of two decisions about a user the one with the higher version counts, over restarts too",
+    async (store) => {
+      const { directory } = store;
+      assert.deepEqual(await directory.userStates(), []);
+      await directory.putUserStates([state("b@x.de", 5), state("a@x.de", 7)]);
+      const [older] = await directory.putUserStates([state("b@x.de", 4, { disabled: false })]);
+      assert.deepEqual([older?.version, older?.disabled], [5, true]);
+      await directory.putUserStates([state("b@x.de", 6, { disabled: false })]);
+      const again = await store.reopen();
+      assert.deepEqual(
+        (await again.userStates()).map(({ username, version, disabled }) => [username, version, disabled]),
+        [
+          ["a@x.de", 7, true],
+          ["b@x.de", 6, false],
+        ],
+      );
+    },
+  );
+
+  contract(
+    "what is no decision is refused, and nothing is kept of what came with it",
+    async ({ directory }) => {
+      await refused("BAD_ARGUMENT", directory.putUserStates([state("a@x.de", 1), state("b@x.de", 0)]));
+      assert.deepEqual(await directory.userStates(), []);
+    },
+  );
+}
