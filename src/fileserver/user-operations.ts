@@ -82,7 +82,9 @@ export class UserOperations {
       );
     }
     const person = wish.subject === "" ? personOf(username) : undefined;
-    const news = await book.merge([person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject }]);
+    const news = await book.merge([
+      person === undefined ? wish : { ...wish, issuer: person.issuer, subject: person.subject },
+    ]);
     const state = book.states.find(username) ?? wish;
     const ended = this.#ended.get(username);
     this.#ended.delete(username);
