@@ -117,7 +117,14 @@ export class PostgresServer {
   /** Sends a signal to the server and, since SIGSTOP is for each alone, to the processes that serve its connections. */
   signal(name: NodeJS.Signals): void {
     const pids = name === "SIGSTOP" || name === "SIGCONT" ? [this.pid, ...childrenOf(this.pid)] : [this.pid];
-    for (const pid of pids) process.kill(pid, name);
+    for (const pid of pids) {
+      try {
+        process.kill(pid, name);
+      } catch (error) {
+        // One that served a connection may have ended since they were listed.
+        if (pid === this.pid || (error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
   }
 
   /** Runs SQL in a database, and returns what psql prints. */

@@ -49,7 +49,6 @@ const ADMINISTRATORS_ONLY = {
   sharee: "NOT_ADMIN",
   owner: "NOT_ADMIN",
   administrator: "OK",
-  withoutSession: { nothing: "NOT_ADMIN", badSession: undefined },
 } as const;
 const DATA = Buffer.from("from the matrix");
 

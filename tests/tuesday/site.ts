@@ -24,7 +24,7 @@ import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 
 /** The operator's password, which the console and all nodes are given as a hash. */
-const PASSWORD = "an operator's ordinary password";
+export const PASSWORD = "an operator's ordinary password";
 const PASSWORD_HASH = createHash("sha256").update(PASSWORD).digest("hex");
 const CLIENT_ID = "grove-tuesday";
 /** Longer than any test: a machine that is busy with others' tests is no failure. */
@@ -80,6 +80,8 @@ export interface Somebody {
   refused(code: number, ...words: readonly string[]): Promise<string>;
   /** The same with somebody who does not wait for a server that is away. */
   refusedAtOnce(code: number, ...words: readonly string[]): Promise<string>;
+  /** Runs a command that asks for the administrator's password and must go well. */
+  asAdministrator(...words: readonly string[]): Promise<Ended>;
   /** Starts one. */
   start(...words: readonly string[]): Program;
   /** Signs in with an ID token of the provider, waiting so long for a server that is away; answers how that ended. */
@@ -98,7 +100,8 @@ export class Site {
   /** What every process and person of the walk has as HOME. */
   readonly home: string;
   readonly nodes = new Map<string, Server>();
-  readonly #key: SigningKey = makeKey("ES256", "tuesday");
+  #key: SigningKey = makeKey("ES256", "tuesday");
+  #provider: Awaited<ReturnType<typeof startProvider>> | undefined;
   readonly #ends: (() => Promise<unknown>)[] = [];
   readonly #people = new Map<string, Somebody>();
   #issuer = "";
@@ -124,6 +127,15 @@ export class Site {
     return join(this.folder, "ca");
   }
 
+  get caFile(): string {
+    return join(this.caDir, "ca.crt");
+  }
+
+  /** The console's file with the hash of the operator's password. */
+  get passwordFile(): string {
+    return join(this.folder, "admin", "password");
+  }
+
   get store(): string {
     return `sqlite:${join(this.folder, "meta", "metadata.db")}`;
   }
@@ -132,6 +144,7 @@ export class Site {
   async begin(): Promise<void> {
     await mkdir(this.home, { recursive: true });
     const provider = await startProvider();
+    this.#provider = provider;
     this.#ends.push(() => provider.stop());
     answerAsIssuer(provider, this.#key);
     this.#issuer = provider.origin;
@@ -142,6 +155,12 @@ export class Site {
     const words = ["metaserver", "-data", data, "-ca_dir", this.caDir, "-listen", place.address];
     this.#metaserver = this.#server(place, data, [...words, "-advertise", `localhost:${place.port}`]);
     await this.#metaserver.start();
+  }
+
+  /** The provider signs with another key from now on, and publishes that one alone. */
+  changeKey(): void {
+    this.#key = makeKey("ES256", "tuesday-later");
+    if (this.#provider !== undefined) answerAsIssuer(this.#provider, this.#key);
   }
 
   /** A token on the MetaServer's host, the join on the new machine, and the node by its usual command. */
@@ -195,7 +214,11 @@ export class Site {
   }
 
   /** Asks the console as the operator who is signed in. */
-  async ask<Reply>(path: string, method: "GET" | "POST" | "PUT" = "GET", body?: unknown): Promise<Reply> {
+  async ask<Reply>(
+    path: string,
+    method: "DELETE" | "GET" | "POST" | "PUT" = "GET",
+    body?: unknown,
+  ): Promise<Reply> {
     const answer = await this.#fetch(path, method, body);
     const text = await answer.text();
     assert.ok(answer.ok, `${path}: ${answer.status} ${text}`);
@@ -243,6 +266,14 @@ export class Site {
     return stdout;
   }
 
+  /** The same with lines on its standard input. */
+  async operatorSays(lines: readonly string[], ...words: readonly string[]): Promise<string> {
+    const input = lines.map((line) => `${line}\n`).join("");
+    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home }, input });
+    assert.equal(code, 0, `grove ${words.join(" ")}: ${stderr}`);
+    return stdout;
+  }
+
   /** Runs one that must be refused; answers what it said. */
   async operatorRefused(...words: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
@@ -278,6 +309,11 @@ export class Site {
         const { code, stdout, stderr } = await run(...words);
         assert.equal(code, 0, `${name}: grove ${words.join(" ")}: ${stderr}`);
         return stdout;
+      },
+      async asAdministrator(...words) {
+        const ended = await grove(words, { env, input: `${PASSWORD}\n` });
+        assert.equal(ended.code, 0, `${name}: grove ${words.join(" ")}: ${ended.stderr}`);
+        return ended;
       },
       refused: async (code, ...words) => refusal(code, words, await run(...words)),
       refusedAtOnce: async (code, ...words) =>

@@ -8,9 +8,14 @@ import type { Job } from "./job.ts";
 import { aDiskRestored, aNodeDies } from "./lost-disk.ts";
 import { theMetaServerDies, theMetaServerIsBack } from "./metaserver-away.ts";
 import { movingIn, restarts } from "./moving.ts";
+import { newSecrets } from "./new-secrets.ts";
 import { aFourthNode, oneRemoved, theFourthIsSeen } from "./nodes.ts";
+import { quietPlease } from "./quiet.ts";
 import { Site } from "./site.ts";
+import { slowYesterday } from "./slow-yesterday.ts";
 import { uninstall } from "./uninstall.ts";
+import { aUserLeaves } from "./user-leaves.ts";
+import { whoDeletedThis } from "./who-deleted.ts";
 
 /**
  * Lanes that run side by side, each job after the one before, and then the next lanes. What is silent is an alert only after 30 s: while
@@ -19,8 +24,14 @@ import { uninstall } from "./uninstall.ts";
 const DAY: readonly (readonly (readonly Job[])[])[] = [
   [[aFourthNode], [aNodeDies]],
   [[theMetaServerDies]],
-  [[aFullQuota, restarts, movingIn], [whichFillsFirst, noInodes], [theFourthIsSeen]],
+  [
+    [aFullQuota, restarts, movingIn],
+    [whichFillsFirst, noInodes],
+    [theFourthIsSeen, quietPlease, slowYesterday],
+  ],
   [[theMetaServerIsBack]],
+  [[whoDeletedThis], [aUserLeaves]],
+  [[newSecrets]],
   [[oneRemoved]],
   [[aDiskRestored]],
   [[uninstall]],
