@@ -4,7 +4,7 @@ import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { QUOTA_CHANGES_AT_ONCE, USER_STATE_PUSH_TIMEOUT_MS } from "#base/limits.ts";
-import { errorText, type Logger } from "#base/log.ts";
+import type { Logger } from "#base/log.ts";
 import { laterState, type UserState } from "#base/user-state.ts";
 import type { Directory } from "#directory/directory.ts";
 import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
@@ -160,7 +160,8 @@ export class UserStateDesk {
           const problem = applied ? null : "it knows a newer decision of another administrator, which stays";
           return { node, sessionsEnded, problem, later };
         } catch (error) {
-          return { node, sessionsEnded: 0, problem: errorText(error) };
+          // The causes say the same again in fewer words.
+          return { node, sessionsEnded: 0, problem: error instanceof Error ? error.message : String(error) };
         }
       }),
     );

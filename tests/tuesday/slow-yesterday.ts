@@ -1,4 +1,4 @@
-// "It was slow yesterday at two."
+// It was slow yesterday at two.
 import assert from "node:assert/strict";
 import type { HistoryReply } from "#webapi/performance.ts";
 import type { Job } from "./job.ts";

@@ -30,10 +30,10 @@ const DAY: readonly (readonly (readonly Job[])[])[] = [
     [theFourthIsSeen, quietPlease, slowYesterday],
   ],
   [[theMetaServerIsBack]],
-  [[whoDeletedThis], [aUserLeaves]],
-  [[newSecrets]],
   [[oneRemoved]],
   [[aDiskRestored]],
+  [[whoDeletedThis], [aUserLeaves]],
+  [[newSecrets]],
   [[uninstall]],
 ];
 
