@@ -1,11 +1,17 @@
 // What administrators do at every server of a cluster: the directory and each node are asked at once, and each answers for itself.
-import { hash } from "node:crypto";
 import type { Command } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
 import type { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import {
+  type AdminPasswordFlags,
+  askPasswordHash,
+  isByPassword,
+  passwordMetadata,
+  requireSafeForPassword,
+} from "./admin-password.ts";
 import { callMetadata } from "./call-metadata.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
@@ -14,14 +20,11 @@ import type { Cluster } from "./cluster.ts";
 import { explain } from "./error-text.ts";
 import { ADMINISTRATION_TIMEOUT_MS } from "./limits.ts";
 import { parseAddress } from "./profile.ts";
-import { askSecret } from "./prompt.ts";
 import { refusalOf } from "./refusal.ts";
-import { isLoopback, isPlain, openChannel, requireSafeForToken } from "./server-address.ts";
+import { openChannel, requireSafeForToken } from "./server-address.ts";
 
 /** Options of every verb that acts as an administrator. */
-export interface AdministrationFlags extends ClientFlags {
-  readonly adminPassword?: boolean;
-  readonly adminPasswordStdin?: boolean;
+export interface AdministrationFlags extends AdminPasswordFlags, ClientFlags {
   readonly nodes?: string;
 }
 
@@ -81,11 +84,8 @@ export class Administration {
 
   /** Asks for the password where it is to be used. */
   static async open(context: ClientContext, flags: AdministrationFlags): Promise<Administration> {
-    const byPassword = flags.adminPassword === true || flags.adminPasswordStdin === true;
     const cluster = await context.cluster();
-    const passwordHash = byPassword
-      ? hash("sha256", await askSecret(context.terminal, "Administrator's password: ", context.signal), "hex")
-      : undefined;
+    const passwordHash = isByPassword(flags) ? await askPasswordHash(context) : undefined;
     return new Administration(context, { cluster, flags, passwordHash });
   }
 
@@ -139,7 +139,7 @@ export class Administration {
         for (const address of metaservers) requireSafeForToken(profile, address, token);
         metadata = callMetadata(token);
       } else {
-        for (const address of metaservers) await this.#requireSafeForPassword(address);
+        for (const address of metaservers) requireSafeForPassword(profile, address);
         metadata = passwordMetadata(this.#passwordHash);
       }
       this.#channel ??= openChannel(profile, first, metaservers);
@@ -171,7 +171,7 @@ export class Administration {
   }
 
   async #byPassword<T>(address: string, passwordHash: string, call: OnNode<T>): Promise<T> {
-    await this.#requireSafeForPassword(address);
+    requireSafeForPassword(await this.#context.profile(), address);
     const files = await this.#cluster.link(address).filesWithoutSession();
     try {
       return await call(files, this.#options(passwordMetadata(passwordHash)));
@@ -199,19 +199,6 @@ export class Administration {
   #options(metadata: Record<string, string>): CallOptions {
     return { metadata, signal: this.#context.signal, timeoutMs: ADMINISTRATION_TIMEOUT_MS };
   }
-
-  /** The hash is as good as the password (decision T9), so it does not cross a network that can be read. */
-  async #requireSafeForPassword(address: string): Promise<void> {
-    if (!isPlain(await this.#context.profile()) || isLoopback(address)) return;
-    throw new ClientError(
-      "USAGE",
-      `the password is not sent to ${address}, since the connection is not encrypted`,
-    );
-  }
-}
-
-function passwordMetadata(passwordHash: string): Record<string, string> {
-  return { "x-admin-password-hash": passwordHash };
 }
 
 /** Signing in and finding an address have limits of their own, which are longer. */

@@ -1,5 +1,4 @@
 // `grove trash ls --of` and `restore --of`: an administrator at another user's trash, with names for a reason only (D13, spec 5.5).
-import { hash } from "node:crypto";
 import { Option } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -8,6 +7,7 @@ import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
 import { Metadata } from "#grpc/metadata.ts";
 import type { OperatorLook, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { askPasswordHash, passwordMetadata, requireSafeForPassword } from "./admin-password.ts";
 import { attrJson, timeText } from "./attr-text.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError, HintedRefusal } from "./client-error.ts";
@@ -15,9 +15,7 @@ import { type Cluster, ONCE, type Server, SHORT } from "./cluster.ts";
 import { CONFLICTS, type ConflictFlags } from "./conflict-flag.ts";
 import { localTime } from "./local-time.ts";
 import { pages } from "./pages.ts";
-import { askSecret } from "./prompt.ts";
 import { rootNear } from "./quota-set.ts";
-import { isLoopback, isPlain } from "./server-address.ts";
 import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
 
 /** What an administrator says beside the rest. */
@@ -142,14 +140,8 @@ async function passwordProof(
   root: string,
 ): Promise<Record<string, string>> {
   const { address } = await cluster.router.find(root);
-  if (isPlain(await context.profile()) && !isLoopback(address)) {
-    throw new ClientError(
-      "USAGE",
-      `the password is not sent to ${address}, since the connection is not encrypted`,
-    );
-  }
-  const password = await askSecret(context.terminal, "Administrator's password: ", context.signal);
-  return { "x-admin-password-hash": hash("sha256", password, "hex") };
+  requireSafeForPassword(await context.profile(), address);
+  return passwordMetadata(await askPasswordHash(context));
 }
 
 /** What a user is told of administrators' looks at their trash. */

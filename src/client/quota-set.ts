@@ -1,25 +1,27 @@
 // `grove quota set`: a user's quota, inode limit or both, as an administrator or by the administrator's password (spec 5.5).
-import { hash } from "node:crypto";
 import { InvalidArgumentError } from "commander";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT, U64_MAX } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
+import {
+  type AdminPasswordFlags,
+  askPasswordHash,
+  isByPassword,
+  passwordMetadata,
+  requireSafeForPassword,
+} from "./admin-password.ts";
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import type { ClientFlags } from "./client-flags.ts";
 import { type Cluster, SHORT } from "./cluster.ts";
 import { CALL_TIMEOUT_MS } from "./limits.ts";
-import { askSecret } from "./prompt.ts";
 import { refusalOf } from "./refusal.ts";
-import { isLoopback, isPlain } from "./server-address.ts";
 
 /** Its options. */
-export interface SetFlags extends ClientFlags {
+export interface SetFlags extends AdminPasswordFlags, ClientFlags {
   readonly inodes?: bigint;
-  readonly adminPassword?: boolean;
-  readonly adminPasswordStdin?: boolean;
 }
 
 /** What `grove quota set` asks for; a quota that is not named is undefined. */
@@ -42,10 +44,11 @@ export async function setQuota(
       todo: "Name a size, or how many files and folders with --inodes.",
     });
   }
-  const byPassword = flags.adminPassword === true || flags.adminPasswordStdin === true;
   const cluster = await context.cluster();
   const root = await rootNear(cluster, wish.username);
-  const reply = byPassword ? await setByPassword(context, root, wish) : await setByName(cluster, root, wish);
+  const reply = isByPassword(flags)
+    ? await setByPassword(context, root, wish)
+    : await setByName(cluster, root, wish);
   requireSuccess(reply);
   if (wish.inodeLimit !== undefined && reply.inodeLimit === 0n) {
     throw new ClientError("USAGE", "the server knows no inode limits, so that none was set", {
@@ -151,19 +154,12 @@ async function setByPassword(
   }
   const cluster = await context.cluster();
   const { address } = await cluster.router.find(root);
-  const profile = await context.profile();
-  // The hash is as good as the password (decision T9), so it does not cross a network that can be read.
-  if (isPlain(profile) && !isLoopback(address)) {
-    throw new ClientError(
-      "USAGE",
-      `the password is not sent to ${address}, since the connection is not encrypted`,
-    );
-  }
-  const password = await askSecret(context.terminal, "Administrator's password: ", context.signal);
+  requireSafeForPassword(await context.profile(), address);
+  const passwordHash = await askPasswordHash(context);
   const files = await cluster.link(address).filesWithoutSession();
   try {
     return await files.setQuota(requestOf({ username, quotaBytes, inodeLimit }), {
-      metadata: { "x-admin-password-hash": hash("sha256", password, "hex") },
+      metadata: passwordMetadata(passwordHash),
       timeoutMs: CALL_TIMEOUT_MS,
       signal: context.signal,
     });
