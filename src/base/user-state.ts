@@ -70,20 +70,20 @@ export function digestOfStates(states: Iterable<UserState>): string {
   return hash("sha256", [...states].map(lineOf).toSorted().join("\n"), "hex");
 }
 
-/** The fields in one order, whoever has made the object. */
+/** The fields in one order, whoever has made the object: digests of all servers depend on it. */
+const FIELDS = [
+  "username",
+  "disabled",
+  "closesShares",
+  "version",
+  "reason",
+  "setBy",
+  "setAtMs",
+  "tokensFromMs",
+  "issuer",
+  "subject",
+] as const satisfies readonly (keyof UserState)[];
+
 function lineOf(state: UserState): string {
-  const { username, disabled, closesShares, version, reason, setBy, setAtMs, tokensFromMs } = state;
-  const { issuer, subject } = state;
-  return JSON.stringify([
-    username,
-    disabled,
-    closesShares,
-    version,
-    reason,
-    setBy,
-    setAtMs,
-    tokensFromMs,
-    issuer,
-    subject,
-  ]);
+  return JSON.stringify(FIELDS.map((field) => state[field]));
 }

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
-import { mountSmall } from "./small-disk.fixture.ts";
+import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
   assertSound,
   BY_OWNER,
@@ -108,18 +108,7 @@ for (const place of [1, 2]) {
 }
 
 test("a full disk refuses what does not fit, keeps the rest, lets files go and then takes new ones (A-07)", async (context) => {
-  const directory = join(temporaryDirectory(context), "small");
-  mkdirSync(directory);
-  const reason = mountSmall(directory, 24);
-  if (reason !== undefined) {
-    context.skip(reason);
-    return;
-  }
-  try {
-    await fillAndEmpty(directory);
-  } finally {
-    spawnSync("umount", [directory]);
-  }
+  await onSmallDisk(context, { mebibytes: 24 }, fillAndEmpty);
 });
 
 async function fillAndEmpty(directory: string): Promise<void> {
@@ -176,14 +165,7 @@ async function fillAndEmpty(directory: string): Promise<void> {
 }
 
 test("a filesystem without inodes refuses a file of chunks and says why; small files need none, and it goes on once there are some", async (context) => {
-  const directory = join(temporaryDirectory(context), "small");
-  mkdirSync(directory);
-  const reason = mountSmall(directory, 64, 2_000);
-  if (reason !== undefined) {
-    context.skip(reason);
-    return;
-  }
-  try {
+  await onSmallDisk(context, { mebibytes: 64, inodes: 2_000 }, async (directory) => {
     const storage = await openTestStorage(directory, { slackBytes: 2_097_152 });
     const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
     const filler = join(directory, "filler");
@@ -203,24 +185,11 @@ test("a filesystem without inodes refuses a file of chunks and says why; small f
     assert.ok((await readAll(storage, inodeAt(storage, "large").id)).equals(bytes));
     await storage.close();
     assertSound(directory);
-  } finally {
-    spawnSync("umount", [directory]);
-  }
+  });
 });
 
 test("a stream of a resumable upload that a full disk ends says so, and what was staged before it stays (A-07, D15)", async (context) => {
-  const directory = join(temporaryDirectory(context), "small");
-  mkdirSync(directory);
-  const reason = mountSmall(directory, 24);
-  if (reason !== undefined) {
-    context.skip(reason);
-    return;
-  }
-  try {
-    await fillByUpload(directory);
-  } finally {
-    spawnSync("umount", [directory]);
-  }
+  await onSmallDisk(context, { mebibytes: 24 }, fillByUpload);
 });
 
 async function fillByUpload(directory: string): Promise<void> {
@@ -252,18 +221,9 @@ async function fillByUpload(directory: string): Promise<void> {
 }
 
 test("the space of a removed folder comes back on a full disk, however little there was for its removal (A-07, D14)", async (context) => {
-  const directory = join(temporaryDirectory(context), "small");
-  mkdirSync(directory);
-  const reason = mountSmall(directory, 64);
-  if (reason !== undefined) {
-    context.skip(reason);
-    return;
-  }
-  try {
+  await onSmallDisk(context, { mebibytes: 64 }, async (directory) => {
     await removeFolder(directory, 48 * 1_024);
-  } finally {
-    spawnSync("umount", [directory]);
-  }
+  });
 });
 
 async function removeFolder(directory: string, freeBytes: number): Promise<void> {

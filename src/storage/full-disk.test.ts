@@ -1,11 +1,10 @@
 // Tests of the way out of the trash on a disk without one free byte (A-07, D14).
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, rmSync, statfsSync } from "node:fs";
+import { appendFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
-import { mountSmall } from "./small-disk.fixture.ts";
+import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
   assertSound,
   BY_OWNER,
@@ -14,23 +13,11 @@ import {
   openTestStorage,
   patterned,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 
 test("an item comes out of the trash on a full disk, however often it goes to and fro; only one that needs a folder is refused (A-07, D14)", async (context) => {
-  const directory = join(temporaryDirectory(context), "small");
-  mkdirSync(directory);
-  const reason = mountSmall(directory, 64);
-  if (reason !== undefined) {
-    context.skip(reason);
-    return;
-  }
-  try {
-    await restoreOnFullDisk(directory);
-  } finally {
-    spawnSync("umount", [directory]);
-  }
+  await onSmallDisk(context, { mebibytes: 64 }, restoreOnFullDisk);
 });
 
 async function restoreOnFullDisk(directory: string): Promise<void> {

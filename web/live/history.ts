@@ -54,6 +54,27 @@ function valueOf(node: LiveNode, column: HistoryColumn): number | null {
   return typeof value === "number" ? value : null;
 }
 
+/** A line of a chart before there are figures: its column, its name, its colour, and whether it is dashed. */
+export type PlannedLine = readonly [column: HistoryColumn, label: string, color: string, isDashed?: boolean];
+
+/** A line of a chart. */
+export interface HistoryLine {
+  readonly label: string;
+  readonly color: string;
+  readonly values: readonly (number | null)[];
+  readonly isDashed?: true;
+}
+
+/** The lines of a chart with a history's figures. */
+export function linesOf(planned: readonly PlannedLine[], history: HistoryReply): HistoryLine[] {
+  return planned.map(([column, label, color, isDashed]) => ({
+    label,
+    color,
+    values: columnOf(history, column),
+    ...(isDashed === true ? { isDashed } : {}),
+  }));
+}
+
 /** One column of a history with its times; null is a gap. */
 export function columnOf(history: HistoryReply, column: HistoryColumn): (number | null)[] {
   const index = history.columns.indexOf(column);

@@ -2,12 +2,12 @@
 import { Button, Tabs } from "@mantine/core";
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { Link, useParams } from "wouter";
-import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import type { HistoryReply } from "#webapi/performance.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
 import type { LiveNode } from "../live/connection.ts";
-import { columnOf, useHistory } from "../live/history.ts";
+import { columnOf, linesOf, type PlannedLine, useHistory } from "../live/history.ts";
 import { useSpan } from "../live/kept-history.ts";
 import { useIsOperator } from "../live/session.ts";
 import { useSilencing } from "../live/silencing.ts";
@@ -139,7 +139,7 @@ interface Plan {
   readonly unit: string;
   readonly top?: number;
   readonly limits?: readonly ChartLimit[];
-  readonly lines: readonly (readonly [HistoryColumn, string, string, boolean?])[];
+  readonly lines: readonly PlannedLine[];
 }
 
 const PLANS: readonly Plan[] = [
@@ -243,12 +243,7 @@ function PlannedChart({
   readonly times: readonly number[];
   readonly node: LiveNode;
 }): ReactNode {
-  const lines = plan.lines.map(([column, label, color, isDashed]) => ({
-    label,
-    color,
-    values: columnOf(history, column),
-    ...(isDashed === true ? { isDashed } : {}),
-  }));
+  const lines = linesOf(plan.lines, history);
   const sentences = lines.map(({ label, values }, index) =>
     lastAndHighest(index === 0 ? label : label.toLowerCase(), times, values, plan.unit),
   );

@@ -1,7 +1,7 @@
 // Charts of a time before the last hour, with since when anything is kept.
 import type { ReactNode } from "react";
-import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
-import { columnOf } from "../live/history.ts";
+import type { HistoryReply } from "#webapi/performance.ts";
+import { columnOf, linesOf, type PlannedLine } from "../live/history.ts";
 import { useKeptHistory, useSpan } from "../live/kept-history.ts";
 import { keptText } from "../words/kept.ts";
 import { highestOf } from "../words/summary.ts";
@@ -14,7 +14,7 @@ export interface KeptPlan {
   readonly title: string;
   readonly unit: string;
   readonly top?: number | undefined;
-  readonly lines: readonly (readonly [HistoryColumn, string, string, boolean?])[];
+  readonly lines: readonly PlannedLine[];
 }
 
 /** The charts of a node, or of "cluster", over the span that the address names. */
@@ -58,12 +58,7 @@ function KeptChart({
   readonly history: HistoryReply;
 }): ReactNode {
   const times = columnOf(history, "ts").map((time) => time ?? 0);
-  const lines = plan.lines.map(([column, label, color, isDashed]) => ({
-    label,
-    color,
-    values: columnOf(history, column),
-    ...(isDashed === true ? { isDashed } : {}),
-  }));
+  const lines = linesOf(plan.lines, history);
   const sentences = lines.map(({ label, values }, index) =>
     highestOf(index === 0 ? label : label.toLowerCase(), times, values, plan.unit),
   );
