@@ -43,9 +43,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     builtins: [],
   },
   proto: {
-    floor: 1,
-    holds: "the generated messages and services of proto/grove/v1",
-    imports: ["base"],
+    floor: 2,
+    holds: "the generated messages and services of proto/grove/v1, and what a refusal is in gRPC",
+    imports: ["base", "grpc"],
     packages: ["@bufbuild/protobuf"],
     builtins: [],
   },
