@@ -61,7 +61,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the machine: files made durable, locks, free space, signals, logs",
     imports: ["base"],
     packages: ["@node-rs/crc32", "pino", "env-paths"],
-    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net"],
+    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:sqlite"],
   },
   webapi: {
     floor: 1,
@@ -231,7 +231,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...PROCESS_ROOM,
       "identity",
       "authority",
-      "directory",
       "fileserver",
       "metaserver",
       "console",

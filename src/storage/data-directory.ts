@@ -17,10 +17,10 @@ import { GroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
-import { holdAlone } from "./shared-lock.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "grove.lock";
@@ -73,12 +73,10 @@ export async function openDataDirectory(
   }
 }
 
-/** Takes the lock of a data directory that exists; returns how to let go. Throws STORAGE_FAILED when another process holds it. */
+/** Takes the lock of a data directory that exists; returns how to let go. Throws DATA_IN_USE when another process holds it. */
 export function lockDataDirectory(path: string): () => void {
-  const release = holdAlone(join(path, LOCK_FILE));
-  if (release !== undefined) return release;
-  throw new GroveError(
-    "DATA_IN_USE",
+  return holdAlone(
+    join(path, LOCK_FILE),
     `${path} is in use by another Grove process; stop that one first, or name another directory`,
   );
 }
