@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { holdAlone } from "#os/file-lock.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import {
   BACKUP_FOLDER_LOCK,
   BACKUP_MARK_FILE,
@@ -74,8 +75,7 @@ function readMark(folder: string): string {
   const mark = join(folder, BACKUP_MARK_FILE);
   try {
     const { schema, data_id: dataId } = JSON.parse(readFileSync(mark, "utf8")) as Record<string, unknown>;
-    if (typeof schema === "number" && schema > BACKUP_SCHEMA)
-      throw new GroveError("BAD_ARGUMENT", `${mark} was written by a newer Grove; use that one`);
+    requireKnownSchema(mark, schema, BACKUP_SCHEMA);
     if (typeof dataId === "string") return dataId;
   } catch (error) {
     if (error instanceof GroveError) throw error;

@@ -19,6 +19,7 @@ import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
@@ -99,12 +100,7 @@ export function readIdentity(path: string): string | undefined {
       `${identityPath} is damaged; restore it from a backup, the database knows the data id`,
     );
   }
-  if (identity.schema > IDENTITY_SCHEMA) {
-    throw new GroveError(
-      "STORAGE_FAILED",
-      `${identityPath} was written by a newer Grove (schema ${identity.schema}); start the newer one`,
-    );
-  }
+  requireKnownSchema(identityPath, identity.schema, IDENTITY_SCHEMA);
   return identity.dataId;
 }
 
