@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
-import { lockFile } from "#directory/file-lock.ts";
 import { History } from "#history/history.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
 import { AuditGathering } from "./audit-gathering.ts";
@@ -130,13 +129,10 @@ export async function openParts(
 
 /** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
 function holdFolder(folder: string): End {
-  try {
-    return lockFile(join(folder, LOCK_FILE), "it is locked");
-  } catch (cause) {
-    if (!isGroveError(cause, "STORE_UNAVAILABLE")) throw cause;
-    const message = `${folder} is in use by another console; stop that one first, or name another folder with -data`;
-    throw new GroveError("DATA_IN_USE", message, { cause });
-  }
+  return holdAlone(
+    join(folder, LOCK_FILE),
+    `${folder} is in use by another console; stop that one first, or name another folder with -data`,
+  );
 }
 
 function openMaintenance(

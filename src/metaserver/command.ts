@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
+import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -21,7 +22,6 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
-import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
