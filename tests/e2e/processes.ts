@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
@@ -141,7 +141,7 @@ export async function freePlace(): Promise<Place> {
   return {
     address: `127.0.0.1:${port}`,
     port,
-    metricsUrl: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
+    metricsUrl: `http://127.0.0.1:${metricsPortOf(port)}`,
   };
 }
 
