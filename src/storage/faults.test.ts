@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
 import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
@@ -18,7 +19,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   until,
   upload,
 } from "./store.fixture.ts";

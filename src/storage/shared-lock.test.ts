@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { holdAlone, holdShared, LockProbe } from "./shared-lock.ts";
-import { temporaryDirectory } from "./store.fixture.ts";
 
 test("a lock is seen while anybody holds it, by one or by several, and no longer", (context) => {
   const path = join(temporaryDirectory(context), "lock");

@@ -11,6 +11,7 @@ import {
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
 } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import {
   BY_OWNER,
   freshStorage,
@@ -19,7 +20,6 @@ import {
   openTestStorage,
   query,
   refusal,
-  temporaryDirectory,
   until,
   upload,
 } from "./store.fixture.ts";
