@@ -8,7 +8,7 @@ import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { systemRandom } from "#base/random.ts";
+import { systemFraction, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
@@ -138,7 +138,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const certificates = await openCertificates(
     { ...flags, listen: flags.listen, advertise: flags.advertise },
     folder,
-    { clock: systemClock, log, random: Math.random },
+    { clock: systemClock, log, random: systemFraction },
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;

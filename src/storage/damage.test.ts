@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import type { DamageFound, Storage } from "./storage.ts";
 import {
   assertSound,
@@ -19,7 +20,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 

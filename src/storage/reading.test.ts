@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
@@ -18,7 +19,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 

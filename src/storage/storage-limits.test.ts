@@ -12,6 +12,7 @@ import {
   STORAGE_QUEUE_COMMANDS,
 } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import {
   BY_OWNER,
   freshStorage,
@@ -20,7 +21,6 @@ import {
   openTestStorage,
   query,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 
