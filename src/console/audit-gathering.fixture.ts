@@ -1,6 +1,6 @@
 // A console that gathers the audit logs of nodes in the hands of a test.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Occurrence } from "#alerts/condition.ts";
@@ -91,7 +91,26 @@ export async function startGathering(
   ends: (() => Promise<unknown>)[],
   ...ids: readonly string[]
 ): Promise<GatheringUnderTest> {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-gather-"));
+  return await startGatheringIn(await mkdtemp(join(tmpdir(), "grove-gather-")), ends, ...ids);
+}
+
+/** The next console, which has what one that was killed now would leave; the one before goes on with what is its own. */
+export async function startAfterKill(
+  { dataFolder, copies }: GatheringUnderTest,
+  ends: (() => Promise<unknown>)[],
+  ...ids: readonly string[]
+): Promise<GatheringUnderTest> {
+  await copies.flush();
+  const left = await mkdtemp(join(tmpdir(), "grove-gather-"));
+  await cp(dataFolder, left, { recursive: true });
+  return await startGatheringIn(left, ends, ...ids);
+}
+
+async function startGatheringIn(
+  dataFolder: string,
+  ends: (() => Promise<unknown>)[],
+  ...ids: readonly string[]
+): Promise<GatheringUnderTest> {
   const { book, clock } = testCluster(...ids);
   const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
   const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
