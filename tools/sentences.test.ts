@@ -10,12 +10,18 @@ const ARCHITECTURE_MAX_WORDS = 1_800;
 
 /** The specification is a copy, asvs.md a table in the order of its standard, CHANGELOG.md history. */
 const DOCUMENTS: readonly string[] = [
+  "README.md",
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
+  "docs/benchmarks.md",
+  "docs/budgets.md",
   "docs/decisions.md",
   "docs/design.md",
   "docs/install.md",
   "docs/operating.md",
+  "docs/proof.md",
+  "docs/reference.md",
 ];
 
 const textOf = (path: string): Promise<string> => readFile(new URL(`../${path}`, import.meta.url), "utf8");
