@@ -1,4 +1,4 @@
-// Holds the documents to short sentences and narrow lines, and ARCHITECTURE.md to what can be read in ten minutes.
+// Holds the documents to short and plain sentences and narrow lines, and ARCHITECTURE.md to what can be read in ten minutes.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -24,6 +24,9 @@ const DOCUMENTS: readonly string[] = [
   "docs/reference.md",
 ];
 
+/** Words that leave open who acts; a noun serves better. */
+const RIDDLES = /\b(?:whoever|nobody|somebody|(?:is|are|was|were|be) told)\b/iu;
+
 const textOf = (path: string): Promise<string> => readFile(new URL(`../${path}`, import.meta.url), "utf8");
 const tooLong = (markdown: string): string[] =>
   sentencesOf(markdown)
@@ -33,6 +36,14 @@ const tooLong = (markdown: string): string[] =>
 for (const path of DOCUMENTS) {
   test(`${path} has no sentence of more than ${MAX_WORDS} words`, async () => {
     assert.deepEqual(tooLong(await textOf(path)), []);
+  });
+
+  test(`${path} names who acts, and has no "whoever", "nobody" or "is told"`, async () => {
+    const riddles = sentencesOf(await textOf(path)).filter(({ text }) => RIDDLES.test(text));
+    assert.deepEqual(
+      riddles.map(({ line, text }) => `${line}: ${text}`),
+      [],
+    );
   });
 
   test(`${path} has no line of more than ${MAX_COLUMNS} columns beside tables and code`, async () => {
