@@ -1,4 +1,5 @@
 // Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
+
 import type { Clock } from "#base/clock.ts";
 import {
   POLL_ANSWER_MAX_BYTES,
@@ -9,6 +10,7 @@ import {
   POLL_TIMEOUT_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { systemFraction } from "#base/random.ts";
 import { AnswerPool } from "./answer-pool.ts";
 import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
@@ -124,7 +126,7 @@ export class Poller {
 
   #await(node: PolledNode): void {
     const { clock } = this.#deps;
-    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + Math.random() * POLL_JITTER_MS;
+    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + systemFraction() * POLL_JITTER_MS;
     node.cancel = clock.after(waitMs, () => {
       const lateMs = clock.steadyMs() - node.dueMs;
       // What was slept through is not made up for.

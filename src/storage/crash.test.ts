@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { until } from "#testing/until.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
-import { assertSound, temporaryDirectory, until } from "./store.fixture.ts";
+import { assertSound, temporaryDirectory } from "./store.fixture.ts";
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };

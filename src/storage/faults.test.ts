@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
 import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
@@ -19,7 +20,6 @@ import {
   readAll,
   refusal,
   temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

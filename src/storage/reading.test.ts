@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
@@ -18,7 +19,6 @@ import {
   readAll,
   refusal,
   temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { crc32 } from "node:zlib";
+import { until } from "#testing/until.ts";
 import { chunkPath } from "./chunk-names.ts";
 import { packCrcs } from "./chunk-writer.ts";
 import {
@@ -14,7 +15,6 @@ import {
   openTestStorage,
   patterned,
   temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -11,6 +11,7 @@ import {
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
 } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import {
   BY_OWNER,
   freshStorage,
@@ -20,7 +21,6 @@ import {
   query,
   refusal,
   temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

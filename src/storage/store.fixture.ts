@@ -155,14 +155,6 @@ export function query(directory: string, sql: string): Record<string, unknown>[]
   return rows;
 }
 
-/** Waits until something is true, half a minute at most. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; !isTrue(); tries++) {
-    if (tries > 6_000) throw new Error("what is waited for does not come");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 /** Paths of all chunk files. */
 export function chunkFiles(directory: string): string[] {
   return readdirSync(join(directory, "chunks"), { recursive: true, withFileTypes: true })

@@ -122,6 +122,7 @@ const Row = memo(function Row({
         >
           {user.username}
         </Link>
+        {user.locked ? <LockedMark /> : null}
       </th>
       <td data-head="Level">
         <StateMark state={level.state} label={level.label} />
@@ -158,6 +159,15 @@ const Row = memo(function Row({
     </tr>
   );
 });
+
+/** Beside a name: shape and words, as states have them. */
+function LockedMark(): ReactNode {
+  return (
+    <span className="locked-mark">
+      <span aria-hidden="true">⊘</span> locked out
+    </span>
+  );
+}
 
 /** Above 80 % of the inode limit, which is where the quota's level changes too. */
 function inodeNote(user: UserRow): string {
