@@ -191,7 +191,7 @@ async function openGathering(
     own: audit,
     cluster: watch.book,
     addresses: watch.addresses,
-    http: watch.poller.http,
+    http: watch.http,
     audit: (act) => audit.append(act),
     onBroken: (occurrence) => void alerts.happened(occurrence),
     onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),

@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
 import type { DamageFound, Storage } from "./storage.ts";
 import {
@@ -19,7 +20,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 

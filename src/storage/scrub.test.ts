@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { PASS_DUE_CHECK_MS } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
 import { readScrubRecord } from "./scrub.ts";
 import type { ScrubSettings } from "./scrub-types.ts";
@@ -20,7 +21,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 

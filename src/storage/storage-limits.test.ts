@@ -11,6 +11,7 @@ import {
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
 } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
 import {
   BY_OWNER,
@@ -20,7 +21,6 @@ import {
   openTestStorage,
   query,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 
