@@ -43,9 +43,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     builtins: [],
   },
   proto: {
-    floor: 1,
-    holds: "the generated messages and services of proto/grove/v1",
-    imports: ["base"],
+    floor: 2,
+    holds: "the generated messages and services of proto/grove/v1, and what a refusal is in gRPC",
+    imports: ["base", "grpc"],
     packages: ["@bufbuild/protobuf"],
     builtins: [],
   },
@@ -61,7 +61,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the machine: files made durable, locks, free space, signals, logs",
     imports: ["base"],
     packages: ["pino"],
-    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net"],
+    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:sqlite"],
   },
   webapi: {
     floor: 1,
@@ -225,7 +225,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   devcluster: {
     floor: 4,
     holds: "`grove up`: all processes, a local identity provider, demo users",
-    imports: [...PROCESS_ROOM, "identity", "authority", "directory"],
+    imports: [...PROCESS_ROOM, "identity", "authority"],
     packages: ["commander", "oidc-provider", "zod"],
     builtins: [...FILES, "node:child_process", "node:http", "node:net"],
   },

@@ -117,8 +117,6 @@ export const NODE_STATUS_THRESHOLDS = {
   critical: { diskPercent: 95, temperatureCelsius: 85 },
 } as const;
 
-/** The metrics port is the gRPC port minus this (spec 4.4). */
-export const METRICS_PORT_OFFSET = 41_000;
 /** Default gRPC port of a FileServer (decision T6). */
 export const FILESERVER_PORT = 50_051;
 /** Default gRPC port of the MetaServer (decision D23). */
@@ -356,8 +354,8 @@ export const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
 export const LOG_TAIL_LIMIT_MS = 10_000;
 /** Text of the last lines of a log (decision D10): 1 MiB. */
 export const LOG_TAIL_MAX_BYTES = 1_048_576;
-/** One line of a log; the rest of it is left out. */
-export const LOG_LINE_MAX_BYTES = 65_536;
+/** Characters of one line of a log; the rest of it is left out. */
+export const LOG_LINE_MAX_LENGTH = 65_536;
 /** Logs whose last lines are read at the same time. */
 export const LOG_TAILS_MAX = 10;
 /** Logs that are followed at the same time. */

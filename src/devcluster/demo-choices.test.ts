@@ -7,7 +7,8 @@ import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { DISK_RESERVE_BYTES } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { shellWord } from "#base/shell-word.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { choosePorts } from "./demo-ports.ts";
@@ -44,7 +45,7 @@ test(
     assert.deepEqual(await choosePorts(2, first), first);
     const [node = 0] = first.nodes;
     const blocker = createServer();
-    await new Promise<void>((resolve) => blocker.listen(node - METRICS_PORT_OFFSET, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => blocker.listen(metricsPortOf(node), "127.0.0.1", resolve));
     t.after(() => blocker.close());
     const second = await choosePorts(2, first);
     assert.deepEqual([second.metaserver, second.nodes[1]], [first.metaserver, first.nodes[1]]);

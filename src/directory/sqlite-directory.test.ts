@@ -69,7 +69,7 @@ test("time in which the MetaServer stood still ends no lease, the silence afterw
 test("a second process cannot write to the store, and the next one can", async (t) => {
   const { path, directory } = await openTemporary(t);
   const open = (): Promise<Directory> => openDirectory(`sqlite:${path}`, { clock: new ManualClock() });
-  await assert.rejects(open(), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
+  await assert.rejects(open(), (error) => isGroveError(error, "DATA_IN_USE"));
   await directory.close();
   await (await open()).close();
 });

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { startTestNode } from "#fileserver/node.fixture.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
@@ -103,7 +103,7 @@ test("a reserve other than 20 GiB is told as such, by what the node says and by 
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(request.url === "/ready" ? { ready: true } : { reserve_bytes: reserve }));
   });
-  await new Promise<void>((resolve) => listener.listen(port - METRICS_PORT_OFFSET, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => listener.listen(metricsPortOf(port), "127.0.0.1", resolve));
   t.after(() => listener.close());
   const told = async (): Promise<string> => {
     const findings = await runChecks([nodeCheck("n1", `127.0.0.1:${port}`, undefined)]);

@@ -6,8 +6,8 @@ import { type LogFields, silentLogger } from "#base/log.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { Code } from "#grpc/status.ts";
 import { MetaServer, type RegisterFileServerRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { mapError } from "#proto/map-error.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { mapError } from "./map-error.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 /** What the MetaServer answers instead, and what it has taken. */

@@ -13,9 +13,9 @@ import {
   MetaServer,
   type RegisterFileServerRequest,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { mapError } from "#proto/map-error.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { mapError } from "./map-error.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 /** What the scripted MetaServer answers, and what it has heard. */

@@ -10,9 +10,9 @@ import {
   type RootShareRequest,
   type RootUnshareRequest,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { mapError } from "#proto/map-error.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { mapError } from "./map-error.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const OWNER = "alice@example.com";

@@ -254,7 +254,7 @@ describe("what is on disk", () => {
   it("of a newer version refuses the start and stays as it is (D18)", async () => {
     for (const file of [SNAPSHOT_FILE, TRENDS_FILE]) {
       writeFileSync(join(folder, file), '{"schema":2}\n');
-      await assert.rejects(open(), /written by a newer version/);
+      await assert.rejects(open(), /written by a newer Grove/);
       assert.equal(readFileSync(join(folder, file), "utf8"), '{"schema":2}\n');
       rmSync(join(folder, file));
     }

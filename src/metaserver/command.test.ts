@@ -158,7 +158,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
   };
   const data = ["-data", folder];
   await fails(
-    1,
+    8,
     /another process has opened this metadata store/,
     "-mock",
     "-listen",

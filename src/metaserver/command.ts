@@ -2,11 +2,13 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
+import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METASERVER_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { systemFraction, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
@@ -21,7 +23,6 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
-import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
@@ -244,7 +245,7 @@ async function startStatus(
   },
 ): Promise<StatusListener | undefined> {
   const { address, directory, certificates, log } = parts;
-  const port = address.port - METRICS_PORT_OFFSET;
+  const port = metricsPortOf(address.port);
   if (flags.metrics === "off" || (flags.metrics === undefined && port < 1)) return undefined;
   const place =
     flags.metrics === undefined

@@ -79,6 +79,6 @@ test(
       assert.deepEqual((await openKnownNodesFile(folder)).nodes, [], text);
     }
     await writeFile(join(folder, NAME), '{"schema":2,"nodes":[]}');
-    await assert.rejects(openKnownNodesFile(folder), /newer version/);
+    await assert.rejects(openKnownNodesFile(folder), /newer Grove/);
   },
 );

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
+import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import { createLogger } from "#os/logger.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
@@ -19,7 +19,7 @@ test("a line that one of our own services has written has its time and priority,
     const logger = createLogger({ destination: { file }, level: "debug", fields: { role: "fileserver" } });
     logger.debug("looked", { at: 1 });
     logger.info("serving");
-    logger.warn("slow", { text: `of many words ${"x".repeat(LOG_LINE_MAX_BYTES)}` });
+    logger.warn("slow", { text: `of many words ${"x".repeat(LOG_LINE_MAX_LENGTH)}` });
     logger.error("failed", { level: "debug", time: "then" });
     await logger.close();
     const lines = read(readFileSync(file, "utf8"));

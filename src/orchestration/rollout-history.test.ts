@@ -83,7 +83,7 @@ test("damaged files are set aside one by one, and a newer schema is refused", as
   );
   assert.match(setAside[0] ?? "", /\.json\.corrupt-\d+$/);
   writeFileSync(join(folder, "rollouts", `${idOf(3)}.json`), '{"schema":2}');
-  await assert.rejects(open(folder), /newer version/);
+  await assert.rejects(open(folder), /newer Grove/);
 });
 
 test("of finished ones the newest are kept, and those that run besides", async () => {

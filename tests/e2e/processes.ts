@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
@@ -131,7 +131,7 @@ export async function freePlace(): Promise<Place> {
   return {
     address: `127.0.0.1:${port}`,
     port,
-    metricsUrl: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
+    metricsUrl: `http://127.0.0.1:${metricsPortOf(port)}`,
   };
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import {
   type Ended,
   freePlace,
@@ -372,4 +372,4 @@ export class Site {
 
 /** Where a node tells how it is. */
 export const statusUrl = ({ port }: Place, path: string): string =>
-  `http://127.0.0.1:${port - METRICS_PORT_OFFSET}${path}`;
+  `http://127.0.0.1:${metricsPortOf(port)}${path}`;
