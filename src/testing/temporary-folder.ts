@@ -16,7 +16,7 @@ export function makeDirectory(): string {
 /** A directory that is removed after the test. */
 export function temporaryDirectory(context: TestContext): string {
   const directory = makeDirectory();
-  context.after(() => rmSync(directory, { recursive: true, force: true }));
+  context.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
   return directory;
 }
 
