@@ -249,6 +249,14 @@ export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 export const USER_STATES_MAX = 10_000;
 /** Characters of the reason for such a decision. */
 export const USER_STATE_REASON_MAX_LENGTH = 200;
+/** How long the files of a removed user are kept, by the administrator's clock... */
+export const REMOVAL_GRACE_MS = 30 * 24 * 60 * 60_000;
+/** ...which a server's may be behind by so much. */
+export const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
+/** How often a node looks whether a removed user's files are due... */
+export const REMOVAL_LOOK_INTERVAL_MS = 60_000;
+/** ...from so long after its start on: its clock may be wrong until somebody has told it the time. */
+export const REMOVAL_SETTLE_MS = 10 * 60_000;
 /** Users to whom one root is handed over at the same time. */
 export const HAND_OVERS_PER_USER = 4;
 /** For how long at most. */

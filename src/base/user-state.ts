@@ -4,6 +4,7 @@ import { GroveError } from "./errors.ts";
 import { checkedHandOvers, type HandOver } from "./hand-over.ts";
 import { USER_STATE_REASON_MAX_LENGTH, USER_STATES_PER_MESSAGE } from "./limits.ts";
 import { canonicalUsername } from "./names.ts";
+import { checkedRemoval, type Removal } from "./removal.ts";
 
 /** A decision about one user. Of two about the same user the one with the higher version counts, wherever they meet. */
 export interface UserState {
@@ -25,6 +26,8 @@ export interface UserState {
   readonly subject: string;
   /** To whom the user's root is handed over; absent for nobody. */
   readonly handOvers?: readonly HandOver[] | undefined;
+  /** Set for a user who is to go, or has gone. */
+  readonly removal?: Removal | undefined;
 }
 
 /** The decision that counts of two about one user. The same from whichever side it is asked, so that all come to the same. */
@@ -38,8 +41,15 @@ export function laterState(one: UserState, other: UserState): UserState {
 
 /** What a decision says of the right to come in, as text to compare; of nothing decided: that everybody may. */
 export function entryOf(state: UserState | undefined): string {
-  const { disabled = false, closesShares = false, tokensFromMs = 0, reason = "" } = state ?? {};
-  return JSON.stringify([disabled, closesShares, tokensFromMs, reason]);
+  const { disabled = false, closesShares = false, tokensFromMs = 0, reason = "", removal } = state ?? {};
+  return JSON.stringify([
+    disabled,
+    closesShares,
+    tokensFromMs,
+    reason,
+    removal?.dueAtMs,
+    removal?.isReleased,
+  ]);
 }
 
 /** A decision as it may be kept and sent. Throws BAD_ARGUMENT. */
@@ -56,6 +66,7 @@ export function checkedUserState(state: UserState): UserState {
   const { disabled, closesShares } = state;
   const username = canonicalUsername(state.username);
   const handOvers = checkedHandOvers(username, state.handOvers);
+  const removal = checkedRemoval(state.removal, disabled);
   return {
     username,
     disabled,
@@ -68,6 +79,7 @@ export function checkedUserState(state: UserState): UserState {
     issuer,
     subject,
     ...(handOvers === undefined ? {} : { handOvers }),
+    ...(removal === undefined ? {} : { removal }),
   };
 }
 
@@ -117,5 +129,6 @@ function lineOf(state: UserState): string {
   return JSON.stringify([
     ...FIELDS.map((field) => state[field]),
     ...(handOvers === undefined || handOvers.length === 0 ? [] : [handOvers]),
+    ...(state.removal === undefined ? [] : [state.removal.dueAtMs, state.removal.isReleased]),
   ]);
 }

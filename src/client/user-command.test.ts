@@ -50,6 +50,8 @@ test("disable asks for a version above all that is known, and tells what has end
           issuer: "",
           subject: "",
           handOvers: [],
+          removeAtMs: 0n,
+          released: false,
         },
       ],
       more: false,
@@ -156,4 +158,38 @@ test("hand-over keeps what else is decided, says until when, and ends what it be
   assert.match((await handOver("--end")).out, /is no longer handed over to carol@example\.com/);
   assert.deepEqual(known?.handOvers, []);
   assert.match((await handOver("--end")).err, /is not handed over to carol@example\.com/);
+});
+
+test("remove asks who has the files, says until when they are kept, and is undone or released in words", async () => {
+  let known: UserState | undefined;
+  await signIn({
+    listUserStates: () => ({ states: known === undefined ? [] : [known], more: false, sessions: 0 }),
+    setUserState: ({ state }) => {
+      assert.ok(state !== undefined);
+      known = state;
+      return { state, applied: true, sessionsEnded: 0, uploadsDropped: 0 };
+    },
+  });
+  const remove = (...words: string[]) => user("remove", "dave@example.com", ...words);
+  assert.match((await remove()).err, /Say --reason TEXT/);
+  assert.match((await remove("--reason", "has left")).err, /Hand the root over first/);
+  assert.deepEqual([known], [undefined]);
+  const { code, out } = await remove("--reason", "has left", "--without-export");
+  assert.equal(code, 0);
+  assert.match(
+    out,
+    /^dave@example\.com is removed: .* kept until 2\d{3}-.* and deleted then.* The address is retired\./,
+  );
+  assert.deepEqual([known?.disabled, known?.released], [true, false]);
+  assert.ok(Math.abs(Number(known?.removeAtMs) - Date.now() - 30 * 86_400_000) < 600_000);
+  assert.match((await remove("--reason", "x", "--without-export")).err, /was removed already/);
+  assert.match((await user("list")).out, /removed; the files are kept until/);
+  assert.match((await remove("--undo")).out, /may sign in again, and finds everything as it was/);
+  assert.deepEqual([known?.disabled, known?.removeAtMs], [false, 0n]);
+  assert.match((await remove("--undo")).err, /is not being removed/);
+  assert.match((await remove("--release")).err, /is not retired/);
+  await user("hand-over", "dave@example.com", "--to", "carol@example.com", "--reason", "x");
+  assert.equal((await remove("--reason", "has left")).code, 0);
+  assert.match((await remove("--release")).out, /is free: whoever comes with it begins with an empty root/);
+  assert.deepEqual([known?.disabled, known?.released, known?.handOvers], [false, true, []]);
 });

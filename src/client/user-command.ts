@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { type CommandHost, processHost } from "./command-host.ts";
 import { handOverVerb } from "./hand-over-verb.ts";
+import { removeVerb } from "./remove-verb.ts";
 import { listVerb, showVerb } from "./user-list-verbs.ts";
 import { disableVerb, enableVerb, endSessionsVerb } from "./user-verbs.ts";
 
@@ -16,6 +17,7 @@ const VERBS: readonly UserVerb[] = [
   enableVerb,
   endSessionsVerb,
   handOverVerb,
+  removeVerb,
 ];
 
 /** Lines of the examples below the help, each verb's most usual one. */
@@ -25,6 +27,7 @@ const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
   ["grove user enable dave@example.com", "lets dave in again"],
   ["grove user end-sessions dave@example.com", "every device has to sign in again"],
   ["grove user hand-over dave@example.com --to carol@example.com", "carol reads and writes all of dave's"],
+  ['grove user remove dave@example.com --reason "has left"', "the files are deleted in 30 days"],
 ];
 
 /** Makes the parser of `grove user` with its verbs. */

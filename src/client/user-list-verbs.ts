@@ -18,7 +18,7 @@ export function listVerb(host: CommandHost): Command {
     withClientFlags(
       new Command("list")
         .description(
-          "List the users about whom there is a decision: who is locked out, and whose root is handed over, since when, by whom and why. For administrators.",
+          "List the users about whom there is a decision: who is locked out or removed, and whose root is handed over, since when, by whom and why. For administrators.",
         )
         .option("--all", "also those who were let in again", false),
       [["grove user list", "who is locked out"]],
@@ -144,19 +144,27 @@ async function allPages(read: (after: string) => Promise<Page>): Promise<UserSta
 }
 
 function linesOf(state: UserState): string[] {
-  const what = state.disabled
-    ? `locked out${state.closesShares ? ", shares closed" : ""}`
-    : state.tokensFromMs > 0n
-      ? "may sign in; sessions were ended"
-      : state.handOvers.length > 0
-        ? "may sign in"
-        : "may sign in again";
+  const what = isRetired(state)
+    ? state.removeAtMs > BigInt(Date.now())
+      ? `removed; the files are kept until ${localTime(state.removeAtMs)}`
+      : "removed; the address is retired"
+    : state.disabled
+      ? `locked out${state.closesShares ? ", shares closed" : ""}`
+      : state.tokensFromMs > 0n
+        ? "may sign in; sessions were ended"
+        : state.handOvers.length > 0
+          ? "may sign in"
+          : "may sign in again";
   const why = state.reason === "" ? "" : `: ${state.reason}`;
   return [
     `${state.username}  ${what}`,
     `  since ${localTime(state.setAtMs)}, by ${state.setBy}${why}`,
     ...inForce(state).map((handOver) => `  ${handOverText(handOver, handOver.to)}`),
   ];
+}
+
+function isRetired({ removeAtMs, released }: UserState): boolean {
+  return removeAtMs > 0n && !released;
 }
 
 function inForce({ handOvers }: UserState): UserState["handOvers"] {
@@ -174,6 +182,7 @@ function jsonOf(state: UserState): Record<string, unknown> {
     set_by: setBy,
     set_at_ms: setAtMs,
     tokens_from_ms: tokensFromMs,
+    ...(state.removeAtMs === 0n ? {} : { remove_at_ms: state.removeAtMs, released: state.released }),
     hand_overs: state.handOvers.map(handOverJson),
   };
 }

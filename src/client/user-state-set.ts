@@ -15,7 +15,10 @@ import { handOverJson } from "./hand-over-text.ts";
 
 /** What is decided, on top of what is known about the user. */
 export type Change = Partial<
-  Pick<UserState, "closesShares" | "disabled" | "handOvers" | "reason" | "tokensFromMs">
+  Pick<
+    UserState,
+    "closesShares" | "disabled" | "handOvers" | "reason" | "released" | "removeAtMs" | "tokensFromMs"
+  >
 >;
 
 /** How the outcome is told. */
@@ -48,6 +51,8 @@ const NOTHING: Plain = {
   issuer: "",
   subject: "",
   handOvers: [],
+  removeAtMs: 0n,
+  released: false,
 };
 
 /** Decides, and tells what each server says. Answers 7 when not all of them hold it. Throws what all of them refuse. */

@@ -176,3 +176,18 @@ test("a root is handed over on every node, a lock stays as it was, and the panel
   assert.equal(known?.handOvers, undefined);
   assert.equal(acts.at(-1)?.act, "user.inherit_end");
 });
+
+test("a removal that was decided elsewhere is shown, and is not undone by letting the user in", async () => {
+  await put({ disabled: true, reason: "has left" });
+  assert.ok(known !== undefined);
+  const dueAtMs = app.clock.wallMs() + 30 * 86_400_000;
+  known = { ...known, version: known.version + 1_000_000, removal: { dueAtMs, isReleased: false } };
+  const removed = known;
+  stored = () => Promise.resolve([removed]);
+  const shown = userStateKnown.parse((await app.askAsOperator("/api/users/dave%40x/state")).json);
+  assert.equal(shown.state?.removed_until, Math.floor(dueAtMs / 1_000));
+  const { status, json } = await put({ disabled: false, reason: "is back" });
+  assert.equal(status, 422);
+  assert.match(JSON.stringify(json), /'grove user remove' with --undo brings back/);
+  assert.equal(known.disabled, true);
+});

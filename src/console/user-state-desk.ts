@@ -77,8 +77,16 @@ export class UserStateDesk {
     const roots = { hand_overs: handOvers.map(handedOver), inherits };
     if (state === undefined) return { username, state: null, ...roots };
     const { disabled, closesShares, reason, setBy, setAtMs } = state;
-    const told = { disabled, closes_shares: closesShares, reason, set_by: setBy };
-    return { username, state: { ...told, set_at: Math.floor(setAtMs / 1_000) }, ...roots };
+    const { removal } = state;
+    const told = {
+      disabled,
+      closes_shares: closesShares,
+      reason,
+      set_by: setBy,
+      set_at: Math.floor(setAtMs / 1_000),
+      removed_until: removal === undefined || removal.isReleased ? null : Math.floor(removal.dueAtMs / 1_000),
+    };
+    return { username, state: told, ...roots };
   }
 
   async #inherits(username: string, nowMs: number): Promise<Known["inherits"]> {
@@ -151,6 +159,7 @@ export class UserStateDesk {
       issuer: known?.issuer ?? "",
       subject: known?.subject ?? "",
       ...(handOvers.length === 0 ? {} : { handOvers }),
+      removal: known?.removal,
     });
   }
 

@@ -43,6 +43,8 @@ export interface ShareDeps {
   readonly meter: OperationMeter;
   /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
   readonly told: (owner: string) => Promise<void>;
+  /** True for the address of a removed user, with which nothing new is shared. */
+  readonly isRetired: (username: string) => boolean;
   readonly audit: AuditSink;
 }
 
@@ -130,6 +132,12 @@ export class ShareOperations {
       const { reached, affectedInodes } = await retryWhenStale(async () => {
         const reached = access.reach(caller.identity, request.root, request.path, "share");
         const inode = existing(reached);
+        if (act === "share" && this.#deps.isRetired(username)) {
+          throw new GroveError(
+            "BAD_ARGUMENT",
+            `${username} was removed by an administrator, and nothing is shared with that address until it is released`,
+          );
+        }
         const done = await changes.run(caller, reached, undefined, (context) =>
           storage.shares[VERB[act]]({ ...context, inodeId: inode.id, username }),
         );

@@ -199,7 +199,11 @@ export class UserOperations {
   }
 }
 
-function actOf({ disabled }: UserState, ended: Ended | undefined): AuditActName {
+function actOf({ disabled, removal }: UserState, ended: Ended | undefined): AuditActName {
+  const before = ended?.before?.removal;
+  if (removal?.isReleased === true && before?.isReleased !== true) return "user.release";
+  if (removal !== undefined && removal.dueAtMs !== before?.dueAtMs) return "user.remove";
+  if (removal === undefined && before !== undefined) return "user.restore";
   if (disabled) return "user.disable";
   return ended?.endsTokens === true ? "user.end_sessions" : "user.enable";
 }

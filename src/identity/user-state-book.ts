@@ -38,6 +38,7 @@ const bookFile = z.strictObject({
           )
           .max(HAND_OVERS_PER_USER)
           .optional(),
+        removal: z.strictObject({ dueAtMs: z.number(), isReleased: z.boolean() }).optional(),
       }),
     )
     .max(USER_STATES_MAX),

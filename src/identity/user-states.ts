@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { type HandOver, isInForce } from "#base/hand-over.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
+import { isDue, isRetired } from "#base/removal.ts";
 import { checkedUserState, digestOfStates, laterState, type UserState } from "#base/user-state.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
 import { rejected } from "./claims.ts";
@@ -105,10 +106,16 @@ export class UserStates {
     return subject === "" ? undefined : this.#lockedPersons.get(personKey(issuer, subject));
   }
 
-  /** True where what a user shares is closed. */
-  closesShares(owner: string): boolean {
+  /** True where what a user shares is closed, also since the files are to go at that moment. */
+  closesShares(owner: string, nowMs: number): boolean {
     const state = this.#byName.get(owner);
-    return state !== undefined && state.disabled && state.closesShares;
+    if (state?.disabled !== true) return false;
+    return state.closesShares || (state.removal !== undefined && isDue(state.removal, nowMs));
+  }
+
+  /** True where the user was removed and nobody can come in by the address. */
+  isRetired(username: string): boolean {
+    return isRetired(this.#byName.get(username)?.removal);
   }
 
   /**
@@ -116,7 +123,8 @@ export class UserStates {
    * reason of the decision is not told: it is the administrators' own.
    */
   requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
-    if (this.lockOf(entrant) !== undefined) throw lockedOut();
+    const lock = this.lockOf(entrant);
+    if (lock !== undefined) throw lockedOut(lock);
     const fromMs = this.#byName.get(entrant.username)?.tokensFromMs ?? 0;
     if (issuedAtWallMs !== undefined && issuedAtWallMs + ISSUED_AT_GRAIN_MS <= fromMs) {
       throw rejected("iat", "is before an administrator ended your sessions; sign in again");
@@ -125,7 +133,8 @@ export class UserStates {
 
   /** To whom a user's root is handed over at a moment. */
   handOversOf(owner: string, nowMs: number): HandOver[] {
-    return this.#byName.get(owner)?.handOvers?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+    const handOvers = this.#byName.get(owner)?.handOvers ?? [];
+    return handOvers.filter((handOver) => this.#holds(owner, handOver, nowMs));
   }
 
   /** The handing over of a root to a user at a moment; undefined for none. Costs the same whoever owns what (D1). */
@@ -135,7 +144,17 @@ export class UserStates {
 
   /** The roots that are handed over to a user at a moment, by owner. */
   inheritedBy(user: string, nowMs: number): Inheritance[] {
-    return this.#inherited.get(user)?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+    const inherited = this.#inherited.get(user) ?? [];
+    return inherited.filter((inheritance) => this.#holds(inheritance.owner, inheritance, nowMs));
+  }
+
+  /** False too for what was handed over by, or to, whoever had an address before its user was removed. */
+  #holds(owner: string, handOver: HandOver, nowMs: number): boolean {
+    const isOver = (username: string): boolean => {
+      const removal = this.#byName.get(username)?.removal;
+      return removal !== undefined && isDue(removal, nowMs) && handOver.setAtMs <= removal.dueAtMs;
+    };
+    return isInForce(handOver, nowMs) && !isOver(owner) && !isOver(handOver.to);
   }
 
   #collect(): void {
@@ -155,7 +174,15 @@ export class UserStates {
 }
 
 /** The refusal of who is locked out. */
-export function lockedOut(): GroveError {
+export function lockedOut({ removal }: Pick<UserState, "removal"> = {}): GroveError {
+  if (removal !== undefined) {
+    const until = new Date(removal.dueAtMs).toISOString();
+    return new GroveError(
+      "USER_DISABLED",
+      `this address is retired: its user was removed by an administrator, and the files are kept until ${until}`,
+      { metadata: { removed_at_ms: String(removal.dueAtMs) } },
+    );
+  }
   return new GroveError("USER_DISABLED", "this account is locked by an administrator");
 }
 

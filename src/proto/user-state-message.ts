@@ -1,7 +1,9 @@
 // Decisions about users as messages, and messages as decisions.
 import { GroveError } from "#base/errors.ts";
 import type { HandOver } from "#base/hand-over.ts";
+import { REMOVAL_CLOCK_SLACK_MS, REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { isDue, type Removal } from "#base/removal.ts";
 import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
 import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
 
@@ -9,7 +11,7 @@ type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;
 
 /** The message of a decision. */
 export function userStateMessage(state: UserState): UserStateMessage {
-  const { version, setAtMs, tokensFromMs, handOvers = [], ...rest } = state;
+  const { version, setAtMs, tokensFromMs, handOvers = [], removal, ...rest } = state;
   return {
     $typeName: "grove.v1.UserState",
     ...rest,
@@ -17,6 +19,8 @@ export function userStateMessage(state: UserState): UserStateMessage {
     setAtMs: BigInt(setAtMs),
     tokensFromMs: BigInt(tokensFromMs),
     handOvers: handOvers.map(handOverMessage),
+    removeAtMs: BigInt(removal?.dueAtMs ?? 0),
+    released: removal?.isReleased === true,
   };
 }
 
@@ -53,6 +57,10 @@ export function userStateOf(message: Plain): UserState {
       setAtMs: Number(setAtMs),
       untilMs: Number(untilMs),
     })),
+    removal:
+      message.removeAtMs === 0n
+        ? undefined
+        : { dueAtMs: Number(message.removeAtMs), isReleased: message.released },
   });
 }
 
@@ -84,6 +92,7 @@ export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserSta
   if (asked.disabled && asked.reason.trim() === "") {
     throw new GroveError("BAD_ARGUMENT", "locking a user out needs a reason");
   }
+  requireGrace(asked.removal, before?.removal, setAtMs);
   // Who was locked out, by whom and when, is not said anew by what concerns the root alone.
   const wish =
     before !== undefined && before.setAtMs > 0 && entryOf(before) === entryOf(asked)
@@ -108,4 +117,27 @@ function stamped(
   );
   const { setBy, setAtMs } = same ?? by;
   return { ...wished, to, setBy, setAtMs: BigInt(setAtMs) };
+}
+
+/** Holds a removal to its time of grace, and what is gone to being gone. Throws BAD_ARGUMENT. */
+function requireGrace(wished: Removal | undefined, before: Removal | undefined, nowMs: number): void {
+  const isGone = before !== undefined && isDue(before, nowMs);
+  if (wished?.dueAtMs === before?.dueAtMs) {
+    if (wished?.isReleased !== true || isGone) return;
+    throw new GroveError("BAD_ARGUMENT", "the files are still there: undo the removal instead");
+  }
+  if (isGone && !before.isReleased) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "the files of this user are gone: the address can be released, the user does not come back",
+    );
+  }
+  if (wished === undefined) {
+    // What was released is remembered, so that a node that comes late still removes what was before.
+    if (isGone) throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
+    return;
+  }
+  if (wished.isReleased || wished.dueAtMs < nowMs + REMOVAL_GRACE_MS - REMOVAL_CLOCK_SLACK_MS) {
+    throw new GroveError("BAD_ARGUMENT", "the files of a removed user are kept for 30 days");
+  }
 }

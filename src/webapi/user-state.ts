@@ -10,6 +10,8 @@ export const userState = z.object({
   set_by: z.string(),
   /** Unix seconds. */
   set_at: z.int(),
+  /** Set for a removed user: the files are kept until then, in unix seconds. The address is retired. */
+  removed_until: z.int().nullable(),
 });
 
 /** A root that an administrator has handed over. */

@@ -38,9 +38,11 @@ export function UserLock({ username }: { readonly username: string }): ReactNode
         <p>May sign in.</p>
       ) : (
         <p>
-          {isLocked
-            ? `Locked out${state.closes_shares ? ", and what is shared is closed" : ""}.`
-            : "May sign in."}{" "}
+          {state.removed_until !== null
+            ? `Removed: the files are kept until ${formatMoment(state.removed_until)}, and the address is retired.`
+            : isLocked
+              ? `Locked out${state.closes_shares ? ", and what is shared is closed" : ""}.`
+              : "May sign in."}{" "}
           <span className="quiet">
             {formatMoment(state.set_at)}, by {state.set_by}
             {state.reason === "" ? "" : `: ${state.reason}`}
