@@ -55,8 +55,8 @@ export const anonymousBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/console/hub.ts",
-        from: "if (event.public !== undefined) this.#tell(this.#streams.public, type, event.public);",
-        to: "if (event.public !== undefined) this.#tell(this.#streams.public, type, event.public);\n    else this.#streams.public.passing(type, event.alert);",
+        from: "if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);",
+        to: "if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);\n    else this.#streams.visitor.passing(type, event.alert);",
       },
     ],
   },

@@ -1,6 +1,7 @@
 // The servers of the simulated cluster: the product's own start functions, each in a process that can be stopped, killed or cloned.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
@@ -8,7 +9,6 @@ import { openDirectory } from "#directory/open-directory.ts";
 import { type RunningFileServer, startFileServer } from "#fileserver/node.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
-import { openClusterIdFile } from "#metaserver/cluster-id-file.ts";
 import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
 import { Heard } from "./heard.ts";

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { parse64, stringify64 } from "#base/json64.ts";
-import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
 import { type SetAsideDeps, setAside } from "#os/set-aside.ts";
+import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { ALERT_TYPES, alertRecord, SEVERITIES } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import type { BookState } from "./alert-book.ts";
@@ -62,16 +62,17 @@ export class AlertsFile {
 
   /**
    * Reads the file. A damaged one is set aside as `.corrupt-<unix seconds>`, and the generation before is taken if it is whole. Throws
-   * CORRUPT for one that a newer version wrote, the system's error when it cannot be read.
+   * BAD_ARGUMENT for one that a newer version wrote, the system's error when it cannot be read.
    */
   async read(deps: SetAsideDeps): Promise<AlertsFound> {
-    await removeLeftovers(this.#path);
-    const current = await readKept(this.#path);
-    if (typeof current !== "string") return { ...current, setAsideAs: undefined, isPrevious: false };
-    const previous = current === "missing" ? current : await readKept(previousGeneration(this.#path));
+    const { content, current } = await readGenerations(this.#path, readKept);
     const setAsideAs = current === "broken" ? await setAside(this.#path, deps) : undefined;
-    if (typeof previous !== "string") return { ...previous, setAsideAs, isPrevious: true };
-    return { state: { alerts: [], muted: [] }, securityMarks: new Map(), setAsideAs, isPrevious: false };
+    const isPrevious = content !== undefined && current !== "sound";
+    return {
+      ...(content ?? { state: { alerts: [], muted: [] }, securityMarks: new Map() }),
+      setAsideAs,
+      isPrevious,
+    };
   }
 
   /** Replaces the file; resolves when it is on stable storage. */
@@ -96,7 +97,7 @@ export class AlertsFile {
 }
 
 async function readKept(path: string): Promise<AlertsKept | "missing" | "broken"> {
-  const kept = await readSchemaFile(path, alertsFile, parse64);
+  const kept = await readStateFile(path, alertsFile, parse64);
   if (typeof kept === "string") return kept;
   const { alerts, muted, security_marks: marks } = kept;
   return {

@@ -1,6 +1,7 @@
 // What is listed and counted of the alerts: each filter alone and all together, pages, and what visitors may know of (D11, W-09).
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Audience } from "#base/audience.ts";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 import type { Alert } from "./alert.ts";
 import { type AlertFilter, type AlertPage, listAlerts, summarizeAlerts } from "./alert-list.ts";
@@ -27,11 +28,7 @@ const ALERTS: readonly Alert[] = [
   alert(2, { resolved: over }),
   alert(1, { type: "temp_warning", severity: "info", isRecovery: true, resolved: over }),
 ];
-const keys = (
-  filter: AlertFilter,
-  page: AlertPage = {},
-  audience: "operator" | "visitor" = "operator",
-): string =>
+const keys = (filter: AlertFilter, page: AlertPage = {}, audience: Audience = "operator"): string =>
   listAlerts(ALERTS, audience, filter, page)
     .alerts.map(({ key }) => key)
     .join(" ");

@@ -1,11 +1,9 @@
 // What an answer lists of the alerts, and what it counts: one view for operators, one for visitors (decision D11, spec 5.8.4).
+import type { Audience } from "#base/audience.ts";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
-
-/** Who looks. */
-export type Audience = "operator" | "visitor";
 
 /** Which alerts are wanted; what is undefined filters nothing. */
 export interface AlertFilter {

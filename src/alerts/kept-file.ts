@@ -1,14 +1,11 @@
 // A small JSON file that is replaced as a whole: read once at the start, written when its content has changed (A-10, D18).
-import { readFile } from "node:fs/promises";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
-
-/** The schema that this version writes; a newer one is refused rather than overwritten (D18). */
-const SCHEMA = 1;
+import { readStateFile } from "#os/state-file.ts";
 
 /** Which file, and what must be in it. */
 export interface KeptFileOptions<T> {
@@ -44,18 +41,10 @@ export class KeptFile<T extends object> {
     const { path } = options;
     await removeLeftovers(path);
     const file = new KeptFile<T>(path);
-    const text = await readFile(path, "utf8").catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw new GroveError("STORAGE_FAILED", `cannot read ${path}`, { cause: error });
-    });
-    if (text === undefined) return { file, content: undefined, setAsideAs: undefined };
-    const parsed = parse(text);
-    if (typeof parsed?.schema === "number" && parsed.schema > SCHEMA) {
-      throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; run that one`);
-    }
-    const checked = parsed?.schema === SCHEMA ? options.shape.safeParse(parsed.content) : undefined;
-    if (checked?.success === true) return { file, content: checked.data, setAsideAs: undefined };
-    return { file, content: undefined, setAsideAs: await setAside(path, options) };
+    const found = await readStateFile(path, z.object({ schema: z.literal(1), content: options.shape }));
+    if (typeof found !== "string") return { file, content: found.content, setAsideAs: undefined };
+    const setAsideAs = found === "broken" ? await setAside(path, options) : undefined;
+    return { file, content: undefined, setAsideAs };
   }
 
   /**
@@ -76,7 +65,7 @@ export class KeptFile<T extends object> {
       this.#next = undefined;
       try {
         if (this.#failure !== undefined) throw this.#failure;
-        await writeFileAtomic(this.#path, `${JSON.stringify({ schema: SCHEMA, content: job.content })}\n`);
+        await writeFileAtomic(this.#path, `${JSON.stringify({ schema: 1, content: job.content })}\n`);
         job.written.resolve();
       } catch (error) {
         const failure = new GroveError("STORAGE_FAILED", `${this.#path} could not be written`, {
@@ -87,14 +76,5 @@ export class KeptFile<T extends object> {
       }
     }
     this.#isWriting = false;
-  }
-}
-
-function parse(text: string): { readonly schema?: unknown; readonly content?: unknown } | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === "object" && parsed !== null ? parsed : undefined;
-  } catch {
-    return undefined;
   }
 }

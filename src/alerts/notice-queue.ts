@@ -1,12 +1,12 @@
 // Messages that wait for their receivers: one file each, in order, so that no crash loses one (decision D11).
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { GroveError } from "#base/errors.ts";
 import { NOTICE_QUEUE_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { readStateFile } from "#os/state-file.ts";
 import { type Notice, noticeShape } from "./notice.ts";
 
 /** One message for one receiver. */
@@ -138,16 +138,8 @@ export class NoticeQueue {
 }
 
 async function readQueued(path: string): Promise<QueuedNotice | undefined> {
-  try {
-    const parsed: unknown = JSON.parse(await readFile(path, "utf8"));
-    const version = (parsed as { schema?: unknown } | null)?.schema;
-    if (typeof version === "number" && version > 1) {
-      throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; run that one`);
-    }
-    const { schema: _, ...queued } = FILE_SHAPE.parse(parsed);
-    return queued;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
-    throw error;
-  }
+  const kept = await readStateFile(path, FILE_SHAPE);
+  if (typeof kept === "string") return undefined;
+  const { schema: _, ...queued } = kept;
+  return queued;
 }

@@ -1,9 +1,9 @@
 // What `grove node join` leaves in a node's data folder, so that `grove fileserver -data` needs no further flags.
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { readStateFile, shapeOf } from "#os/state-file.ts";
 import type { TlsPaths } from "./tls-material.ts";
 
 const FILE = "node.json";
@@ -26,25 +26,21 @@ export function joinedTlsPaths(dataFolder: string): TlsPaths {
 /** Reads it; undefined for a folder that did not join. Throws BAD_ARGUMENT when the file cannot be understood. */
 export async function readJoinedNode(dataFolder: string): Promise<JoinedNode | undefined> {
   const path = join(dataFolder, FILE);
-  const content = await readFile(path, "utf8").catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (content === undefined) return undefined;
-  try {
-    const { schema, id, metaservers, advertise } = JSON.parse(content) as Record<string, unknown>;
-    if (schema !== 1) throw new Error(`schema ${String(schema)} is not known to this Grove`);
-    if (!Array.isArray(metaservers)) throw new Error("metaservers is no list");
-    return {
-      id: checkedNodeId(text(id)),
-      metaservers: metaservers.map((item) => formatHostPort(parseHostPort(text(item)))),
-      advertise: advertise === null ? undefined : checkedFileServerAddress(text(advertise)),
-    };
-  } catch (cause) {
-    throw new GroveError("BAD_ARGUMENT", `${path} cannot be understood; 'grove node join' writes it anew`, {
-      cause,
-    });
-  }
+  const node = await readStateFile(path, shapeOf(nodeOf));
+  if (node === "missing") return undefined;
+  if (node !== "broken") return node;
+  throw new GroveError("BAD_ARGUMENT", `${path} cannot be understood; 'grove node join' writes it anew`);
+}
+
+function nodeOf(document: unknown): JoinedNode {
+  const { schema, id, metaservers, advertise } = document as Record<string, unknown>;
+  if (schema !== 1) throw new Error("it says no schema");
+  if (!Array.isArray(metaservers)) throw new Error("metaservers is no list");
+  return {
+    id: checkedNodeId(text(id)),
+    metaservers: metaservers.map((item) => formatHostPort(parseHostPort(text(item)))),
+    advertise: advertise === null ? undefined : checkedFileServerAddress(text(advertise)),
+  };
 }
 
 function text(value: unknown): string {

@@ -5,11 +5,11 @@ import { GroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { shellWord } from "#base/shell-word.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { readStateFile, shapeOf } from "#os/state-file.ts";
+import { readClusterId } from "./cluster-id-file.ts";
 import { type JoinedNode, joinedTlsPaths, readJoinedNode } from "./joined-node.ts";
 
 const FILE = "served_as.json";
-/** Left by the first registration; it stays when the folder is served alone later. */
-const CLUSTER_FILE = "cluster_id";
 
 /** As what a node serves its data folder. */
 export interface NodeRole {
@@ -27,19 +27,18 @@ export interface PastRole {
   readonly role: NodeRole | undefined;
   /** What `grove node join` has left; undefined for a folder that did not join. */
   readonly joined: JoinedNode | undefined;
-  /** The cluster that has taken its registration; undefined for none. */
+  /** The cluster that has taken its registration, also when it is served alone since; undefined for none. */
   readonly clusterId: string | undefined;
   /** True when the private key of `grove node join` is there. */
   readonly hasKey: boolean;
 }
 
-/** Reads what a folder says, which may be missing or empty. Throws BAD_ARGUMENT for what cannot be understood. */
+/** Reads what a folder says, which may be missing or empty. Throws BAD_ARGUMENT, or CORRUPT, for what cannot be understood. */
 export async function readPastRole(dataFolder: string): Promise<PastRole> {
-  const cluster = await textOf(join(dataFolder, CLUSTER_FILE));
   return {
     role: await readRole(join(dataFolder, FILE)),
     joined: await readJoinedNode(dataFolder),
-    clusterId: cluster?.trim(),
+    clusterId: await readClusterId(dataFolder),
     hasKey: await stat(joinedTlsPaths(dataFolder).key).then(
       () => true,
       () => false,
@@ -122,23 +121,22 @@ function hadTls({ role, joined }: PastRole): boolean {
 }
 
 async function readRole(path: string): Promise<NodeRole | undefined> {
-  const content = await textOf(path);
-  if (content === undefined) return undefined;
-  try {
-    const { schema, id, metaservers, advertise, tls } = JSON.parse(content) as Record<string, unknown>;
-    if (schema !== 1 || typeof id !== "string" || typeof tls !== "boolean")
-      throw new Error("a field is wrong");
-    if (!Array.isArray(metaservers) || !metaservers.every((item) => typeof item === "string"))
-      throw new Error("metaservers is no list of texts");
-    if (advertise !== null && typeof advertise !== "string") throw new Error("advertise is no text");
-    return { id: checkedNodeId(id), metaservers, advertise: advertise ?? undefined, hasTls: tls };
-  } catch (cause) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `${path} cannot be understood: put it back from a backup, or remove it and start the node with all the flags that it had`,
-      { cause },
-    );
-  }
+  const role = await readStateFile(path, shapeOf(roleOf));
+  if (role === "missing") return undefined;
+  if (role !== "broken") return role;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${path} cannot be understood: put it back from a backup, or remove it and start the node with all the flags that it had`,
+  );
+}
+
+function roleOf(document: unknown): NodeRole {
+  const { schema, id, metaservers, advertise, tls } = document as Record<string, unknown>;
+  if (schema !== 1 || typeof id !== "string" || typeof tls !== "boolean") throw new Error("a field is wrong");
+  if (!Array.isArray(metaservers) || !metaservers.every((item) => typeof item === "string"))
+    throw new Error("metaservers is no list of texts");
+  if (advertise !== null && typeof advertise !== "string") throw new Error("advertise is no text");
+  return { id: checkedNodeId(id), metaservers, advertise: advertise ?? undefined, hasTls: tls };
 }
 
 async function textOf(path: string): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 // One decision about a user, made at the directory and at every node, which answer one by one.
+import { systemClock } from "#base/clock.ts";
 import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
 import type { SetUserStateResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import {
@@ -55,7 +56,7 @@ export async function decide(
     const hasDirectory = await administration.hasDirectory();
     let known = await latestKnown(administration, { nodes, hasDirectory, username: order.username });
     for (let attempt = 1; ; attempt++) {
-      const now = BigInt(Date.now());
+      const now = BigInt(systemClock.wallMs());
       const version = known.version >= now ? known.version + 1n : now;
       const state = { ...known, ...order.change, username: order.username, version };
       const outcomes = await decideAt(administration, { nodes, hasDirectory, state });

@@ -6,7 +6,6 @@ import {
   type AlertCounts,
   type AlertFilter,
   type AlertPage,
-  type Audience,
   listAlerts,
   passes,
   summarizeAlerts,
@@ -18,6 +17,7 @@ import { nodeConditions, offlineCondition } from "#alerts/node-rules.ts";
 import { type HomeOf, QuotaWatch } from "#alerts/quota-watch.ts";
 import { RestartWatch } from "#alerts/restart-watch.ts";
 import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#alerts/security-watch.ts";
+import type { Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
 import { NODE_FORGOTTEN_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";

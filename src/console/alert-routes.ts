@@ -1,6 +1,5 @@
 // The routes below /api/alerts: what is wrong, how much of it, and what operators do about it (spec 4.1, 5.8.4, decision D11).
 import type { FastifyRequest } from "fastify";
-import type { Audience } from "#alerts/alert-list.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import {
   alertChoice,
@@ -13,7 +12,7 @@ import {
   resolveAll,
 } from "#webapi/alert.ts";
 import type { AlertDesk } from "./alert-desk.ts";
-import { type App, operatorOf, ProblemError, type Viewer, viewerOf } from "./route.ts";
+import { type App, operatorOf, ProblemError, viewerOf } from "./route.ts";
 
 /** What the routes need. */
 export interface AlertRoutesDeps {
@@ -50,7 +49,7 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
     (request) => {
       const { severity, type, node_id: nodeId, unresolved, limit, before } = request.query;
       return desk.list(
-        audienceOf(viewerOf(request)),
+        viewerOf(request).kind,
         {
           severities: severity === undefined ? undefined : new Set(severity),
           types: type === undefined ? undefined : new Set(type),
@@ -73,7 +72,7 @@ function addLists(app: App, { desk }: AlertRoutesDeps): void {
         response: { 200: alertSummary },
       },
     },
-    (request) => desk.summary(audienceOf(viewerOf(request))),
+    (request) => desk.summary(viewerOf(request).kind),
   );
 }
 
@@ -149,10 +148,6 @@ function addActs(app: App, { desk, audit, flushAudit }: AlertRoutesDeps): void {
       return { acked, already_resolved: resolved };
     },
   );
-}
-
-function audienceOf(viewer: Viewer): Audience {
-  return viewer.kind;
 }
 
 function beforeOf(before: string | undefined): { readonly beforeId?: string; readonly beforeUnix?: number } {

@@ -1,8 +1,5 @@
 // A console that gathers the audit logs of nodes in the hands of a test.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Occurrence } from "#alerts/condition.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { CHAIN_START, type ChainHead, lineAfter } from "#audit/audit-line.ts";
@@ -11,6 +8,7 @@ import { restoreAct } from "#audit/restore-line.ts";
 import type { AuditAct } from "#base/audit-act.ts";
 import { AUDIT_GATHER_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { AuditEntry } from "#webapi/audit.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 import { AuditGathering } from "./audit-gathering.ts";
@@ -91,7 +89,7 @@ export async function startGathering(
   ends: (() => Promise<unknown>)[],
   ...ids: readonly string[]
 ): Promise<GatheringUnderTest> {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-gather-"));
+  const dataFolder = scratchFolder("grove-gather-");
   const { book, clock } = testCluster(...ids);
   const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
   const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });
@@ -128,7 +126,6 @@ export async function startGathering(
     await app.close();
     await copies.close();
     await own.close();
-    await rm(dataFolder, { recursive: true });
   });
   return {
     ...app,

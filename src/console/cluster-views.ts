@@ -1,12 +1,13 @@
 // The cluster as visitors and as operators see it, as bytes that are kept until something has changed (spec 5.8.4, 6, decision D4).
 import { hash } from "node:crypto";
+import { AUDIENCES, type Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
 import { stringify64, toJson64 } from "#base/json64.ts";
 import { CLUSTER_VIEW_KEPT_MS, CLUSTER_VIEW_LOOKED_AT_MS, U64_MAX } from "#base/limits.ts";
 import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeState } from "./cluster-state.ts";
 import type { ClusterUsers } from "./cluster-users.ts";
-import { type Audience, NodePieces } from "./node-pieces.ts";
+import { NodePieces } from "./node-pieces.ts";
 import { isOnline } from "./node-status.ts";
 import type { NodeFigures } from "./node-view.ts";
 
@@ -32,7 +33,6 @@ interface KeptView extends View {
   readonly users?: unknown;
 }
 
-const AUDIENCES: readonly Audience[] = ["public", "operator"];
 const COMMA = Buffer.from(",");
 const FRAME_END = Buffer.from("]}");
 /** What visitors get in place of users (spec 5.8.4). */
@@ -47,7 +47,7 @@ export class ClusterViews {
   #revision = 0;
   #isWriting = false;
   /** Steady time of the last look of each audience. */
-  readonly #askedMs = { public: Number.NEGATIVE_INFINITY, operator: Number.NEGATIVE_INFINITY };
+  readonly #askedMs = { visitor: Number.NEGATIVE_INFINITY, operator: Number.NEGATIVE_INFINITY };
   #public: KeptView | undefined;
   #operator: KeptView | undefined;
   #operatorViews = 0;
@@ -67,9 +67,9 @@ export class ClusterViews {
 
   /** What GET /api/cluster answers visitors. Nothing in it depends on users: not its length, its order or its tag either. */
   public(): View {
-    const nowMs = this.#asked("public");
+    const nowMs = this.#asked("visitor");
     if (this.#public !== undefined && this.#isFresh(this.#public, nowMs)) return this.#public;
-    const body = Buffer.concat([this.#head("public"), ...this.#nodes("public"), NO_USERS]);
+    const body = Buffer.concat([this.#head("visitor"), ...this.#nodes("visitor"), NO_USERS]);
     const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
     this.#public = { body, etag, revision: this.#revision, madeMs: nowMs };
     return this.#public;
@@ -121,7 +121,7 @@ export class ClusterViews {
     const totals = stringify64(totalsOf(cluster.nodes()));
     return Buffer.from(
       `{"generated_at":${generatedAt},"poll_interval_seconds":5,"cluster":${totals},` +
-        `"redacted":${audience === "public"},"nodes":[`,
+        `"redacted":${audience === "visitor"},"nodes":[`,
     );
   }
 

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
-import { lockFile } from "#directory/file-lock.ts";
 import { History } from "#history/history.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
 import { AuditGathering } from "./audit-gathering.ts";
@@ -14,6 +13,7 @@ import { ClusterViews } from "./cluster-views.ts";
 import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
+import { DecidedUsers } from "./decided-users.ts";
 import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
@@ -130,13 +130,10 @@ export async function openParts(
 
 /** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
 function holdFolder(folder: string): End {
-  try {
-    return lockFile(join(folder, LOCK_FILE), "it is locked");
-  } catch (cause) {
-    if (!isGroveError(cause, "STORE_UNAVAILABLE")) throw cause;
-    const message = `${folder} is in use by another console; stop that one first, or name another folder with -data`;
-    throw new GroveError("DATA_IN_USE", message, { cause });
-  }
+  return holdAlone(
+    join(folder, LOCK_FILE),
+    `${folder} is in use by another console; stop that one first, or name another folder with -data`,
+  );
 }
 
 function openMaintenance(
@@ -181,20 +178,20 @@ function openWatch(
 }
 
 async function openGathering(
-  { clock, log, dataFolder }: ConsoleOptions,
+  { clock, log, dataFolder, store }: ConsoleOptions,
   { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
   ends: End[],
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.push(() => auditCopies.close());
-  const restored = new RestoredNodes(watch.book);
+  const restored = new RestoredNodes(watch.book, store);
   ends.push(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
     cluster: watch.book,
     addresses: watch.addresses,
-    http: watch.poller.http,
+    http: watch.http,
     audit: (act) => audit.append(act),
     onBroken: (occurrence) => void alerts.happened(occurrence),
     onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
@@ -210,10 +207,12 @@ function openUsers(
   { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
   homes: HomeNodes,
 ): { list: UserList; quotas: QuotaDesk; states: UserStateDesk } {
+  const decided = new DecidedUsers({ clock, log, directory });
   const list = new UserList({
     clock,
     cluster: watch.book,
     homes,
+    decided,
     fullInDays: (username) => history.forecastUserFullDays(username),
   });
   const quotas = new QuotaDesk({
@@ -230,7 +229,7 @@ function openUsers(
     clock,
     log,
     cluster: watch.book,
-    directory,
+    decided,
     setOnNode: userStateDialer(nodeAuthority),
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),

@@ -1,6 +1,7 @@
 // The live stream: every open WebSocket, what each audience is sent, and who may be there (decision D8, spec 6).
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
+import { AUDIENCES, type Audience } from "#base/audience.ts";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import {
@@ -19,7 +20,6 @@ import { CLOSE_CODES } from "#webapi/live.ts";
 import { LiveClient, type LiveVisit } from "./live-client.ts";
 import { answerRequest, type TopicSource } from "./live-requests.ts";
 import { LiveStream, type TopicMessage } from "./live-stream.ts";
-import type { Audience } from "./node-pieces.ts";
 import type { OperatorSession } from "./route.ts";
 
 /** What became of an alert, in both forms. */
@@ -107,7 +107,7 @@ export class Hub {
       ...deps.limits,
     };
     this.#streams = {
-      public: new LiveStream(clock),
+      visitor: new LiveStream(clock),
       operator: new LiveStream(clock),
       actions: new LiveStream(clock),
     };
@@ -140,7 +140,7 @@ export class Hub {
    */
   accept(socket: WebSocket, visit: LiveArrival): void {
     const { endpoint, address, session, connection } = visit;
-    const audience = session === undefined ? "public" : "operator";
+    const audience = session === undefined ? "visitor" : "operator";
     const stream = this.#streams[endpoint === "actions" ? "actions" : audience];
     const client = this.#join(socket, connection, { address, session, stream });
     if (this.#isStopped) client.endForStop();
@@ -157,7 +157,7 @@ export class Hub {
   /** Sends everybody on `/ws/cluster` what the cluster is like now, serialised once per audience (spec 6). */
   broadcastSnapshot(): void {
     this.#snapshots.clear();
-    for (const audience of ["public", "operator"] as const) {
+    for (const audience of AUDIENCES) {
       const clients = this.#clientsOf(this.#streams[audience]);
       if (clients.size === 0) continue;
       const data = this.#serialised(audience);
@@ -173,7 +173,7 @@ export class Hub {
     // A record of a recovery is news too: it is a new row in the list.
     const type = `alert.${event.kind === "recorded" ? "raised" : event.kind}`;
     this.#tell(this.#streams.operator, type, event.alert);
-    if (event.public !== undefined) this.#tell(this.#streams.public, type, event.public);
+    if (event.public !== undefined) this.#tell(this.#streams.visitor, type, event.public);
   }
 
   /** Adds what operators may subscribe to on `/ws/actions`. */

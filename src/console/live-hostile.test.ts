@@ -158,7 +158,7 @@ test("snapshots alone close no slow reader: it gets the newest when it reads aga
   const filler = "x".repeat(400_000);
   const rounds = 60;
   for (let round = 1; round <= rounds; round++) {
-    live.cluster.public = { nodes: [round, filler], cluster: {} };
+    live.cluster.visitor = { nodes: [round, filler], cluster: {} };
     live.hub.broadcastSnapshot();
     await travel();
   }
@@ -245,10 +245,10 @@ test("a snapshot is serialised once for all who get it, and those who come in be
   const sockets = await Promise.all(Array.from({ length: 60 }, () => live.open("/ws/cluster")));
   for (const socket of sockets) await socket.next("metrics.snapshot");
   assert.equal(live.serialised.count, 1);
-  live.cluster.public = { nodes: ["later"], cluster: {} };
+  live.cluster.visitor = { nodes: ["later"], cluster: {} };
   live.hub.broadcastSnapshot();
   for (const socket of sockets)
-    assert.deepEqual((await socket.next("metrics.snapshot")).data, live.cluster.public);
+    assert.deepEqual((await socket.next("metrics.snapshot")).data, live.cluster.visitor);
   assert.equal(live.serialised.count, 2);
   await (await live.open("/ws/cluster")).next("metrics.snapshot");
   assert.equal(live.serialised.count, 2);

@@ -1,6 +1,7 @@
 // A console with nothing but its WebSockets for tests, and clients that remember what they were sent.
 import { once } from "node:events";
 import { type ClientOptions, WebSocket } from "ws";
+import type { Audience } from "#base/audience.ts";
 import { stringify64 } from "#base/json64.ts";
 import { silentLogger } from "#base/log.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
@@ -35,7 +36,7 @@ export interface TestSocket {
 export interface LiveUnderTest extends AppUnderTest {
   readonly hub: Hub;
   /** What snapshots say; tests put other things in. */
-  readonly cluster: { public: object; operator: object };
+  readonly cluster: Record<Audience, object>;
   /** Times that a snapshot was serialised. */
   readonly serialised: { count: number };
   /** Tickets that are good. */
@@ -53,7 +54,7 @@ export async function startLive(
   wish: Partial<HubDeps> = {},
   options: Partial<AppDeps> = {},
 ): Promise<LiveUnderTest> {
-  const cluster = { public: { nodes: [], cluster: {} }, operator: { nodes: [], cluster: {} } };
+  const cluster = { visitor: { nodes: [], cluster: {} }, operator: { nodes: [], cluster: {} } };
   const serialised = { count: 0 };
   const tickets = new Map<string, OperatorSession>();
   let hub: Hub | undefined;

@@ -36,7 +36,7 @@ test("a visitor on /ws/cluster gets hello, then a snapshot, in the envelope of D
     resume_from_seq: hello.seq,
   });
   assert.equal(hello.ts, live.clock.wallMs() / 1000);
-  assert.deepEqual((await visitor.next("metrics.snapshot")).data, live.cluster.public);
+  assert.deepEqual((await visitor.next("metrics.snapshot")).data, live.cluster.visitor);
   visitor.socket.close();
 });
 

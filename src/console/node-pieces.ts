@@ -1,15 +1,13 @@
 // Each node's part of the views as JSON that is ready to be sent, written anew only when the node has changed.
+import type { Audience } from "#base/audience.ts";
 import type { NodeState } from "./cluster-state.ts";
 import { type NodeFigures, operatorPartOf, publicNodeOf } from "./node-view.ts";
-
-/** Whose view it is. */
-export type Audience = "public" | "operator";
 
 /** The pieces of all nodes. */
 export class NodePieces {
   readonly #figuresOf: (nodeId: string) => NodeFigures;
   readonly #kept: Readonly<Record<Audience, Map<string, Buffer>>> = {
-    public: new Map(),
+    visitor: new Map(),
     operator: new Map(),
   };
 
@@ -34,7 +32,7 @@ export class NodePieces {
 }
 
 const WRITERS: Readonly<Record<Audience, (node: NodeState, figures: NodeFigures) => string>> = {
-  public: writePublic,
+  visitor: writePublic,
   operator: writeOperator,
 };
 

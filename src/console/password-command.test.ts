@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -13,6 +12,7 @@ import { openDirectory } from "#directory/open-directory.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { passwordHashes } from "./hash-password.ts";
 
 const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
@@ -35,8 +35,7 @@ interface Bench {
 
 /** A store with a node for each password, which answers SetQuota as a FileServer does. */
 async function bench(t: TestContext, passwords: Readonly<Record<string, string>>): Promise<Bench> {
-  const folder = await mkdtemp(join(tmpdir(), "console-password-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("console-password-");
   const url = `sqlite:${join(folder, "metadata.db")}`;
   const directory = await openDirectory(url, { clock: systemClock });
   t.after(() => directory.close());

@@ -1,22 +1,14 @@
 // A node's log that goes on from an earlier line, since the node was restored: it is told what was lost, and nobody is accused (D24).
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { verifyCopies } from "#audit/verify-copies.ts";
+import { until } from "#testing/until.ts";
 import { FakeLog, startGathering, TAKEN_MS } from "./audit-gathering.fixture.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {
   for (const end of ends.toReversed()) await end();
 });
-
-/** Files are read to find the reason of a break: that takes as long as it takes. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries++) {
-    assert.ok(tries < 1_000, "it did not happen");
-    await sleep(10);
-  }
-}
 
 test("a restored node is not accused: its log says from which backup, and what it went on from is what was gathered (D24)", async () => {
   const { round, list, logs, raised, restored, copies, dataFolder, gathering } = await startGathering(

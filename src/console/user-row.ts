@@ -26,7 +26,7 @@ export interface MergedUser {
 /** The row of a user. `fullInDays` is the forecast, where there is one. */
 export function userRowOf(
   user: MergedUser,
-  beside: { readonly nodeName: string; readonly fullInDays: number | undefined },
+  beside: { readonly nodeName: string; readonly fullInDays: number | undefined; readonly isLocked: boolean },
 ): UserRow {
   const { usedBytes, quotaBytes, detail } = user;
   const trash = detail?.trashBytes ?? 0n;
@@ -46,6 +46,7 @@ export function userRowOf(
     inode_limit_source: limitSource(detail?.inodeLimitExplicit),
     usage_percent: quotaPercent(usedBytes, quotaBytes),
     level: usageLevel(usedBytes, quotaBytes),
+    locked: beside.isLocked,
     home_node_id: user.nodeId,
     home_node_name: beside.nodeName,
     last_active: detail?.lastActiveUnix ?? null,

@@ -13,6 +13,7 @@ import { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
 import { type Answer, type AppUnderTest, FIXTURE_PASSWORD, startApp } from "./app.fixture.ts";
 import { ClusterBook } from "./cluster-book.ts";
 import { listedNode } from "./cluster-state.fixture.ts";
+import { DecidedUsers } from "./decided-users.ts";
 import { userStateDialer } from "./node-dial.ts";
 import { UserStateDesk } from "./user-state-desk.ts";
 import { userStateRoutes } from "./user-state-routes.ts";
@@ -56,7 +57,7 @@ before(async () => {
       clock,
       log: silentLogger,
       cluster: book,
-      directory: { userStates: () => stored() },
+      decided: new DecidedUsers({ clock, log: silentLogger, directory: { userStates: () => stored() } }),
       setOnNode: userStateDialer(undefined),
       audit: (act) => acts.push(act),
       flushAudit: () => Promise.resolve(),

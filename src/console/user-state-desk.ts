@@ -2,14 +2,13 @@
 import type { z } from "zod";
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
 import { QUOTA_CHANGES_AT_ONCE, USER_STATE_PUSH_TIMEOUT_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { laterState, type UserState } from "#base/user-state.ts";
-import type { Directory } from "#directory/directory.ts";
 import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
 import type { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
+import type { DecidedUsers } from "./decided-users.ts";
 import type { SetUserStateOnNode } from "./node-dial.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
 
@@ -21,7 +20,7 @@ export interface UserStateDeskDeps {
   readonly clock: Pick<Clock, "wallMs">;
   readonly log: Logger;
   readonly cluster: Pick<ClusterState, "nodes">;
-  readonly directory: Pick<Directory, "userStates">;
+  readonly decided: Pick<DecidedUsers, "latest" | "decide">;
   readonly setOnNode: SetUserStateOnNode;
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
@@ -53,8 +52,6 @@ interface Outcome {
 /** The desk. */
 export class UserStateDesk {
   readonly #deps: UserStateDeskDeps;
-  /** What was decided here, for while the store does not answer; no more than the store keeps. */
-  readonly #decided = new Map<string, UserState>();
   #atOnce = 0;
 
   constructor(deps: UserStateDeskDeps) {
@@ -63,7 +60,7 @@ export class UserStateDesk {
 
   /** What is decided about a user. Throws what the store throws where nothing was decided here either. */
   async known(username: string): Promise<Known> {
-    const state = await this.#latest(username);
+    const state = await this.#deps.decided.latest(username);
     if (state === undefined) return { username, state: null };
     const { disabled, closesShares, reason, setBy, setAtMs } = state;
     const told = { disabled, closes_shares: closesShares, reason, set_by: setBy };
@@ -87,7 +84,7 @@ export class UserStateDesk {
   async #change(wish: UserStateWish): Promise<Changed> {
     const { username } = wish;
     // Where the store is away the nodes' own answers say what is newer.
-    const known = await this.#latest(username).catch(() => undefined);
+    const known = await this.#deps.decided.latest(username).catch(() => undefined);
     let state = this.#stateOf(wish, known);
     let outcomes = await this.#push(state, wish);
     const later = outcomes.flatMap((outcome) => outcome.later ?? []);
@@ -96,7 +93,7 @@ export class UserStateDesk {
       outcomes = await this.#push(state, wish);
     }
     const holding = outcomes.filter(({ problem }) => problem === null);
-    if (holding.length > 0) this.#decided.set(username, state);
+    if (holding.length > 0) this.#deps.decided.decide(state);
     await this.#record(wish, state, { holding: holding.length, nodes: outcomes.length });
     if (holding.length === 0) {
       const why = outcomes[0]?.problem ?? "no node is known";
@@ -114,17 +111,6 @@ export class UserStateDesk {
         problem,
       })),
     };
-  }
-
-  async #latest(username: string): Promise<UserState | undefined> {
-    const own = this.#decided.get(username);
-    try {
-      const stored = (await this.#deps.directory.userStates()).find((state) => state.username === username);
-      return own === undefined || stored === undefined ? (own ?? stored) : laterState(own, stored);
-    } catch (error) {
-      if (own === undefined || !isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")) throw error;
-      return own;
-    }
   }
 
   #stateOf(wish: UserStateWish, known: UserState | undefined): UserState {

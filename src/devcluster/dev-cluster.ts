@@ -7,8 +7,8 @@ import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
 import { metricsPortOf } from "#base/metrics-port.ts";
-import { lockFile } from "#directory/file-lock.ts";
 import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import { writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
@@ -72,10 +72,10 @@ export class DevCluster {
     this.#file = new ClusterFile(join(options.folder, CLUSTER_FILE));
   }
 
-  /** Takes the folder for itself. Throws STORE_UNAVAILABLE when another `grove up` runs on it. */
+  /** Takes the folder for itself. Throws DATA_IN_USE when another `grove up` runs on it. */
   static async open(options: DevClusterOptions): Promise<DevCluster> {
     makePrivateFolder(options.folder);
-    const unlock = lockFile(
+    const unlock = holdAlone(
       join(options.folder, "up.lock"),
       `another 'grove up' runs on ${options.folder}: ${CLUSTER_FILE} in it says where; stop that one first, or give another -data`,
     );

@@ -1,4 +1,5 @@
 // The metadata store in PostgreSQL: several MetaServers share it, leases go by its clock, and outages heal by themselves.
+
 import { isDeepStrictEqual } from "node:util";
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -11,6 +12,7 @@ import {
   POSTGRES_RETRIES_MAX,
   POSTGRES_USER_CONNECTIONS,
 } from "#base/limits.ts";
+import { systemFraction } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
 import type {
@@ -299,7 +301,7 @@ class PostgresDirectory implements Directory {
     }
     if (isGroveError(error)) return undefined;
     // Between half and the whole, so that those who met do not meet again.
-    return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + Math.random() / 2);
+    return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + systemFraction() / 2);
   }
 
   async #attempt<Result>(

@@ -1,6 +1,7 @@
 // The tables of the metadata store in PostgreSQL, in a schema of their own, and how older ones become newer.
 import type { ClientBase } from "pg";
 import { GroveError } from "#base/errors.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 
 /**
  * Each entry takes the schema one version further, in a transaction of its own. Entries are never changed, only added. The tables are
@@ -145,11 +146,8 @@ async function versionOf(
     if (!NOT_MADE.has((error as { code?: unknown }).code)) throw error;
     if (isInside) await client.query("ROLLBACK TO SAVEPOINT look");
   }
-  if (version <= SCHEMA_VERSION) return version;
-  throw new GroveError(
-    "BAD_ARGUMENT",
-    `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
-  );
+  requireKnownSchema("the metadata store", version, SCHEMA_VERSION);
+  return version;
 }
 
 async function lock(client: ClientBase): Promise<void> {

@@ -70,7 +70,7 @@ const WORKER = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlit
 
 /**
  * Opens or makes the store (D19). One process at a time writes; others may open the file read-only. Throws BAD_ARGUMENT for a file of
- * a newer Grove or of another program, STORE_UNAVAILABLE when it cannot be opened.
+ * a newer Grove or of another program, DATA_IN_USE while another process has it, STORE_UNAVAILABLE when it cannot be opened.
  */
 export async function openSqliteDirectory(deps: SqliteDirectoryDeps): Promise<Directory> {
   const directory = new SqliteDirectory(deps, "owner");

@@ -21,7 +21,7 @@ import { setPlacementPause } from "./placement-pauses.ts";
 import { securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
-import { requireKnownSchema } from "./sqlite-schema.ts";
+import { requireCurrentSchema } from "./sqlite-schema.ts";
 import type { Now } from "./sqlite-store.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
 import * as commands from "./store-commands.ts";
@@ -145,7 +145,7 @@ export class SqliteReader {
     this.close();
     const session = new SqlSession(this.#path, this.#mode);
     try {
-      requireKnownSchema(session.database);
+      requireCurrentSchema(session.database);
     } catch (error) {
       session.close();
       throw error;

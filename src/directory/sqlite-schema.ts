@@ -1,6 +1,7 @@
 // The tables of the metadata store in SQLite, and how an older file becomes a newer one.
 import type { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 
 /** Marks the file as ours: "GrvM" in ASCII. */
 const APPLICATION_ID = 0x47_72_76_4d;
@@ -97,10 +98,10 @@ const MIGRATIONS: readonly string[] = [
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
 /** Refuses a file that whoever only reads cannot read. Throws BAD_ARGUMENT, or STORE_UNAVAILABLE for one that the MetaServer has yet to bring up to date. */
-export function requireKnownSchema(database: DatabaseSync): void {
+export function requireCurrentSchema(database: DatabaseSync): void {
   const version = pragma(database, "user_version");
   if (version === SCHEMA_VERSION && pragma(database, "application_id") === APPLICATION_ID) return;
-  if (version > SCHEMA_VERSION) throw tooNew(version);
+  requireKnownSchema("the metadata store", version, SCHEMA_VERSION);
   const isOurs = pragma(database, "application_id") === APPLICATION_ID;
   throw isOurs
     ? new GroveError(
@@ -114,13 +115,6 @@ function pragma(database: DatabaseSync, name: string): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-function tooNew(version: number): GroveError {
-  return new GroveError(
-    "BAD_ARGUMENT",
-    `the metadata store has schema ${version}, and this Grove knows ${SCHEMA_VERSION}: use the newer Grove`,
-  );
-}
-
 /** Makes or migrates the tables. Throws BAD_ARGUMENT for a file of a newer version or of another program. */
 export function migrate(database: DatabaseSync): void {
   const version = pragma(database, "user_version");
@@ -129,7 +123,7 @@ export function migrate(database: DatabaseSync): void {
   if (applicationId !== APPLICATION_ID && !(isEmpty && applicationId === 0)) {
     throw new GroveError("BAD_ARGUMENT", "this file is not a metadata store of Grove");
   }
-  if (version > SCHEMA_VERSION) throw tooNew(version);
+  requireKnownSchema("the metadata store", version, SCHEMA_VERSION);
   for (let next = version; next < SCHEMA_VERSION; next++) {
     database.exec("BEGIN IMMEDIATE");
     try {

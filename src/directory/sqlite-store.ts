@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import type {
   GivenUpRoot,
   GrantChange,
@@ -20,7 +21,6 @@ import type {
   SharedRoot,
   SharePlace,
 } from "./directory.ts";
-import { lockFile } from "./file-lock.ts";
 import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
@@ -56,7 +56,7 @@ export class SqliteStore {
 
   constructor(path: string, now: Now) {
     // Leases are counted in this process alone.
-    this.#unlock = lockFile(`${path}.lock`, "another process has opened this metadata store");
+    this.#unlock = holdAlone(`${path}.lock`, "another process has opened this metadata store");
     // Made before SQLite does, since the files hold e-mail addresses and the mask of the process may be lenient.
     closeSync(openSync(path, "a", 0o600));
     this.#durable = new SqlSession(path, "FULL");

@@ -175,7 +175,7 @@ export function nodeCheck(name: string, address: string, metricsToken: string | 
       const findings = [readyFinding(name, ready.body)];
       if (ready.dateMs !== undefined) {
         // Its header holds whole seconds, the fraction cut off.
-        findings.push(clockFinding(`clock of ${name}`, ready.dateMs + 500 - Date.now()));
+        findings.push(clockFinding(`clock of ${name}`, ready.dateMs + 500 - systemClock.wallMs()));
       }
       const { body } = await getJson(`${url}/metrics`, signal, metricsToken);
       findings.push(...metricsFindings(name, body));
@@ -199,7 +199,7 @@ function readyFinding(name: string, body: Readonly<Record<string, unknown>>): Fi
 
 function metricsFindings(name: string, body: Readonly<Record<string, unknown>>): Finding[] {
   const findings: Finding[] = [];
-  findings.push(driftFinding(`drift of ${name}`, body, Date.now()));
+  findings.push(driftFinding(`drift of ${name}`, body, systemClock.wallMs()));
   const skewMs = body["clock_skew_ms"];
   if (typeof skewMs === "number") findings.push(clockFinding(`metaserver's clock (seen by ${name})`, skewMs));
   const daysLeft = body["cert_days_left"];

@@ -1,25 +1,20 @@
 // Remembers in the data folder which cluster it belongs to, so that it never joins another by mistake, and which process registered last (D19).
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GroveError } from "#base/errors.ts";
+import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import type { ClusterMemory } from "./meta-link.ts";
 import { readRestoredFrom } from "./restored-from.ts";
 
-const FILE = "cluster_id";
 /** Not in a backup, and told with the folder's own number: what is restored or copied is another folder, and must not speak for the process that has this one. */
 const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Reads the folder's cluster id, empty for a folder that has joined none. Throws CORRUPT when the file holds something else. */
 export async function openClusterMemory(dataFolder: string): Promise<ClusterMemory> {
-  const path = join(dataFolder, FILE);
+  const idFile = await openClusterIdFile(dataFolder);
   const processPath = join(dataFolder, PROCESS_FILE);
-  await removeLeftovers(path);
   await removeLeftovers(processPath);
-  let clusterId = await lineOf(path);
-  if (clusterId !== undefined && !FORM.test(clusterId))
-    throw new GroveError("CORRUPT", `${path} does not hold a cluster id`);
   const folderNumber = String((await stat(dataFolder, { bigint: true })).ino);
   const [kept = "", ofFolder] = ((await lineOf(processPath)) ?? "").split(" ");
   // It only saves a wait.
@@ -27,7 +22,7 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
   return {
     restored: await readRestoredFrom(dataFolder),
     get clusterId(): string {
-      return clusterId ?? "";
+      return idFile.clusterId ?? "";
     },
     get lastProcess(): string {
       return lastProcess;
@@ -37,12 +32,7 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
       await writeFileAtomic(processPath, `${instanceId} ${folderNumber}\n`);
       lastProcess = instanceId;
     },
-    async remember(joined: string): Promise<void> {
-      if (!FORM.test(joined))
-        throw new GroveError("BAD_ARGUMENT", "the metaserver sent something that is no cluster id");
-      await writeFileAtomic(path, `${joined}\n`);
-      clusterId = joined;
-    },
+    remember: (joined) => idFile.remember(joined),
   };
 }
 

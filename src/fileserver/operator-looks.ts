@@ -4,9 +4,9 @@ import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { OPERATOR_LOOKS_KEPT, OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
-import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
+import { readGenerations, readStateFile } from "#os/state-file.ts";
 
 const look = z.strictObject({
   owner: z.string(),
@@ -41,18 +41,15 @@ export class OperatorLooks {
     this.#looks = looks;
   }
 
-  /** Opens or starts the file. A damaged one is set aside, and its previous generation counts. Throws CORRUPT for one of a newer version. */
+  /** Opens or starts the file. A damaged one is set aside, and its previous generation counts. Throws BAD_ARGUMENT for one of a newer version. */
   static async open(
     dataFolder: string,
     deps: { readonly clock: Clock; readonly log: Logger },
   ): Promise<OperatorLooks> {
     const path = join(dataFolder, FILE);
-    await removeLeftovers(path);
-    const current = await readSchemaFile(path, looksFile);
+    const { content, current } = await readGenerations(path, (one) => readStateFile(one, looksFile));
     if (current === "broken") await setAside(path, deps);
-    if (typeof current !== "string") return new OperatorLooks(path, deps.clock, current.looks);
-    const before = await readSchemaFile(previousGeneration(path), looksFile);
-    return new OperatorLooks(path, deps.clock, typeof before === "string" ? [] : before.looks);
+    return new OperatorLooks(path, deps.clock, content?.looks ?? []);
   }
 
   /** Keeps a look, of several pages one; resolves when it is on stable storage. Each user has places of their own, of which the oldest gives way. */

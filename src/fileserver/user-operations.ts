@@ -17,7 +17,6 @@ import { userStateMessage, wishedUserState } from "#proto/user-state-message.ts"
 import type { SessionTable } from "#sessions/session-table.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
-import type { KnownUserStates } from "./user-state-exchange.ts";
 
 /** What the operations are made from. */
 export interface UserDeps {
@@ -32,6 +31,14 @@ export interface UserDeps {
   readonly clock: Pick<Clock, "wallMs">;
   readonly audit: AuditSink;
   readonly log: Logger;
+}
+
+/** A node's own decisions, and how it takes others in. */
+export interface KnownUserStates {
+  readonly digest: string;
+  list(): readonly UserState[];
+  /** Resolves when they hold here. */
+  learn(states: readonly UserState[]): Promise<void>;
 }
 
 type Plain<T> = Omit<T, "$typeName" | "$unknown">;

@@ -1,8 +1,8 @@
 // The console's side of the thread that reads and writes files of kept figures: one request after another, each with its answer.
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import type { SeriesRows } from "./series-format.ts";
 import { SERIES_SCHEMA } from "./series-format.ts";
 import type { SeriesAnswer, SeriesLoaded, SeriesRequest } from "./series-messages.ts";
@@ -41,10 +41,7 @@ export class SeriesThread {
   ): Promise<SeriesLoaded> {
     const answer = await this.#ask(request, [], taker);
     if (answer.kind === "newer") {
-      throw new GroveError(
-        "BAD_ARGUMENT",
-        `${request.path} has schema ${answer.schema}, written by a newer version; this one reads up to ${SERIES_SCHEMA}`,
-      );
+      requireKnownSchema(request.path, answer.schema, SERIES_SCHEMA);
     }
     if (answer.kind !== "loaded") throw new TypeError(`a load was answered ${answer.kind}`);
     return answer.loaded;

@@ -1,19 +1,18 @@
 // The book of subjects on a real disk: first come, another person, restarts, damage.
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SubjectBook } from "./subject-book.ts";
 
 let folder = "";
 let made = 0;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "identity-book-"));
+  folder = scratchFolder("identity-book-");
 });
-after(() => rm(folder, { recursive: true, force: true }));
 const newPath = (): string => join(folder, `book-${made++}.json`);
 
 function person(username: string, subject: string, issuer = "https://idp.example"): VerifiedIdentity {
@@ -82,7 +81,7 @@ test("a sign-in whose note cannot be saved is refused and forgotten", async () =
   const book = await SubjectBook.open(kept);
   await rm(folder, { recursive: true });
   await assert.rejects(book.admit(person("a@x", "1")));
-  folder = await mkdtemp(join(tmpdir(), "identity-book-"));
+  folder = scratchFolder("identity-book-");
 });
 
 const NEW = "https://new.example";
@@ -167,7 +166,7 @@ test("a damaged book gives way to the generation before, and without one nothing
   await writeFile(path, '{"schema":2,"subjects":[]}');
   await assert.rejects(
     SubjectBook.open(path),
-    (error) => isGroveError(error, "CORRUPT") && /newer/.test(error.message),
+    (error) => isGroveError(error, "BAD_ARGUMENT") && /newer/.test(error.message),
   );
 });
 

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
 import { bareIssuer, type VerifiedIdentity } from "#base/verified-identity.ts";
-import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { rejected } from "./claims.ts";
 
 const bookFile = z.strictObject({
@@ -49,20 +49,18 @@ export class SubjectBook {
    * Opens or starts the book in a file. A broken or lost file gives way to its previous generation; when that is no better, throws CORRUPT, because an empty book would let every address be taken over.
    */
   static async open(path: string): Promise<SubjectBook> {
-    await removeLeftovers(path);
-    const current = await readBook(path);
-    if (typeof current !== "string") return new SubjectBook(path, await withVersions(path, current));
-    const previous = await readBook(previousGeneration(path));
-    if (current === "missing" && previous === "missing") return new SubjectBook(path, new Map());
-    if (typeof previous === "string") {
+    const { content, current, isLost } = await readGenerations(path, readBook);
+    if (isLost) {
       throw new GroveError(
         "CORRUPT",
         `${path} is damaged, and so is the generation before; restore it from a backup`,
       );
     }
+    if (content === undefined) return new SubjectBook(path, new Map());
+    if (current === "sound") return new SubjectBook(path, await withVersions(path, content));
     // An older book with the versions of a newer one would take the operator's word for heard.
     await rm(versionsPath(path), { force: true });
-    return new SubjectBook(path, previous);
+    return new SubjectBook(path, content);
   }
 
   /**
@@ -179,7 +177,7 @@ function isAwaited(known: Subject, { issuer, subject }: VerifiedIdentity): boole
 
 /** Where the versions are damaged or lost they are 0, so that the cluster's word is taken once more. */
 async function withVersions(path: string, subjects: Map<string, Subject>): Promise<Map<string, Subject>> {
-  const kept = await readSchemaFile(versionsPath(path), versionsFile);
+  const kept = await readStateFile(versionsPath(path), versionsFile);
   if (typeof kept === "string") return subjects;
   for (const [username, version] of kept.versions) {
     const known = subjects.get(username);
@@ -189,7 +187,7 @@ async function withVersions(path: string, subjects: Map<string, Subject>): Promi
 }
 
 async function readBook(path: string): Promise<Map<string, Subject> | "missing" | "broken"> {
-  const kept = await readSchemaFile(path, bookFile);
+  const kept = await readStateFile(path, bookFile);
   if (typeof kept === "string") return kept;
   return new Map(
     kept.subjects.map(([username, issuer, subject]) => [username, { issuer, subject, version: 0n }]),

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, type UserState } from "#base/user-state.ts";
-import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
+import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { UserStates } from "./user-states.ts";
 
 /** Name of the file in the data folder. */
@@ -47,12 +47,8 @@ export class UserStateBook {
 
   /** Opens or starts the book. A damaged file gives way to the generation before; without a sound one throws CORRUPT: an empty book would let everybody in. */
   static async open(path: string): Promise<UserStateBook> {
-    await removeLeftovers(path);
-    const current = await readBook(path);
-    if (typeof current !== "string") return new UserStateBook(path, current);
-    const previous = await readBook(previousGeneration(path));
-    if (current === "missing" && previous === "missing") return new UserStateBook(path, []);
-    if (typeof previous !== "string") return new UserStateBook(path, previous);
+    const { content, isLost } = await readGenerations(path, readBook);
+    if (!isLost) return new UserStateBook(path, content ?? []);
     throw new GroveError(
       "CORRUPT",
       `${path} is damaged, and so is the generation before: nobody knows who is locked out; restore it from a backup, or ` +
@@ -94,7 +90,7 @@ export class UserStateBook {
 }
 
 async function readBook(path: string): Promise<UserState[] | "missing" | "broken"> {
-  const kept = await readSchemaFile(path, bookFile);
+  const kept = await readStateFile(path, bookFile);
   if (typeof kept === "string") return kept;
   try {
     return kept.users.map(checkedUserState);

@@ -7,7 +7,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 /** Two dozen processes, each of which takes seconds on a busy machine. */
@@ -26,8 +26,8 @@ async function grove(...words: string[]): Promise<{ code: number | null; out: st
   return { code, out, err };
 }
 
-test("an authority is made once and never overwritten, whatever of it is there", TIMEOUT, async (t) => {
-  const folder = join(await temporaryFolder(t), "ca");
+test("an authority is made once and never overwritten, whatever of it is there", TIMEOUT, async () => {
+  const folder = join(scratchFolder("metaserver-"), "ca");
   const made = await grove("ca", "init", "-ca_dir", folder);
   assert.equal(made.code, 0, made.err);
   assert.match(made.out, /SHA-256 +[0-9a-f]{64}/);
@@ -46,8 +46,8 @@ test("an authority is made once and never overwritten, whatever of it is there",
 test(
   "issue, list, renew and revoke: 90 days, the same key, keys of mode 0600 that are never overwritten (D20)",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     const ca = ["-ca_dir", join(folder, "ca")];
     const out = ["-out", join(folder, "n1")];
     assert.match((await grove("ca", "issue", "n1", ...ca)).err, /no authority in .*grove ca init/);
@@ -120,8 +120,8 @@ test(
 test(
   "'node token' prints the token alone; 'node join' says what is wrong with one, with its file and with the server",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     const ca = ["-ca_dir", join(folder, "ca")];
     await grove("ca", "init", ...ca);
     const made = await grove("node", "token", ...ca, "-id", "n1", "-ttl", "30m");

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
+import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -9,7 +10,7 @@ import { METASERVER_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { systemRandom } from "#base/random.ts";
+import { systemFraction, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
@@ -22,7 +23,6 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
-import { openClusterIdFile } from "./cluster-id-file.ts";
 import { parseDays } from "./flag-values.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
@@ -139,7 +139,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const certificates = await openCertificates(
     { ...flags, listen: flags.listen, advertise: flags.advertise },
     folder,
-    { clock: systemClock, log, random: Math.random },
+    { clock: systemClock, log, random: systemFraction },
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { NODES_MAX } from "#base/limits.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { readStateFile } from "#os/state-file.ts";
 
 const FILE = "known_nodes.json";
 
@@ -23,11 +23,11 @@ export interface KnownNodesFile {
   remember(nodes: readonly string[]): Promise<void>;
 }
 
-/** Opens the file in a folder. What cannot be read of it is as good as none: it only makes a lost store wait longer. Throws CORRUPT for a newer Grove's. */
+/** Opens the file in a folder. What cannot be read of it is as good as none: it only makes a lost store wait longer. Throws BAD_ARGUMENT for a newer Grove's. */
 export async function openKnownNodesFile(folder: string): Promise<KnownNodesFile> {
   const path = join(folder, FILE);
   await removeLeftovers(path);
-  const kept = await readSchemaFile(path, shape);
+  const kept = await readStateFile(path, shape);
   let nodes: readonly string[] = typeof kept === "string" ? [] : kept.nodes;
   let writing: Promise<void> = Promise.resolve();
   return {

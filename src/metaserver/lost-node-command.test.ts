@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 
@@ -29,7 +29,7 @@ async function lost(...words: string[]): Promise<{ code: number | null; out: str
 test("nodes that new users wait for are shown, and one is given up beside the MetaServer that uses the store", {
   timeout: 60_000,
 }, async (t) => {
-  const store = `sqlite:${join(await temporaryFolder(t), "metadata.db")}`;
+  const store = `sqlite:${join(scratchFolder("metaserver-"), "metadata.db")}`;
   const directory = await openDirectory(store, { clock: systemClock });
   t.after(() => directory.close());
   await directory.awaitNodes(["n2", "n7"]);

@@ -7,7 +7,8 @@ import { USER_STATES_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import { digestOfStates, type UserState } from "#base/user-state.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { StatusError } from "#grpc/status.ts";
-import { as, nodeMessage, startForTest, temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { as, nodeMessage, startForTest } from "./meta-server.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
 const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };
@@ -116,7 +117,7 @@ test("a node and the store give each other what the other lacks, and the higher 
 });
 
 test("what another MetaServer has put into the store holds at the next look, for the person that the store knows too", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const meta = await startForTest(t, { store: `sqlite:${join(folder, "one.db")}` });
   const client = meta.connect();
   await client.registerFileServer(nodeMessage("a"));
@@ -131,7 +132,7 @@ test("what another MetaServer has put into the store holds at the next look, for
 });
 
 test("the store keeps the latest decision about each user, and its mark moves with them alone", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const { clock } = await startForTest(t);
   const directory = await openDirectory(`sqlite:${join(folder, "m.db")}`, { clock });
   t.after(() => directory.close());

@@ -1,5 +1,4 @@
 // The history of actions: `command_history.json`, on stable storage before an action starts (spec 4.7, 8; decision D7, failures A-10, E-06).
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -11,8 +10,9 @@ import {
   TARGET_OUTPUT_KEPT_BYTES,
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
-import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
+import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
 import { unixSeconds } from "./action-job.ts";
 import { endOf } from "./output-end.ts";
@@ -20,9 +20,6 @@ import type { KnownActions } from "./output-store.ts";
 
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";
-
-/** The schema that this version writes; a newer one is refused rather than overwritten (D18). */
-const SCHEMA = 1;
 
 /** How the file is replaced; tests put failures here. */
 type ReplaceFile = (path: string, content: Uint8Array) => Promise<void>;
@@ -43,7 +40,7 @@ interface Entry {
   readonly json: Buffer;
 }
 
-const FILE_SHAPE = z.object({ schema: z.literal(SCHEMA), records: z.array(actionRecord) });
+const FILE_SHAPE = z.object({ schema: z.literal(1), records: z.array(actionRecord) });
 const UNFINISHED: ReadonlySet<ActionRecord["state"]> = new Set([
   "queued",
   "locking",
@@ -83,11 +80,9 @@ export class ActionHistory {
     deps: ActionHistoryDeps,
   ): Promise<{ readonly history: ActionHistory; readonly setAsideAs: string | undefined }> {
     const path = join(deps.folder, HISTORY_FILE);
-    await removeLeftovers(path);
-    const found = await readGeneration(path);
-    const setAsideAs = found === "damaged" ? await setAside(path, deps) : undefined;
-    const records = typeof found === "string" ? await readGeneration(previousGeneration(path)) : found;
-    const kept = typeof records === "string" ? [] : records;
+    const { content, current } = await readGenerations(path, (one) => readStateFile(one, FILE_SHAPE));
+    const setAsideAs = current === "broken" ? await setAside(path, deps) : undefined;
+    const kept = content?.records ?? [];
     const finishedAt = unixSeconds(deps.clock);
     const entries = kept.map((record) =>
       entryOf(isUnfinished(record) ? orphaned(record, finishedAt) : record),
@@ -169,7 +164,7 @@ export class ActionHistory {
   }
 }
 
-const HEAD = Buffer.from(`{"schema":${SCHEMA},"records":[\n`);
+const HEAD = Buffer.from('{"schema":1,"records":[\n');
 const COMMA = Buffer.from(",\n");
 const TAIL = Buffer.from("\n]}\n");
 
@@ -211,25 +206,4 @@ function orphaned(record: ActionRecord, finishedAt: number): ActionRecord {
       : target,
   );
   return { ...record, state: "orphaned", finished_at: finishedAt, targets };
-}
-
-async function readGeneration(path: string): Promise<ActionRecord[] | "missing" | "damaged"> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new GroveError("STORAGE_FAILED", `cannot read ${path}`, { cause: error });
-  });
-  if (text === undefined) return "missing";
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return "damaged";
-  }
-  const schema =
-    typeof parsed === "object" && parsed !== null ? (parsed as { schema?: unknown }).schema : null;
-  if (typeof schema === "number" && Number.isInteger(schema) && schema > SCHEMA) {
-    throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; run that one`);
-  }
-  const checked = FILE_SHAPE.safeParse(parsed);
-  return checked.success ? checked.data.records : "damaged";
 }

@@ -1,18 +1,18 @@
 // Shows what lines of a file say of their time and their priority (decision D10).
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import { createLogger } from "#os/logger.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 import { LogLines } from "./log-lines.ts";
 
 const read = (text: string): LogLine[] => new LogLines("file").push(Buffer.from(text));
 
 test("a line that one of our own services has written has its time and priority, whatever its level", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "grove-log-lines-"));
+  const folder = scratchFolder("grove-log-lines-");
   try {
     const file = join(folder, "node.log");
     const beforeMs = Date.now();

@@ -7,7 +7,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { checkedSshNode, type SshNode } from "#base/ssh-node.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
+import { readStateFile } from "#os/state-file.ts";
 
 /** A snippet: where nodes are. Everything else of them, the keys of their hosts above all, is as it was enrolled. */
 const snippet = z.object({
@@ -90,7 +90,7 @@ export class NodeSource {
   }
 
   async #fromSnippet({ url, fetch }: NonNullable<NodeSourceDeps["snippet"]>): Promise<SshNode[]> {
-    const kept = await readSchemaFile(join(this.#deps.folder, FILE), keptNodes);
+    const kept = await readStateFile(join(this.#deps.folder, FILE), keptNodes);
     if (typeof kept === "string") throw new Error(`the nodes as the store told them last: ${kept}`);
     const known = new Map(kept.nodes.map((node) => [node.id, node]));
     const { nodes } = snippet.parse(JSON.parse(await text(url, fetch)));

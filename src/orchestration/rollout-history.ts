@@ -7,8 +7,8 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { ROLLOUTS_KEPT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { readSchemaFile } from "#os/schema-file.ts";
 import { setAside } from "#os/set-aside.ts";
+import { readStateFile } from "#os/state-file.ts";
 import { type RolloutRecord, rolloutRecord } from "#webapi/rollout.ts";
 import { unixSeconds } from "./action-job.ts";
 import { goesBack } from "./rollout-plan.ts";
@@ -43,7 +43,7 @@ export class RolloutHistory {
 
   /**
    * Reads what is there. Files that are damaged are set aside as `.corrupt-<time>`, and named in `setAside`. What an earlier console left
-   * running is interrupted: its nodes say how far it had come. Throws CORRUPT for a file of a newer schema.
+   * running is interrupted: its nodes say how far it had come. Throws BAD_ARGUMENT for a file of a newer schema.
    */
   static async open(
     deps: RolloutHistoryDeps,
@@ -57,7 +57,7 @@ export class RolloutHistory {
       if (id === undefined) continue;
       const path = join(folder, name);
       await removeLeftovers(path);
-      const found = await readSchemaFile(path, FILE_SHAPE);
+      const found = await readStateFile(path, FILE_SHAPE);
       if (found === "missing") continue;
       if (found === "broken" || found.rollout.id !== id) {
         damaged.push(await setAside(path, deps));

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { parse64, parseU64, stringify64 } from "#base/json64.ts";
 import { IDS_PER_ROOT, USERNAME_MAX_LENGTH } from "#base/limits.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 
 /** What is set for users, by username. */
 export interface QuotaEntries {
@@ -61,12 +62,7 @@ export async function readGeneration(path: string): Promise<Generation> {
 function readEntries(parsed: unknown, path: string): Generation {
   if (!isPlainObject(parsed)) return { problem: "it is not a JSON object" };
   const schema = parsed["schema"] ?? 1;
-  if (typeof schema === "number" && Number.isInteger(schema) && schema > SCHEMA) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `${path} was written by a newer Grove (schema ${schema}); run that one`,
-    );
-  }
+  requireKnownSchema(path, schema, SCHEMA);
   if (schema !== 1 && schema !== SCHEMA) return { problem: 'its "schema" is not 1 or 2' };
   if (!isPlainObject(parsed["quotas"])) return { problem: 'it has no object "quotas"' };
   const limits = parsed["inode_limits"] === undefined ? {} : parsed["inode_limits"];

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { backup, type DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { VERSION } from "#base/version.ts";
+import { holdShared } from "#os/file-lock.ts";
 import { chunkFileProblem, copyWhole, flushFile, linkWhole } from "./backup-files.ts";
 import {
   backupIds,
@@ -42,7 +43,6 @@ import type { ChunkFacts } from "./chunk-check.ts";
 import { CHUNK_DIRECTORIES, chunkPath, directoryOfChunk } from "./chunk-names.ts";
 import { readIdentity, syncDirectoryNow } from "./data-directory.ts";
 import { DATABASE_FILE, openReader, refuseForeignSchema, SCHEMA_VERSION, schemaVersionOf } from "./schema.ts";
-import { holdShared } from "./shared-lock.ts";
 
 /** Pages of the database that are copied between two looks at everything else. */
 const PAGES_AT_ONCE = 2_000;

@@ -5,6 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { holdAlone } from "#os/file-lock.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import {
   BACKUP_FOLDER_LOCK,
   BACKUP_MARK_FILE,
@@ -16,7 +18,6 @@ import {
 import { CHUNK_DIRECTORIES } from "./chunk-names.ts";
 import { syncDirectoryNow } from "./data-directory.ts";
 import { DATABASE_FILE, refuseForeignSchema } from "./schema.ts";
-import { holdAlone } from "./shared-lock.ts";
 
 /** Beginning of the name of what is no backup yet, or no more. */
 export const UNFINISHED = ".partial-";
@@ -74,8 +75,7 @@ function readMark(folder: string): string {
   const mark = join(folder, BACKUP_MARK_FILE);
   try {
     const { schema, data_id: dataId } = JSON.parse(readFileSync(mark, "utf8")) as Record<string, unknown>;
-    if (typeof schema === "number" && schema > BACKUP_SCHEMA)
-      throw new GroveError("BAD_ARGUMENT", `${mark} was written by a newer Grove; use that one`);
+    requireKnownSchema(mark, schema, BACKUP_SCHEMA);
     if (typeof dataId === "string") return dataId;
   } catch (error) {
     if (error instanceof GroveError) throw error;
@@ -85,9 +85,10 @@ function readMark(folder: string): string {
 
 /** Takes the folder for whoever changes it; returns how to let go. Throws DATA_IN_USE when another process has it. */
 export function lockBackupFolder(folder: string): () => void {
-  const release = holdAlone(join(folder, BACKUP_FOLDER_LOCK));
-  if (release !== undefined) return release;
-  throw new GroveError("DATA_IN_USE", `another backup or prune works on ${folder}; wait for it`);
+  return holdAlone(
+    join(folder, BACKUP_FOLDER_LOCK),
+    `another backup or prune works on ${folder}; wait for it`,
+  );
 }
 
 /** Ids of the finished backups, the oldest first. */

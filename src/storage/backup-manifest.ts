@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import { BACKUP_SCHEMA, BACKUPS_FOLDER, MANIFEST_FILE } from "./backup-layout.ts";
 
 const READ_BYTES = 1_048_576;
@@ -62,9 +63,7 @@ export function readManifest(folder: string, id: string): Manifest {
     .digest("hex");
   if (manifest === undefined || sha256 !== sum || manifest.id !== id)
     throw new GroveError("CORRUPT", `${path} is damaged`);
-  if (manifest.schema > BACKUP_SCHEMA) {
-    throw new GroveError("BAD_ARGUMENT", `${path} was written by a newer Grove; use that one`);
-  }
+  requireKnownSchema(path, manifest.schema, BACKUP_SCHEMA);
   return manifest;
 }
 

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES, UPLOAD_STAGED_CHUNKS } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { etagOf, StaleAccessError } from "./inode.ts";
 import {
   BY_OWNER,
@@ -13,7 +14,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { isOldSqlite } from "./schema.ts";
 import {
   assertSound,
@@ -23,7 +24,6 @@ import {
   openTestStorage,
   patterned,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 
@@ -35,8 +35,11 @@ async function filled(directory: string): Promise<void> {
 }
 
 /** Refused with a text that names what to do. */
-function refusedBecause(text: RegExp): (error: unknown) => boolean {
-  return (error) => refusal("STORAGE_FAILED")(error) && text.test(String(error));
+function refusedBecause(
+  text: RegExp,
+  code: "STORAGE_FAILED" | "BAD_ARGUMENT" = "STORAGE_FAILED",
+): (error: unknown) => boolean {
+  return (error) => refusal(code)(error) && text.test(String(error));
 }
 
 test("a data directory is its owner's alone, and keeps its identity", async (context) => {
@@ -102,7 +105,7 @@ test("files without their identity or database are refused, never taken for an e
   writeFileSync(path("identity.json"), '{"schema":1,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}');
   await assert.rejects(openTestStorage(directory), refusedBecause(/different data directories/));
   writeFileSync(path("identity.json"), '{"schema":2,"data_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}');
-  await assert.rejects(openTestStorage(directory), refusedBecause(/newer Grove/));
+  await assert.rejects(openTestStorage(directory), refusedBecause(/newer Grove/, "BAD_ARGUMENT"));
 });
 
 test("a database that says of no data that it is theirs is refused beside an identity (A-20)", async (context) => {
@@ -140,7 +143,10 @@ test("a database of a newer schema or of another program is refused (A-20)", asy
     db.close();
   };
   change("PRAGMA user_version = 99");
-  await assert.rejects(openTestStorage(directory), refusedBecause(/schema 99 .* newer Grove/));
+  await assert.rejects(
+    openTestStorage(directory),
+    refusedBecause(/schema 99 .* newer Grove/, "BAD_ARGUMENT"),
+  );
   change("PRAGMA user_version = 1; PRAGMA application_id = 7");
   await assert.rejects(openTestStorage(directory), refusedBecause(/not one of Grove's/));
 });

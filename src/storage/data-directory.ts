@@ -17,10 +17,11 @@ import { GroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { holdAlone } from "#os/file-lock.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY } from "./chunk-names.ts";
 import { closeWriter, DATABASE_FILE, migrate, openWriter, refuseForeignSchema } from "./schema.ts";
-import { holdAlone } from "./shared-lock.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "grove.lock";
@@ -73,12 +74,10 @@ export async function openDataDirectory(
   }
 }
 
-/** Takes the lock of a data directory that exists; returns how to let go. Throws STORAGE_FAILED when another process holds it. */
+/** Takes the lock of a data directory that exists; returns how to let go. Throws DATA_IN_USE when another process holds it. */
 export function lockDataDirectory(path: string): () => void {
-  const release = holdAlone(join(path, LOCK_FILE));
-  if (release !== undefined) return release;
-  throw new GroveError(
-    "DATA_IN_USE",
+  return holdAlone(
+    join(path, LOCK_FILE),
     `${path} is in use by another Grove process; stop that one first, or name another directory`,
   );
 }
@@ -101,12 +100,7 @@ export function readIdentity(path: string): string | undefined {
       `${identityPath} is damaged; restore it from a backup, the database knows the data id`,
     );
   }
-  if (identity.schema > IDENTITY_SCHEMA) {
-    throw new GroveError(
-      "STORAGE_FAILED",
-      `${identityPath} was written by a newer Grove (schema ${identity.schema}); start the newer one`,
-    );
-  }
+  requireKnownSchema(identityPath, identity.schema, IDENTITY_SCHEMA);
   return identity.dataId;
 }
 

@@ -1,11 +1,11 @@
 // Unlinks chunk files that nothing refers to: rows first, files afterwards, never while somebody reads them.
 import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import type { LockProbe } from "#os/file-lock.ts";
 import type { ChunkPins } from "./chunk-pins.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { FairSlots } from "./fair-slots.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
-import type { LockProbe } from "./shared-lock.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { WriteQueue } from "./write-queue.ts";
 

@@ -5,8 +5,10 @@ import { GroveError } from "#base/errors.ts";
 import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { LockProbe } from "#os/file-lock.ts";
 import { BACKUP_LEASE_FILE } from "./backup-layout.ts";
 import { toChange, wholeMs } from "./change-values.ts";
+import { rememberedDirectories } from "./chunk-directories.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
 import type { CopyOrder } from "./copy-order.ts";
@@ -24,7 +26,6 @@ import { RangeWriter } from "./range-writer.ts";
 import type { RecountSettings, RecountState } from "./recount-types.ts";
 import type { ScrubSettings, ScrubState } from "./scrub-types.ts";
 import { LocalShares } from "./share-store.ts";
-import { LockProbe } from "./shared-lock.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { SortedListings } from "./sorted-listings.ts";
 import { storageFailed } from "./sqlite-errors.ts";
@@ -105,7 +106,8 @@ export class LocalStorage implements Storage {
       },
     );
     const queue = this.#queue;
-    const store = new ChunkStore({ directory: data.path, firstDirectory, random, queue, failed });
+    const openDirectories = rememberedDirectories(queue);
+    const store = new ChunkStore({ directory: data.path, firstDirectory, random, openDirectories, failed });
     this.#store = store;
     this.#files = new OpenChunkFiles((name) => store.pathOf(name));
     const pins = new ChunkPins();

@@ -1,6 +1,7 @@
 // The tables of a data directory, how they came to be version by version, and how connections to them are opened.
 import { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
+import { requireKnownSchema } from "#os/state-file.ts";
 import { fillHeights } from "./height-upgrade.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
@@ -280,16 +281,11 @@ export function schemaVersionOf(db: DatabaseSync): number {
   return (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
 }
 
-/** Throws STORAGE_FAILED, saying what to do, when a newer program made the database or it is none of ours (A-20). */
+/** Throws BAD_ARGUMENT when a newer program made the database, STORAGE_FAILED when it is none of ours (A-20). */
 export function refuseForeignSchema(db: DatabaseSync, path: string): void {
   const version = schemaVersionOf(db);
   const { application_id: id } = db.prepare("PRAGMA application_id").get() as { application_id: number };
-  if (version > SCHEMA_VERSION) {
-    throw new GroveError(
-      "STORAGE_FAILED",
-      `${path} has schema ${version} and was written by a newer Grove; this one knows schemas up to ${SCHEMA_VERSION}. Start the newer Grove, or restore a backup made before the upgrade`,
-    );
-  }
+  requireKnownSchema(path, version, SCHEMA_VERSION);
   if (id !== APPLICATION_ID && (version !== 0 || id !== 0)) {
     throw new GroveError(
       "STORAGE_FAILED",

@@ -61,6 +61,8 @@ export const alertRecord = z.object({
   acked_by: z.string().optional(),
   acked_at: z.int().optional(),
   resolved_by: z.enum(["auto", "operator"]).optional(),
+  /** For operators: what is typed about it, ready to be copied. */
+  command: z.string().optional(),
 });
 
 /** An alert as it is sent and kept. */

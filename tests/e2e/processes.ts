@@ -1,9 +1,6 @@
 // Starts Grove as people do, through ./grove, and takes down whatever a test has left running.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
@@ -119,13 +116,6 @@ export class Endings {
   async end(): Promise<void> {
     for (const hook of this.#hooks.splice(0).toReversed()) await hook();
   }
-}
-
-/** A folder that goes when the test does. */
-export async function scratchFolder(t: { after(hook: () => Promise<void>): void }): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-e2e-"));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
-  return folder;
 }
 
 /** Where a FileServer listens. */

@@ -1,7 +1,7 @@
 // An operator's ordinary Tuesday: three nodes with TLS and real sign-in, and the jobs that come up, each with what people are told.
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { scratchFolder } from "#e2e/processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { mountSmallDisk, noInodes, SMALL_RESERVE_BYTES, unmountSmallDisk, whichFillsFirst } from "./disks.ts";
 import { aFullQuota } from "./full-quota.ts";
 import type { Job } from "./job.ts";
@@ -42,7 +42,7 @@ let site: Site;
 let skip: string | undefined;
 
 before(async () => {
-  const folder = await scratchFolder({ after: (end) => void ends.push(end) });
+  const folder = scratchFolder("grove-e2e-");
   const small = join(folder, "small");
   skip = await mountSmallDisk(small);
   if (skip !== undefined) return;

@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { onSnapshot, usePhase } from "./cluster.ts";
-import type { LiveNode } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 
 const POLL_MS = 15_000;

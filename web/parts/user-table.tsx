@@ -124,6 +124,7 @@ const Row = memo(function Row({
         >
           {user.username}
         </Link>
+        {user.locked ? <LockedMark /> : null}
       </th>
       <td data-head="Level">
         <StateMark state={level.state} label={level.label} />
@@ -160,6 +161,15 @@ const Row = memo(function Row({
     </tr>
   );
 });
+
+/** Beside a name: shape and words, as states have them. */
+function LockedMark(): ReactNode {
+  return (
+    <span className="locked-mark">
+      <span aria-hidden="true">⊘</span> locked out
+    </span>
+  );
+}
 
 /** Said of the inode limit from where the quota's level changes too. */
 function inodeNote(user: UserRow): string {

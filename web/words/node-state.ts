@@ -1,7 +1,7 @@
 // The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
-import type { LiveNode } from "../live/connection.ts";
 import { refusesUploads } from "./disk-room.ts";
+import type { LiveNode } from "./live-node.ts";
 import { bytesText, percentText, plainNumber } from "./number.ts";
 import { DISK_STEPS, HEAT_STEPS } from "./thresholds.ts";
 import { formatAgo, formatDaysUntil } from "./time.ts";

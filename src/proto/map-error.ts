@@ -1,24 +1,23 @@
-// Turns what a handler threw into a gRPC status, with the reason as details and as plain trailers (D1).
+// Turns what a handler threw into a gRPC status, with D1's reason, details and plain trailers.
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { isGroveError } from "#base/errors.ts";
 import { ErrorInfoSchema, RetryInfoSchema } from "#grpc/gen/google/rpc/error_details_pb.ts";
 import { Metadata } from "#grpc/metadata.ts";
-import { type Code, type ErrorDetail, StatusError } from "#grpc/status.ts";
-import { errorDetailsOf, grpcCodeOf, trailersOf } from "#proto/status-table.ts";
+import { type ErrorDetail, StatusError } from "#grpc/status.ts";
+import { errorDetailsOf, grpcCodeOf, trailersOf } from "./status-table.ts";
 
-/** The status of a GroveError; undefined for anything else, which the server then answers without its text. */
+/** The status of a GroveError (D1); undefined for anything else, which the server then answers without its text. */
 export function mapError(error: unknown): StatusError | undefined {
   if (!isGroveError(error)) return undefined;
   const { reason, domain, metadata } = errorDetailsOf(error);
   const details = [detail(ErrorInfoSchema, { reason, domain, metadata: { ...metadata } })];
-  const retryAfterMs = Math.trunc(Number(metadata["retry_after_ms"] ?? 0));
+  const retryAfterMs = Number(metadata["retry_after_ms"]);
   if (retryAfterMs > 0) {
-    const seconds = BigInt(Math.trunc(retryAfterMs / 1_000));
-    details.push(
-      detail(RetryInfoSchema, { retryDelay: { seconds, nanos: (retryAfterMs % 1_000) * 1_000_000 } }),
-    );
+    const seconds = BigInt(Math.floor(retryAfterMs / 1_000));
+    const nanos = Math.round((retryAfterMs % 1_000) * 1e6);
+    details.push(detail(RetryInfoSchema, { retryDelay: { seconds, nanos } }));
   }
-  return new StatusError(grpcCodeOf(error.code) as Code, error.message, {
+  return new StatusError(grpcCodeOf(error.code), error.message, {
     details,
     metadata: new Metadata(trailersOf(error)),
     cause: error,

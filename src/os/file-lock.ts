@@ -1,6 +1,7 @@
 // Locks by the system on files that say nothing: they end with the process that holds them, whatever ends it.
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { GroveError } from "#base/errors.ts";
 
 /** How long a lock that is only being looked at is waited for. */
 const WAIT_MS = 5_000;
@@ -25,14 +26,16 @@ export function holdShared(path: string): () => void {
   };
 }
 
-/** Takes a lock alone; undefined when somebody else has it in any way. */
-export function holdAlone(path: string): (() => void) | undefined {
+/**
+ * Takes a lock alone; returns how to let go. Throws DATA_IN_USE with the sentence when another process, or this one, holds it in any way.
+ */
+export function holdAlone(path: string, sentence: string): () => void {
   const db = open(path, 0);
   try {
     db.exec(`${NO_JOURNAL}; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE`);
-  } catch {
+  } catch (cause) {
     db.close();
-    return undefined;
+    throw new GroveError("DATA_IN_USE", sentence, { cause });
   }
   return () => {
     if (db.isOpen) db.close();

@@ -1,0 +1,82 @@
+// Reads files that are replaced as a whole and carry the number of their schema, and the generation before where one is kept (D18, A-10).
+import { readFile } from "node:fs/promises";
+import { GroveError } from "#base/errors.ts";
+import { previousGeneration, removeLeftovers } from "./atomic-file.ts";
+
+/** What is checked of the content; zod's schemas are such. */
+interface Shape<T> {
+  safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
+}
+
+/** Refuses what a newer Grove wrote, file or database, since it must not be written over: BAD_ARGUMENT. What is no number is for others to judge. */
+export function requireKnownSchema(what: string, schema: unknown, known = 1): void {
+  if (typeof schema !== "number" || schema <= known) return;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${what} has schema ${schema} and was written by a newer Grove; this one knows schemas up to ${known}: ` +
+      "start the newer Grove, or restore a copy from before the upgrade",
+  );
+}
+
+/** A shape from a function that throws for what is wrong. */
+export function shapeOf<T>(checked: (value: unknown) => T): Shape<T> {
+  return {
+    safeParse: (value) => {
+      try {
+        return { success: true, data: checked(value) };
+      } catch {
+        return { success: false };
+      }
+    },
+  };
+}
+
+/**
+ * Reads a file of schema 1: its content, "missing", or "broken" where it is not what `shape` describes. Throws BAD_ARGUMENT for a newer
+ * schema, and the system's error for a file that cannot be read.
+ */
+export async function readStateFile<T extends object>(
+  path: string,
+  shape: Shape<T>,
+  parse: (text: string) => unknown = JSON.parse,
+): Promise<T | "missing" | "broken"> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch {
+    return "broken";
+  }
+  requireKnownSchema(path, (value as { schema?: unknown } | null)?.schema);
+  const parsed = shape.safeParse(value);
+  return parsed.success ? parsed.data : "broken";
+}
+
+/** What is left of a file that keeps its generation before. */
+export interface Generations<T> {
+  /** The newest that is sound; undefined when none is. */
+  readonly content: T | undefined;
+  /** What became of the file itself. */
+  readonly current: "sound" | "missing" | "broken";
+  /** True when there was something, and none of it is sound. */
+  readonly isLost: boolean;
+}
+
+/** Reads a file, and the generation before it where it is missing or broken; what interrupted writes left is removed. */
+export async function readGenerations<T extends object>(
+  path: string,
+  read: (path: string) => Promise<T | "missing" | "broken">,
+): Promise<Generations<T>> {
+  await removeLeftovers(path);
+  const current = await read(path);
+  if (typeof current !== "string") return { content: current, current: "sound", isLost: false };
+  const previous = await read(previousGeneration(path));
+  if (typeof previous !== "string") return { content: previous, current, isLost: false };
+  return { content: undefined, current, isLost: current === "broken" || previous === "broken" };
+}
