@@ -116,7 +116,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 2,
     holds: "counters, latency windows, host gauges, the /metrics document",
     imports: ["base", "os"],
-    packages: [],
+    packages: ["negotiator"],
     builtins: [...FILES, "node:child_process", "node:http"],
   },
   audit: {
@@ -130,7 +130,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 2,
     holds: "thresholds and the book of alerts, what is told to whom and when, its delivery",
     imports: ["base", "os", "webapi"],
-    packages: ["nodemailer", "zod"],
+    packages: ["nodemailer", "re2js", "zod"],
     builtins: [...FILES, "node:http", "node:https"],
   },
   history: {
@@ -204,7 +204,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [
       "@bufbuild/protobuf",
       "@fastify/cookie",
-      "@fastify/helmet",
       "@fastify/static",
       "@fastify/swagger",
       "@fastify/websocket",
@@ -227,15 +226,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   devcluster: {
     floor: 4,
     holds: "`grove up`: all processes, a local identity provider, demo users",
-    imports: [
-      ...PROCESS_ROOM,
-      "identity",
-      "authority",
-      "fileserver",
-      "metaserver",
-      "console",
-      "client",
-    ],
+    imports: [...PROCESS_ROOM, "identity", "authority", "fileserver", "metaserver", "console", "client"],
     packages: ["commander", "oidc-provider", "zod"],
     builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:tls"],
   },
