@@ -1,6 +1,6 @@
 // A FileServer as people start it, in mock mode, and the load program that is signed in to it.
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type Json, type Program, profileFlags, type Service } from "./child.ts";
 import { type Lab, numberOf } from "./lab.ts";
@@ -52,7 +52,7 @@ export async function startFileServer(
     {
       env: { SVC_AUTH_MOCK: "1", ...(profile === "" ? {} : { NODE_OPTIONS: profile }) },
       isQuiet: true,
-      isUp: () => answers(`http://127.0.0.1:${port - METRICS_PORT_OFFSET}/ready`),
+      isUp: () => answers(`http://127.0.0.1:${metricsPortOf(port)}/ready`),
     },
   );
   const client = lab.program("file-client", await securityEnv(lab, security));

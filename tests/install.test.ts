@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -40,7 +40,7 @@ const grove = (...words: string[]): { status: number | null; output: string } =>
   run(join(scratch, "a prefix/bin/grove"), words, scratch);
 
 before(async () => {
-  scratch = await mkdtemp(join(tmpdir(), "grove-install-"));
+  scratch = scratchFolder("grove-install-");
   manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as Manifest;
   const packed = run("npm", ["pack", "--pack-destination", scratch], ROOT);
   assert.equal(packed.status, 0, packed.output);
@@ -59,8 +59,6 @@ before(async () => {
   }
   await symlink("../lib/node_modules/grove/grove", join(scratch, "a prefix/bin/grove"));
 });
-
-after(() => rm(scratch, { recursive: true }));
 
 test("the package holds the program as JavaScript, its documents, and neither sources nor tests", async () => {
   const top = await readdir(installed);

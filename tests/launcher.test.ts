@@ -1,15 +1,14 @@
 // Shows that the launcher finds a Node and the program from wherever it was installed, and says what is missing.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../grove", import.meta.url));
-const scratch = await mkdtemp(join(tmpdir(), "grove launcher "));
-after(() => rm(scratch, { recursive: true }));
+const scratch = scratchFolder("grove launcher ");
 
 /** A Node that says which one it is and what it was given, one word a line. */
 const SPEAKING_NODE = `#!/bin/sh\n[ "$1" = --version ] && { echo v26.10.0; exit; }\nprintf '%s\\n' "$0" "$$" "$@"\n`;

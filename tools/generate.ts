@@ -1,9 +1,11 @@
-// Generates the code of the protocol files; with --check only says where the committed code differs from it.
+// Generates the code of the protocol files and the picture of the floors; with --check says where committed files differ.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { floorsPicture } from "./floors-picture.ts";
+import { ROOMS } from "./rooms.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -12,6 +14,8 @@ const OUTPUTS = [
   { template: "buf.gen.yaml", folder: "src/proto/gen" },
   { template: "buf.gen.grpc.yaml", folder: "src/grpc/gen" },
 ];
+
+const PICTURE = "docs/floors.svg";
 
 /** Runs the generator into a folder laid out like the repository; needs no network. */
 function generateInto(base: string): void {
@@ -57,7 +61,9 @@ function staleFiles(): string[] {
 
 if (process.argv.includes("--check")) {
   const stale = staleFiles();
-  for (const path of stale) console.log(`${path} is not what the protocol files generate`);
+  const picture = join(ROOT, PICTURE);
+  if (!existsSync(picture) || readFileSync(picture, "utf8") !== floorsPicture(ROOMS)) stale.push(PICTURE);
+  for (const path of stale) console.log(`${path} is not what is generated`);
   if (stale.length > 0) {
     console.log("Run 'npm run generate' and commit what changes.");
     process.exitCode = 1;
@@ -65,4 +71,5 @@ if (process.argv.includes("--check")) {
 } else {
   for (const { folder } of OUTPUTS) rmSync(join(ROOT, folder), { recursive: true, force: true });
   generateInto(ROOT);
+  writeFileSync(join(ROOT, PICTURE), floorsPicture(ROOMS));
 }

@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { join, posix } from "node:path";
-import { GENERATED, MAX_FILE_LINES, type Room, SENSITIVE_BUILTINS } from "./rooms.ts";
+import { GENERATED, MAX_FILE_LINES, MAX_ROOM_LEVELS, type Room, SENSITIVE_BUILTINS } from "./rooms.ts";
 import { type ImportSite, readSource, type SourceFile } from "./source-file.ts";
 
 /** What may be broken; each has a test that shows it passing here and failing on a planted fault. */
@@ -10,14 +10,17 @@ export type Rule =
   | "barrel"
   | "builtin"
   | "circle"
+  | "depth"
   | "file name"
   | "first sentence"
   | "length"
+  | "page import"
   | "package"
   | "parent path"
   | "room import"
   | "syntax"
-  | "unknown room";
+  | "unknown room"
+  | "unused grant";
 
 /** One place where a rule is broken. */
 export interface Violation {
@@ -31,12 +34,18 @@ export interface Violation {
 export interface Plan {
   readonly rooms: Readonly<Record<string, Room>>;
   readonly longFiles: Readonly<Record<string, string>>;
+  /** Rooms that may have more levels than MAX_ROOM_LEVELS, each with what becomes of it. */
+  readonly deepRooms: Readonly<Record<string, string>>;
+  /** Floors of the folders of web/; the files beside them are above all. */
+  readonly pageFloors: Readonly<Record<string, number>>;
 }
 
-const SOURCE_FOLDERS = ["src", "tools", "bench", "prove", "tests"];
+const SOURCE_FOLDERS = ["src", "tools", "bench", "prove", "tests", "web"];
+/** Names in package.json for what is outside of src/. */
+const OUTER_NAMES: Readonly<Record<string, string>> = { bench: "bench", prove: "prove", e2e: "tests/e2e" };
 const VAGUE_NAMES = /^(?:index|utils?|helpers?|common|misc|shared|.*manager)$/;
 
-/** Judges every .ts file below src, tools, bench, prove and tests of the folder. */
+/** Judges every .ts file below src, tools, bench, prove, tests and web of the folder. */
 export async function checkHouse(root: string, plan: Plan): Promise<Violation[]> {
   const violations: Violation[] = [];
   const files: SourceFile[] = [];
@@ -51,6 +60,7 @@ export async function checkHouse(root: string, plan: Plan): Promise<Violation[]>
     violations.push(...styleViolations(file, plan), ...importViolations(file, plan));
   }
   violations.push(...staleExceptions(files, plan), ...circles(files));
+  violations.push(...unusedGrants(files, plan), ...depths(files, plan));
   return violations;
 }
 
@@ -99,9 +109,11 @@ function hasFirstSentence(text: string): boolean {
 }
 
 function importViolations(file: SourceFile, plan: Plan): Violation[] {
-  const roomName = file.path.startsWith("src/") ? file.path.split("/")[1] : undefined;
+  if (file.path.startsWith("web/")) return pageViolations(file, plan);
+  const isRoom = file.path.startsWith("src/");
+  const roomName = isRoom ? roomAt(file.path.slice("src/".length), plan) : undefined;
   const room = roomName === undefined ? undefined : plan.rooms[roomName];
-  if (roomName !== undefined && room === undefined) {
+  if (isRoom && room === undefined) {
     return [{ rule: "unknown room", where: file.path, what: `lies in no room of the plan` }];
   }
   return file.imports.flatMap((site) => {
@@ -114,6 +126,28 @@ function importViolations(file: SourceFile, plan: Plan): Violation[] {
     if (roomName === undefined || room === undefined) return [];
     const broken = judgeImport(site, { name: roomName, room, isTest: isTestFile(file.path), plan });
     return broken === undefined ? [] : [{ ...broken, where }];
+  });
+}
+
+/** The room that a path below src/ lies in: the innermost folder of the plan around it. */
+function roomAt(path: string, plan: Plan): string | undefined {
+  const folder = posix.dirname(path);
+  if (folder === ".") return undefined;
+  return Object.hasOwn(plan.rooms, folder) ? folder : roomAt(folder, plan);
+}
+
+/** The console's pages climb with ../, since a browser's bundler reads them; what they may read of src/ is held by pages.test.ts. */
+function pageViolations(file: SourceFile, plan: Plan): Violation[] {
+  const folderOf = (path: string): string => path.split("/").slice(1, -1)[0] ?? "";
+  const own = folderOf(file.path);
+  const floorOf = (folder: string): number => plan.pageFloors[folder] ?? Number.POSITIVE_INFINITY;
+  if (own !== "" && !Object.hasOwn(plan.pageFloors, own)) {
+    return [{ rule: "unknown room", where: file.path, what: "lies in no folder of the plan" }];
+  }
+  return file.imports.flatMap(({ specifier, line }) => {
+    const to = resolve(file.path, specifier).find((path) => path.startsWith("web/"));
+    if (to === undefined || folderOf(to) === own || floorOf(folderOf(to)) < floorOf(own)) return [];
+    return [{ rule: "page import", where: `${file.path}:${line}`, what: `${own} imports ${specifier}` }];
   });
 }
 
@@ -134,9 +168,9 @@ function judgeImport(site: ImportSite, importer: Importer): Omit<Violation, "whe
   const { name, room, isTest, plan } = importer;
   if (specifier.startsWith("./") || specifier === "#package.json") return undefined;
   if (specifier.startsWith("#")) {
-    const target = specifier.slice(1).split("/")[0] ?? "";
-    const targetRoom = plan.rooms[target];
-    if (targetRoom === undefined)
+    const target = roomAt(specifier.slice(1), plan);
+    const targetRoom = target === undefined ? undefined : plan.rooms[target];
+    if (target === undefined || targetRoom === undefined)
       return { rule: "room import", what: `imports ${specifier}, which is no room` };
     if (target === name) return { rule: "room import", what: `imports its own room as ${specifier}; use ./` };
     const isAllowed = isTest
@@ -152,10 +186,74 @@ function judgeImport(site: ImportSite, importer: Importer): Omit<Violation, "whe
     const isForbidden = SENSITIVE_BUILTINS.includes(specifier) && !room.builtins.includes(specifier);
     return isForbidden ? { rule: "builtin", what: `${name} imports ${specifier}` } : undefined;
   }
-  const parts = specifier.split("/");
-  const packageName = specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
-  if (room.packages.includes(packageName)) return undefined;
+  if (room.packages.includes(packageOf(specifier))) return undefined;
   return { rule: "package", what: `${name} imports ${specifier}` };
+}
+
+function packageOf(specifier: string): string {
+  const parts = specifier.split("/");
+  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
+}
+
+/** What the plan grants to a room and none of its files uses, tests aside. */
+function unusedGrants(files: readonly SourceFile[], plan: Plan): Violation[] {
+  const used = new Map(Object.keys(plan.rooms).map((name) => [name, new Set<string>()]));
+  for (const file of files) {
+    const room = file.path.startsWith("src/") ? roomAt(file.path.slice("src/".length), plan) : undefined;
+    if (room === undefined || isTestFile(file.path)) continue;
+    for (const { specifier } of file.imports) {
+      if (specifier.startsWith(".")) continue;
+      if (specifier.startsWith("#")) used.get(room)?.add(`#${roomAt(specifier.slice(1), plan)}`);
+      else used.get(room)?.add(isBuiltin(specifier) ? specifier : packageOf(specifier));
+    }
+  }
+  return Object.entries(plan.rooms).flatMap(([name, { imports, packages, builtins }]) => {
+    const granted = [...imports.map((target) => `#${target}`), ...packages, ...builtins];
+    return granted
+      .filter((grant) => !used.get(name)?.has(grant))
+      .map((grant) => ({ rule: "unused grant", where: name, what: `may import ${grant} and does not` }));
+  });
+}
+
+/** Rooms in which more files import one another in a row than the plan lets them, tests aside. */
+function depths(files: readonly SourceFile[], plan: Plan): Violation[] {
+  const product = files.filter((file) => file.path.startsWith("src/") && !isTestFile(file.path));
+  const roomOf = new Map(product.map(({ path }) => [path, roomAt(path.slice("src/".length), plan)]));
+  const byPath = new Map(product.map((file) => [file.path, file]));
+  const known = new Map<string, readonly string[]>();
+  const chainOf = (path: string): readonly string[] => {
+    const found = known.get(path);
+    if (found !== undefined) return found;
+    // Where files import one another in a circle, which is its own violation, the chain ends.
+    known.set(path, []);
+    let longest: readonly string[] = [];
+    for (const site of byPath.get(path)?.imports ?? []) {
+      if (site.kind === "dynamic") continue;
+      for (const to of resolve(path, site.specifier)) {
+        if (!roomOf.has(to) || roomOf.get(to) !== roomOf.get(path)) continue;
+        const chain = chainOf(to);
+        if (chain.length > longest.length) longest = chain;
+      }
+    }
+    const chain = [path, ...longest];
+    known.set(path, chain);
+    return chain;
+  };
+  const deepest = new Map<string, readonly string[]>();
+  for (const [path, room] of roomOf) {
+    if (room === undefined) continue;
+    const chain = chainOf(path);
+    if (chain.length > (deepest.get(room)?.length ?? 0)) deepest.set(room, chain);
+  }
+  return Object.keys(plan.rooms).flatMap((where): Violation[] => {
+    const chain = deepest.get(where) ?? [];
+    const [isDeep, isListed] = [chain.length > MAX_ROOM_LEVELS, Object.hasOwn(plan.deepRooms, where)];
+    if (isDeep === isListed) return [];
+    const what = isDeep
+      ? `has ${chain.length} levels: ${chain.join(" -> ")}`
+      : "is listed as deep and is not; take it off the list";
+    return [{ rule: "depth", where, what }];
+  });
 }
 
 function staleExceptions(files: readonly SourceFile[], plan: Plan): Violation[] {
@@ -197,7 +295,10 @@ function circles(files: readonly SourceFile[]): Violation[] {
 
 /** The file that a specifier names, where it is one of ours. */
 function resolve(from: string, specifier: string): string[] {
-  if (specifier.startsWith("#")) return [`src/${specifier.slice(1)}`];
+  if (specifier.startsWith("#")) {
+    const [name = "", ...rest] = specifier.slice(1).split("/");
+    return [posix.join(OUTER_NAMES[name] ?? `src/${name}`, ...rest)];
+  }
   if (specifier.startsWith(".")) return [posix.join(posix.dirname(from), specifier)];
   return [];
 }

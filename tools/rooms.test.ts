@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import * as limits from "#base/limits.ts";
 import { checkHouse, type Plan, type Rule, sourcePaths, type Violation } from "./room-rules.ts";
-import { LONG_FILES, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
+import { DEEP_ROOMS, LONG_FILES, PAGE_FLOORS, ROOMS, SPECIFICATION_SHA256 } from "./rooms.ts";
 import { SPEC_LIMITS, specificationLimits } from "./spec-limits.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
@@ -16,18 +16,26 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const RULES: Readonly<Record<Rule, string>> = {
   barrel: "no file only hands on what others export",
   builtin: "a room touches disk, network and databases only where its plan says so",
-  circle: "no imports run in a circle",
+  circle: "no imports run in a circle, those of types included",
+  depth: "in no room more files import one another in a row than twelve",
   "file name": "files are in kebab-case and named for what they hold",
   "first sentence": "every file begins with a sentence that says what it is for",
   length: "no file has over 400 lines without a reason",
+  "page import": "parts know no page, what is live knows no part, and words know nobody",
   package: "a room imports only the npm packages of its plan",
   "parent path": "no import climbs with ../",
   "room import": "rooms import only the rooms below that their plan names",
   syntax: "every file parses",
   "unknown room": "every folder of src is a room of the plan",
+  "unused grant": "the plan grants nothing that nobody uses",
 };
 
-const here = checkHouse(ROOT, { rooms: ROOMS, longFiles: LONG_FILES });
+const here = checkHouse(ROOT, {
+  rooms: ROOMS,
+  longFiles: LONG_FILES,
+  deepRooms: DEEP_ROOMS,
+  pageFloors: PAGE_FLOORS,
+});
 
 for (const [rule, title] of Object.entries(RULES)) {
   test(`the house: ${title}`, async () => {
@@ -41,11 +49,11 @@ for (const [rule, title] of Object.entries(RULES)) {
 
 test("the rules read the whole house", async () => {
   const paths = await sourcePaths(ROOT);
-  for (const path of ["src/base/errors.ts", "src/bin/grove.ts", "tools/rooms.test.ts"])
+  for (const path of ["src/base/errors.ts", "src/bin/grove.ts", "tools/rooms.test.ts", "web/app.tsx"])
     assert.ok(paths.includes(path));
 });
 
-test("the plan runs downwards, and package.json names the same rooms", async () => {
+test("the plan runs downwards, and package.json names the same rooms, a wing once", async () => {
   for (const [name, room] of Object.entries(ROOMS)) {
     for (const target of room.imports) {
       const floor = ROOMS[target]?.floor ?? Number.POSITIVE_INFINITY;
@@ -63,9 +71,13 @@ test("the plan runs downwards, and package.json names the same rooms", async () 
   // The program's entry imports, and nothing imports it.
   assert.deepEqual(
     mapped.toSorted(),
-    Object.keys(ROOMS)
-      .filter((name) => name !== "bin")
-      .toSorted(),
+    [
+      ...new Set(
+        Object.keys(ROOMS)
+          .map((name) => name.split("/", 1)[0] ?? "")
+          .filter((name) => name !== "bin"),
+      ),
+    ].toSorted(),
   );
 });
 
@@ -93,10 +105,29 @@ test("a limit added to section 8 is noticed", () => {
 
 const SAID = "// Says what it is for.\n";
 
-/** Builds a house of two floors with the files given, and judges it. */
+/** A plan of a house of two floors; its grants are more than each of the houses below uses. */
+const HOUSE: Plan = (() => {
+  const room = { holds: "", imports: [], packages: [], builtins: [] };
+  return {
+    rooms: {
+      base: { ...room, floor: 0 },
+      left: { ...room, floor: 1, imports: ["base"], packages: ["pg"], builtins: ["node:fs"] },
+      right: { ...room, floor: 1, imports: ["base", "left"] },
+      "right/wing": { ...room, floor: 1, imports: ["base"] },
+      testing: { ...room, floor: 1 },
+      top: { ...room, floor: 2, imports: ["left"] },
+    },
+    longFiles: {},
+    deepRooms: {},
+    pageFloors: { words: 0, live: 1, parts: 2, pages: 3 },
+  };
+})();
+
+/** Builds a house with the files given, and judges it; grants that it does not use are passed over, unless they are asked for. */
 async function judge(
   files: Readonly<Record<string, string>>,
   plan: Partial<Plan> = {},
+  wish: { readonly withGrants?: boolean } = {},
 ): Promise<Violation[]> {
   const root = await mkdtemp(join(tmpdir(), "grove-rooms-"));
   try {
@@ -104,15 +135,8 @@ async function judge(
       await mkdir(dirname(join(root, path)), { recursive: true });
       await writeFile(join(root, path), text);
     }
-    const room = { holds: "", imports: [], packages: [], builtins: [] };
-    const rooms: Plan["rooms"] = {
-      base: { ...room, floor: 0 },
-      left: { ...room, floor: 1, imports: ["base"], packages: ["pg"], builtins: ["node:fs"] },
-      right: { ...room, floor: 1, imports: ["base", "left"] },
-      testing: { ...room, floor: 1 },
-      top: { ...room, floor: 2, imports: ["left"] },
-    };
-    return await checkHouse(root, { rooms, longFiles: {}, ...plan });
+    const found = await checkHouse(root, { ...HOUSE, ...plan });
+    return found.filter(({ rule }) => rule !== "unused grant" || wish.withGrants === true);
   } finally {
     await rm(root, { recursive: true });
   }
@@ -127,9 +151,22 @@ test("a house in order passes, with types, packages, tests, generated code and d
     "src/testing/t.ts": `${SAID}export {};\n`,
     "src/top/t.ts": `// Two lines say what it is for,\n// which is allowed.\nimport "#left/a.ts";\n`,
     "src/grpc/gen/x_pb.ts": `export * from "../anything";\n`,
+    "src/right/wing/a.ts": `${SAID}import "#base/words.ts";\n`,
+    "web/pages/a.tsx": `${SAID}import "../parts/b.tsx";\nimport "../words/c.ts";\n`,
+    "web/parts/b.tsx": `${SAID}import type { c } from "../words/c.ts";\n`,
+    "web/words/c.ts": `${SAID}export const c = 1;\n`,
   });
   assert.deepEqual(violations, []);
 });
+
+/** Files of one room, each of which imports the next. */
+function rowOf(count: number): Record<string, string> {
+  const next = (index: number): string =>
+    index === count ? "" : `import type { A${index + 1} } from "./a${index + 1}.ts";\n`;
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`src/base/a${index + 1}.ts`, SAID + next(index + 1)]),
+  );
+}
 
 const FAULTS: readonly (readonly [title: string, Rule, files: Record<string, string>])[] = [
   ["an import from above", "room import", { "src/left/a.ts": `${SAID}import "#top/t.ts";\n` }],
@@ -210,6 +247,57 @@ const FAULTS: readonly (readonly [title: string, Rule, files: Record<string, str
       "src/base/b.ts": `${SAID}import type { A } from "./a.ts";\n`,
     },
   ],
+  [
+    "a circle of nothing but types",
+    "circle",
+    {
+      "src/base/a.ts": `${SAID}import type { B } from "./b.ts";\nexport type A = B;\n`,
+      "src/base/b.ts": `${SAID}export type B = import("./a.ts").A;\n`,
+    },
+  ],
+  [
+    "a circle of types that names them one by one",
+    "circle",
+    {
+      "src/base/a.ts": `${SAID}import { type B } from "./b.ts";\nexport type A = B;\n`,
+      "src/base/b.ts": `${SAID}export type { A as B } from "./a.ts";\nexport const b = 1;\n`,
+    },
+  ],
+  [
+    "a circle of types of the rigs, by their outer name",
+    "circle",
+    {
+      "prove/a.ts": `${SAID}import type { B } from "#prove/b.ts";\nexport type A = B;\n`,
+      "prove/b.ts": `${SAID}import type { A } from "#prove/a.ts";\nexport type B = A;\n`,
+    },
+  ],
+  [
+    "a circle of types of the pages",
+    "circle",
+    {
+      "web/live/a.ts": `${SAID}import type { B } from "./b.ts";\nexport type A = B;\n`,
+      "web/live/b.ts": `${SAID}import type { A } from "./a.ts";\nexport type B = A;\n`,
+    },
+  ],
+  [
+    "a part that knows a page",
+    "page import",
+    { "web/parts/a.tsx": `${SAID}import type { B } from "../pages/b.tsx";\n` },
+  ],
+  ["what is live knowing a part", "page import", { "web/live/a.ts": `${SAID}import "../parts/b.tsx";\n` }],
+  ["words that know what is live", "page import", { "web/words/a.ts": `${SAID}import "../live/b.ts";\n` }],
+  [
+    "a part that knows what joins the pages",
+    "page import",
+    { "web/parts/a.ts": `${SAID}import "../app.tsx";\n` },
+  ],
+  ["a folder of pages that is not in the plan", "unknown room", { "web/attic/a.ts": SAID }],
+  [
+    "an import of a wing's room from the room around it",
+    "room import",
+    { "src/right/a.ts": `${SAID}import "#right/wing/a.ts";\n` },
+  ],
+  ["thirteen files in a row", "depth", rowOf(13)],
   ["a file without a comment", "first sentence", { "src/base/a.ts": "export const a = 1;\n" }],
   ["a comment that is no sentence", "first sentence", { "tests/a.test.ts": "// stuff\nexport {};\n" }],
   ["an empty file", "first sentence", { "bench/a.ts": "" }],
@@ -243,4 +331,41 @@ test("400 lines pass, 401 pass with a reason, and a reason that is no longer nee
     stale.map((violation) => violation.rule),
     ["length"],
   );
+});
+
+test("twelve files in a row pass, thirteen pass where they are listed, and a listing that is no longer needed fails", async () => {
+  const deepRooms = { base: "is to be split" };
+  assert.deepEqual(await judge(rowOf(12)), []);
+  assert.deepEqual(await judge(rowOf(13), { deepRooms }), []);
+  assert.deepEqual(
+    (await judge(rowOf(12), { deepRooms })).map((violation) => violation.rule),
+    ["depth"],
+  );
+});
+
+test("grants that no product file uses fail: rooms, packages, parts of Node", async () => {
+  const rooms = {
+    base: { floor: 0, holds: "", imports: [], packages: [], builtins: [] },
+    left: {
+      floor: 1,
+      holds: "",
+      imports: ["base"],
+      packages: ["pg", "@a/b"],
+      builtins: ["node:fs", "node:net"],
+    },
+  };
+  const files = {
+    "src/left/a.ts": `${SAID}import type { A } from "#base/a.ts";\nimport "@a/b/c.js";\nawait import("node:net");\n`,
+    "src/left/a.test.ts": `${SAID}import "node:fs";\nimport "pg";\n`,
+  };
+  assert.deepEqual(
+    (await judge(files, { rooms }, { withGrants: true })).map(({ rule, where, what }) => [rule, where, what]),
+    [
+      ["unused grant", "left", "may import pg and does not"],
+      ["unused grant", "left", "may import node:fs and does not"],
+    ],
+  );
+  const unused = await judge({ "src/left/a.ts": SAID }, { rooms }, { withGrants: true });
+  assert.equal(unused.length, 5);
+  assert.equal(unused[0]?.what, "may import #base and does not");
 });

@@ -48,7 +48,8 @@ async function serve(size: Size): Promise<{ port: number; token: string }> {
   const book = reportingCluster(size);
   const directory = { findRoot: () => Promise.resolve(undefined), listRoots: () => Promise.resolve([]) };
   const homes = new HomeNodes({ clock, log: silentLogger, directory });
-  const users = new UserList({ clock, cluster: book, homes, fullInDays: () => undefined });
+  const decided = { locked: new Set<string>(), version: 0, refresh: () => Promise.resolve() };
+  const users = new UserList({ clock, cluster: book, homes, decided, fullInDays: () => undefined });
   const quotas = new QuotaDesk({
     clock,
     log: silentLogger,

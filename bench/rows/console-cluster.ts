@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { profileFlags, type Service } from "#bench/child.ts";
 import { type Lab, numberOf } from "#bench/lab.ts";
 import { GROVE } from "#bench/node.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import type { ChannelTls } from "#grpc/transport.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Door } from "#prove/front-caller.ts";

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import type { Rig } from "#prove/rig.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";

@@ -1,5 +1,6 @@
 // One whole pass of the scrub over a store.
-import { openTestStorage, until } from "#storage/store.fixture.ts";
+import { openTestStorage } from "#storage/store.fixture.ts";
+import { until } from "#testing/until.ts";
 
 /** Fast, and still slow enough for what is found to be written down as it comes. */
 const SETTINGS = { bytesPerSecond: 2 ** 30, pauseMs: 86_400_000 };

@@ -10,7 +10,7 @@
 //   GROVE_PROVE_NARROW="sorted listings" npm run prove -- fairness --no-planted   only these
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";

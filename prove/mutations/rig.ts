@@ -5,7 +5,7 @@
 // client is served all the time, and at the end no server has ended, counts an error of its own, or holds more memory or handles
 // than it did when half was done. It cannot see a wrong success (authorization and model do), and it does not mutate TLS.
 
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { json, startProvider } from "#identity/provider.fixture.ts";

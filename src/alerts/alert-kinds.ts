@@ -38,7 +38,7 @@ type AlertKind = Visibility & {
   readonly recovery?: AlertType;
 };
 
-/** Whether visitors see a type is said here and nowhere else (W-09); docs/operating.md tells the same. */
+/** Whether visitors see a type is said here and nowhere else (W-09); docs/reference.md tells the same. */
 export const ALERT_KINDS: Readonly<Record<AlertType, AlertKind>> = {
   node_offline: { publicDetail: ["last_seen", "away_seconds"], recovery: "node_online" },
   node_online: { publicDetail: ["away_seconds"] },

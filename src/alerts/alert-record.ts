@@ -7,10 +7,12 @@ import { textOf } from "./alert-texts.ts";
 /** The record as operators see it. */
 export function recordOf(alert: Alert): AlertRecord {
   const { username, acked } = alert;
+  const command = alert.detail?.["command"];
   return {
     ...frameOf(alert, alert.detail ?? {}, username),
     ...(username === undefined ? {} : { username }),
     ...(acked === undefined ? {} : { acked_by: acked.by, acked_at: unix(acked.atMs) }),
+    ...(typeof command === "string" ? { command } : {}),
   };
 }
 

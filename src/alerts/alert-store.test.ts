@@ -1,28 +1,19 @@
 // Shows that no alert is told of before it is on the disk, and what becomes of a file that is damaged, old, newer or cannot be written (A-10).
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { alertRecord } from "#webapi/alert.ts";
 import { ALERTS_FILE } from "./alert-file.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
 import type { Condition } from "./condition.ts";
 import { gradeOf } from "./node-rules.ts";
-
-const folders: string[] = [];
-after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-alerts-"));
-  folders.push(folder);
-  return folder;
-}
 
 const clock = new ManualClock();
 const open = (folder: string): Promise<AlertStore> => AlertStore.open({ folder, clock, log: silentLogger });
@@ -46,7 +37,7 @@ async function inFile(folder: string): Promise<{ alerts: unknown[]; schema: numb
 }
 
 test("an alert is in the file before anybody is told of it or can read it (spec 2.6)", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   const seen: Promise<{ alerts: unknown[] }>[] = [];
   store.onEvent(() => seen.push(inFile(folder)));
@@ -61,7 +52,7 @@ test("an alert is in the file before anybody is told of it or can read it (spec 
 });
 
 test("everything that one turn brings is one write, and events are told in their order", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   const told: string[] = [];
   store.onEvent(({ kind, alert }) => told.push(`${kind} ${alert.node_id}`));
@@ -75,7 +66,7 @@ test("everything that one turn brings is one write, and events are told in their
 });
 
 test("after a restart the same alerts are there, with their numbers, counts and who resolved them", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   store.securityMarks.set("n1", "01K5YDWV000000000000000000");
   await put(store, storage(81.5), storage(97, "n2"));
@@ -95,7 +86,7 @@ test("after a restart the same alerts are there, with their numbers, counts and 
 });
 
 test("whom an alert is about is known after a restart, and what was resolved of the console itself stays so (A-10)", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   const quota: Condition = {
     key: "quota_exceeded:bob",
@@ -114,7 +105,7 @@ test("whom an alert is about is known after a restart, and what was resolved of 
 });
 
 test("a file torn at any place is set aside, and the generation before it is taken", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const path = join(folder, ALERTS_FILE);
   const store = await open(folder);
   await put(store, storage(81));
@@ -140,7 +131,7 @@ for (const [what, text] of [
   ["a record with a wrong type", '{"schema":1,"alerts":[{"id":7}],"muted":[],"security_marks":{}}'],
 ] as const) {
   test(`a file that holds ${what} is set aside and never fatal`, async () => {
-    const folder = await newFolder();
+    const folder = scratchFolder("grove-alerts-");
     await writeFile(join(folder, ALERTS_FILE), text);
     const store = await open(folder);
     assert.deepEqual(keys(store), []);
@@ -152,14 +143,14 @@ for (const [what, text] of [
 }
 
 test("a file that a newer version wrote is left alone, and the start refused (D18)", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   await writeFile(join(folder, ALERTS_FILE), '{"schema":2,"alerts":{}}');
   await assert.rejects(open(folder), { code: "BAD_ARGUMENT" });
   assert.deepEqual(await readdir(folder), [ALERTS_FILE]);
 });
 
 test("what cannot be written is shown and told all the same, and written with the next change", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   await rm(folder, { recursive: true });
   const told: string[] = [];
@@ -175,7 +166,7 @@ test("what cannot be written is shown and told all the same, and written with th
 });
 
 test("alerts that flap write the file ten times, then once a second, and are still told only when they are in it", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const ticking = new ManualClock();
   const store = await AlertStore.open({ folder, clock: ticking, log: silentLogger });
   let told = 0;
@@ -204,7 +195,7 @@ test("alerts that flap write the file ten times, then once a second, and are sti
 });
 
 test("a node that counts attempts beyond all numbers costs no alert at the next start (M-05)", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const store = await open(folder);
   const attempts = {
     key: "mock_token:n1",
@@ -221,7 +212,7 @@ test("a node that counts attempts beyond all numbers costs no alert at the next 
 });
 
 test("killed at any moment, the store has lost no alert that it told of", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-alerts-");
   const told = new Set<string>();
   for (let round = 0; round < 5; round++) {
     const child = spawn(

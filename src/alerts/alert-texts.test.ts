@@ -137,8 +137,8 @@ test("visitors see exactly these types, and never one with a user (spec 5.8.4, D
   }
 });
 
-test("docs/operating.md lists the types that visitors do not see, with the reason that the code has (D22)", async () => {
-  const text = await readFile(new URL("../../docs/operating.md", import.meta.url), "utf8");
+test("docs/reference.md lists the types that visitors do not see, with the reason that the code has (D22)", async () => {
+  const text = await readFile(new URL("../../docs/reference.md", import.meta.url), "utf8");
   const rows = [
     ...text.matchAll(/^\| (`[a-z_`, ]+`) \| (users|an attempt|an opening): .* \| (yes|no) \|$/gm),
   ];

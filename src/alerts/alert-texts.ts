@@ -4,7 +4,7 @@ import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
 import type { AlertType, Severity } from "#webapi/alert.ts";
 import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
 import { restoreText } from "./restore-texts.ts";
-import { because, lastAnswer, type Part, span } from "./text-parts.ts";
+import { because, lastAnswer, OFFLINE_AFTER, type Part, span } from "./text-parts.ts";
 
 /** What a text may be made from. For visitors only what they may know is in it, so every part must read well without the rest. */
 export interface TextFacts {
@@ -40,7 +40,7 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
   node_offline: {
     now: ({ node, detail }) => ({
       title: `${node} is offline`,
-      message: `${node} has not answered for more than 30 s; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.${cannotReach(detail["users"])}`,
+      message: `${node} has not answered for more than ${OFFLINE_AFTER}; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.${cannotReach(detail["users"])}`,
     }),
   },
   node_online: {

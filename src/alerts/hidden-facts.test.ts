@@ -1,11 +1,9 @@
 // Shows what is kept from visitors beside texts: ids that tell an address, what is about users, and how many more are for operators (D22, W-09).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Alert, alertId } from "./alert.ts";
 import { summarizeAlerts } from "./alert-list.ts";
 import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
@@ -33,9 +31,8 @@ test("an id is the hash of what its alert is, and random where that would tell a
   assert.notEqual(alertId(away), alertId(away));
 });
 
-test("what is about users is still known as that after a restart", async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-alerts-"));
-  context.after(() => rm(folder, { recursive: true }));
+test("what is about users is still known as that after a restart", async () => {
+  const folder = scratchFolder("grove-alerts-");
   const clock = new ManualClock();
   const open = () => AlertStore.open({ folder, clock, log: silentLogger });
   const store = await open();

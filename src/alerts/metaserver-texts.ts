@@ -1,5 +1,5 @@
 // What is said of a MetaServer that is away: what works meanwhile, and what does not.
-import { because, lastAnswer, type Part, span } from "./text-parts.ts";
+import { because, lastAnswer, OFFLINE_AFTER, type Part, span } from "./text-parts.ts";
 
 interface Facts {
   readonly detail: Readonly<Record<string, Part>>;
@@ -8,7 +8,7 @@ interface Facts {
 /** While it is away. */
 export function metaServerText({ detail }: Facts): { readonly title: string; readonly message: string } {
   const which = nameOf(detail["address"]);
-  const away = `${which} has not answered for more than 30 s; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.`;
+  const away = `${which} has not answered for more than ${OFFLINE_AFTER}; ${lastAnswer(detail["last_seen"])}${because(detail["reason"])}.`;
   const others = detail["others"];
   const meanwhile =
     typeof others === "number" && others > 0

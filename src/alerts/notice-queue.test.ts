@@ -1,18 +1,17 @@
 // The queue on a real disk: in order, bounded, whole after a crash (decision D11).
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Notice } from "./notice.ts";
 import { NoticeQueue, type QueuedNotice } from "./notice-queue.ts";
 
 let folder = "";
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-queue-"));
+  folder = scratchFolder("grove-queue-");
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const open = (capacity?: number): Promise<NoticeQueue> =>
   NoticeQueue.open({ folder, log: silentLogger, ...(capacity === undefined ? {} : { capacity }) });

@@ -1,17 +1,16 @@
 // The file that says who is told: what is taken, and a clear sentence for everything else, never with a secret in it.
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type NoticeSettings, readNoticeSettings } from "./notice-settings.ts";
 
 let folder = "";
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-notice-settings-"));
+  folder = scratchFolder("grove-notice-settings-");
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 type Parts = Record<string, unknown>;
 const webhook = (more: Parts = {}): Parts => ({

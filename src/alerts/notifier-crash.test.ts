@@ -2,11 +2,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { WebhookReceiver } from "./receivers.fixture.ts";
 
 const CHILD = fileURLToPath(new URL("./notifier-crash.fixture.ts", import.meta.url));
@@ -25,7 +23,7 @@ async function start(folder: string, port: number): Promise<ChildProcess> {
 test(`${ALERTS} alerts over ${KILLS} kills: none lost, in order, at most one twice for each kill`, {
   timeout: 110_000,
 }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-crash-"));
+  const folder = scratchFolder("grove-crash-");
   const receiver = new WebhookReceiver();
   const port = await receiver.listen();
   // Every seventh call is refused for now, so that kills also meet messages that wait for their next try.
@@ -55,6 +53,5 @@ test(`${ALERTS} alerts over ${KILLS} kills: none lost, in order, at most one twi
   } finally {
     child.kill("SIGKILL");
     await receiver.close();
-    await rm(folder, { recursive: true, force: true });
   }
 });

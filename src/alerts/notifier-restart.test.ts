@@ -1,10 +1,10 @@
 // What a restart of the notifier keeps: what waits, what was told, what is muted; and what it throws away (decision D11).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { type Logger, silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Condition } from "./condition.ts";
 import { diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
 import { NoticeQueue } from "./notice-queue.ts";
@@ -17,14 +17,13 @@ let port = 0;
 const closing: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-notices-"));
+  folder = scratchFolder("grove-notices-");
   receiver = new WebhookReceiver();
   port = await receiver.listen();
 });
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
   await receiver.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const full: Condition[] = [diskCondition("n1", 90)];

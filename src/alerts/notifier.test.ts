@@ -1,12 +1,12 @@
 // From conditions to real receivers: what arrives at a webhook, what happens when it does not, and what a restart keeps (decision D11).
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Logger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { noticesReply } from "#webapi/notice.ts";
 import type { Condition } from "./condition.ts";
 import { diskCondition } from "./notice-desk.fixture.ts";
@@ -20,14 +20,13 @@ let port = 0;
 const closing: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-notices-"));
+  folder = scratchFolder("grove-notices-");
   receiver = new WebhookReceiver();
   port = await receiver.listen();
 });
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
   await receiver.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const full: Condition[] = [diskCondition("n1", 90)];

@@ -1,13 +1,13 @@
 // Real receivers for tests: an HTTP server that answers as it is told, and a small SMTP server with STARTTLS and sign-in.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext, TLSSocket } from "node:tls";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { WebhookPayload } from "./notice-payload.ts";
 
 /** A certificate for 127.0.0.1 and localhost that has signed itself. */
@@ -18,7 +18,7 @@ export interface TestCertificate {
 
 /** Makes one, with the system's openssl. */
 export function makeTestCertificate(): TestCertificate {
-  const folder = mkdtempSync(join(tmpdir(), "grove-notice-tls-"));
+  const folder = scratchFolder("grove-notice-tls-");
   try {
     const [key, cert] = [join(folder, "key"), join(folder, "cert")];
     const subject = ["-subj", "/CN=receiver", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];

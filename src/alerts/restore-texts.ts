@@ -22,7 +22,7 @@ export function restoreText({ node, detail }: Facts): { readonly title: string; 
     users("Quotas that are older than they were", detail["quotas"], detail["quotas_count"]),
     detail["gone"] === undefined
       ? ""
-      : "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it: grove node lost-root USER",
+      : "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it with grove node lost-root",
     detail["is_partial"] === undefined
       ? ""
       : "The console did not see this node just before, so that there may be more",

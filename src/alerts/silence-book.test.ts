@@ -1,23 +1,22 @@
 // Silences: when they hold, what they match, what is refused, and that a restart keeps them (decision D11).
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { SILENCE_KEPT_MS, SILENCE_LONGEST_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type SilenceMatcher, type SilenceRequest, silence } from "#webapi/notice.ts";
 import { SilenceBook } from "./silence-book.ts";
 
 let folder = "";
 let clock = new ManualClock();
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-silences-"));
+  folder = scratchFolder("grove-silences-");
   clock = new ManualClock();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const open = (): Promise<SilenceBook> => SilenceBook.open({ dataFolder: folder, clock, log: silentLogger });
 const now = (): number => Math.trunc(clock.wallMs() / 1_000);

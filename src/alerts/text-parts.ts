@@ -1,4 +1,8 @@
 // Parts of the sentences of several alerts: spans, moments, reasons; each reads well where its fact is not known.
+import { NODE_OFFLINE_AFTER_MS } from "#base/limits.ts";
+
+/** The time without an answer after which a server is offline (spec 3.2). */
+export const OFFLINE_AFTER: string = span(NODE_OFFLINE_AFTER_MS / 1_000);
 
 /** A fact of an alert. */
 export type Part = string | number | undefined;

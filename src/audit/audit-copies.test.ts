@@ -1,24 +1,15 @@
 // Shows that gathered lines are kept as they were written, that every break of a chain is found, and that crashes and rotations lose nothing.
 import assert from "node:assert/strict";
-import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { AuditCopies, COPIES_FOLDER } from "./audit-copies.ts";
 import { CHAIN_START, type ChainHead, lineAfter } from "./audit-line.ts";
 import { scanCopies } from "./scan-copies.ts";
 import { compareCopies, verifyCopies } from "./verify-copies.ts";
-
-const folders: string[] = [];
-after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-copies-"));
-  folders.push(folder);
-  return folder;
-}
 
 const clock = new ManualClock();
 const open = (
@@ -52,7 +43,7 @@ async function backwards(copies: AuditCopies, maxBytes = 1e9): Promise<string[]>
 }
 
 test("lines come back as they were written, newest first, in pages of any size", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const copies = await open(folder, { fileMaxBytes: 2_000 });
   const [a, b] = [chain(40, "a"), chain(40, "b")];
   const expected: string[] = [];
@@ -87,7 +78,7 @@ test("lines come back as they were written, newest first, in pages of any size",
 });
 
 test("a line that was changed, left out, or is none stops the taking and says why", async () => {
-  const copies = await open(await newFolder());
+  const copies = await open(scratchFolder("grove-copies-"));
   const lines = chain(10);
   copies.take("fs-a", lines.slice(0, 5));
   assert.match(copies.take("fs-a", lines.slice(6)).problem ?? "", /line 7 came where line 6 should be/);
@@ -109,7 +100,7 @@ test("a line that was changed, left out, or is none stops the taking and says wh
 });
 
 test("after a break another chain begins, and the check tells of it", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const copies = await open(folder);
   copies.take("fs-a", chain(5));
   copies.startOver("fs-a", "line 5 is another one than\nwas gathered");
@@ -122,7 +113,7 @@ test("after a break another chain begins, and the check tells of it", async () =
 });
 
 test("a start finds where each chain stands, with or without what was written down, and cuts off a torn line", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const first = await open(folder);
   const [a, b] = [chain(20, "a"), chain(20, "b")];
   first.take("fs-a", a.slice(0, 10));
@@ -156,7 +147,7 @@ test("a start finds where each chain stands, with or without what was written do
 });
 
 test("the oldest files go, and what stands in them is forgotten without breaking the chain", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const copies = await open(folder, { fileMaxBytes: 1_000, filesKept: 3 });
   const lines = chain(60);
   for (const line of lines) {
@@ -178,7 +169,7 @@ test("the oldest files go, and what stands in them is forgotten without breaking
 });
 
 test("a stop between two files costs neither", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const copies = await open(folder, { fileMaxBytes: 1_000 });
   const lines = chain(30);
   for (const line of lines.slice(0, 20)) {
@@ -199,7 +190,7 @@ test("a stop between two files costs neither", async () => {
 });
 
 test("a copy that was changed on the console's disk is found", async () => {
-  const folder = await newFolder();
+  const folder = scratchFolder("grove-copies-");
   const copies = await open(folder);
   copies.take("fs-a", chain(9));
   await copies.close();
@@ -213,7 +204,7 @@ test("a copy that was changed on the console's disk is found", async () => {
 });
 
 test("a node's log that was written anew, or cut off, differs from what was gathered (D24)", async () => {
-  const [folder, node] = [await newFolder(), await newFolder()];
+  const [folder, node] = [scratchFolder("grove-copies-"), scratchFolder("grove-copies-")];
   const copies = await open(folder);
   const lines = chain(10);
   copies.take("fs-a", lines);

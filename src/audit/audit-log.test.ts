@@ -3,18 +3,15 @@ import assert from "node:assert/strict";
 import {
   appendFileSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import type { AuditAct } from "#base/audit-act.ts";
 import { ManualClock } from "#base/clock.ts";
@@ -25,6 +22,7 @@ import {
   AUDIT_RECENT_LINES,
 } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { hashOf } from "./audit-line.ts";
 import { AuditLog } from "./audit-log.ts";
 import { verifyAudit } from "./verify-audit.ts";
@@ -35,12 +33,6 @@ const act = (number: number): AuditAct => ({
   subject: `a@example.com:/f${number}`,
   detail: { bytes: BigInt(number), inodes: 1 },
 });
-
-function folder(t: TestContext): string {
-  const made = mkdtempSync(join(tmpdir(), "grove-audit-"));
-  t.after(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
 
 function open(
   dataFolder: string,
@@ -66,8 +58,8 @@ const files = (dataFolder: string): string[] =>
 const only = (dataFolder: string): string => join(dataFolder, "audit", files(dataFolder)[0] ?? "");
 const linesIn = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
 
-test("each line names the hash of the line before, and the head the last one (D24)", async (t) => {
-  const data = folder(t);
+test("each line names the hash of the line before, and the head the last one (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   await written(data, 25);
   const lines = linesIn(only(data));
   let before = "0".repeat(64);
@@ -89,8 +81,8 @@ test("each line names the hash of the line before, and the head the last one (D2
   );
 });
 
-test("any change of a log is found, and the first line that it breaks is named (D24)", async (t) => {
-  const data = folder(t);
+test("any change of a log is found, and the first line that it breaks is named (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   await written(data, 30);
   const path = only(data);
   const original = readFileSync(path, "utf8");
@@ -123,8 +115,8 @@ test("any change of a log is found, and the first line that it breaks is named (
   writeFileSync(path, original);
   writeFileSync(join(data, "audit", "head.json"), "{");
   assert.match((await verifyAudit(data)).broken ?? "", /head\.json cannot be read/);
-  assert.match((await verifyAudit(folder(t))).broken ?? "", /there is no audit log/);
-  const fresh = folder(t);
+  assert.match((await verifyAudit(scratchFolder("grove-audit-"))).broken ?? "", /there is no audit log/);
+  const fresh = scratchFolder("grove-audit-");
   await written(fresh, 0);
   assert.deepEqual(await verifyAudit(fresh), {
     lines: 0,
@@ -135,8 +127,8 @@ test("any change of a log is found, and the first line that it breaks is named (
   });
 });
 
-test("a byte changed anywhere breaks the chain (D24)", async (t) => {
-  const data = folder(t);
+test("a byte changed anywhere breaks the chain (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   await written(data, 8);
   const path = only(data);
   const original = readFileSync(path);
@@ -152,10 +144,10 @@ test("a byte changed anywhere breaks the chain (D24)", async (t) => {
   );
 });
 
-test("a torn last line is set aside at the next start, wherever the crash cut it, and the chain goes on (A-01)", async (t) => {
+test("a torn last line is set aside at the next start, wherever the crash cut it, and the chain goes on (A-01)", async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 200 }), async (tornBytes) => {
-      const data = folder(t);
+      const data = scratchFolder("grove-audit-");
       await written(data, 5);
       const path = only(data);
       const whole = readFileSync(path, "utf8");
@@ -173,8 +165,8 @@ test("a torn last line is set aside at the next start, wherever the crash cut it
   );
 });
 
-test("lines that a crash kept from the head are kept, and the head catches up (A-01)", async (t) => {
-  const data = folder(t);
+test("lines that a crash kept from the head are kept, and the head catches up (A-01)", async () => {
+  const data = scratchFolder("grove-audit-");
   await written(data, 5);
   const head = readFileSync(join(data, "audit", "head.json"));
   const log = await open(data);
@@ -188,12 +180,12 @@ test("lines that a crash kept from the head are kept, and the head catches up (A
   assert.deepEqual((await verifyAudit(data)).last?.seq, 7);
 });
 
-test("a tail that was cut off stays visible after a start, in the log itself too (D24)", async (t) => {
+test("a tail that was cut off stays visible after a start, in the log itself too (D24)", async () => {
   for (const cut of [
     (path: string) => truncateSync(path, Buffer.byteLength(linesIn(path).slice(0, 4).join("\n")) + 1),
     (path: string) => unlinkSync(path),
   ]) {
-    const data = folder(t);
+    const data = scratchFolder("grove-audit-");
     await written(data, 9);
     cut(only(data));
     const log = await open(data);
@@ -206,8 +198,8 @@ test("a tail that was cut off stays visible after a start, in the log itself too
   }
 });
 
-test("files are bounded in size and number; the chain runs through them and verifies without the oldest (D24)", async (t) => {
-  const data = folder(t);
+test("files are bounded in size and number; the chain runs through them and verifies without the oldest (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   const small = { fileMaxBytes: 2_000, filesKept: AUDIT_FILES_KEPT };
   await written(data, 100, small);
   const few = files(data).length;
@@ -226,7 +218,7 @@ test("files are bounded in size and number; the chain runs through them and veri
 });
 
 test("the cursor gives each durable line once and in order, across files and restarts, in bounded pages (D24)", async (t) => {
-  const data = folder(t);
+  const data = scratchFolder("grove-audit-");
   await written(data, 95, { fileMaxBytes: 3_000 });
   const log = await open(data, { fileMaxBytes: 3_000 });
   t.after(() => log.close());
@@ -254,8 +246,8 @@ test("the cursor gives each durable line once and in order, across files and res
   assert.deepEqual((await read(300)).length, 120 + AUDIT_RECENT_LINES);
 });
 
-test("acts wait for the next flush and nobody for them; more than fit are dropped and counted (D24)", async (t) => {
-  const data = folder(t);
+test("acts wait for the next flush and nobody for them; more than fit are dropped and counted (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   const clock = new ManualClock();
   const log = await open(data, { clock });
   log.append(act(1));
@@ -281,8 +273,8 @@ test("acts wait for the next flush and nobody for them; more than fit are droppe
   assert.equal((await verifyAudit(data)).broken, undefined);
 });
 
-test("a folder that takes nothing for a while loses nothing: the lines go out when it does again", async (t) => {
-  const data = folder(t);
+test("a folder that takes nothing for a while loses nothing: the lines go out when it does again", async () => {
+  const data = scratchFolder("grove-audit-");
   const log = await open(data);
   log.append(act(1));
   await log.flush();
@@ -297,8 +289,8 @@ test("a folder that takes nothing for a while loses nothing: the lines go out wh
   assert.ok(existsSync(only(data)));
 });
 
-test("an act that must be written before something is done is on the disk then, or refused (E-03)", async (t) => {
-  const data = folder(t);
+test("an act that must be written before something is done is on the disk then, or refused (E-03)", async () => {
+  const data = scratchFolder("grove-audit-");
   const log = await open(data);
   await log.write(act(1));
   assert.equal(linesIn(only(data)).length, 1);
@@ -311,8 +303,8 @@ test("an act that must be written before something is done is on the disk then, 
   await assert.rejects(log.write(act(4)), { code: "STORAGE_FAILED" });
 });
 
-test("acts that come while others are being written to the disk are in the log too, once each (D24)", async (t) => {
-  const data = folder(t);
+test("acts that come while others are being written to the disk are in the log too, once each (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
   const log = await open(data);
   log.append(act(1));
   const flushed = log.flush();

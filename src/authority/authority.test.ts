@@ -2,28 +2,26 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { chmod, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { AUTHORITY_LIFETIME_MS, loadOrCreateAuthority } from "./authority.ts";
 import { ensureNodeCertificate, RENEW_BEFORE_MS } from "./node-certificate-files.ts";
 
 const isBadArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");
 
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "authority-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return join(folder, "ca");
+function temporaryFolder(): string {
+  return join(scratchFolder("authority-"), "ca");
 }
 
-test("the authority is made once, with a private key file, and is the same ever after", async (t) => {
-  const folder = await temporaryFolder(t);
+test("the authority is made once, with a private key file, and is the same ever after", async () => {
+  const folder = temporaryFolder();
   const clock = new ManualClock();
   const first = await loadOrCreateAuthority(folder, { clock });
   const again = await loadOrCreateAuthority(folder, { clock });
@@ -36,9 +34,9 @@ test("the authority is made once, with a private key file, and is the same ever 
   assert.ok(Math.abs(first.notAfterWallMs - clock.wallMs() - AUTHORITY_LIFETIME_MS) < 1_000);
 });
 
-test("a node certificate carries its names, addresses and both uses for 90 days (D20)", async (t) => {
+test("a node certificate carries its names, addresses and both uses for 90 days (D20)", async () => {
   const clock = new ManualClock();
-  const authority = await loadOrCreateAuthority(await temporaryFolder(t), { clock });
+  const authority = await loadOrCreateAuthority(temporaryFolder(), { clock });
   const issued = await authority.issueNodeCertificate({
     id: "node-1",
     names: ["localhost", "grove.example.com"],
@@ -59,8 +57,8 @@ test("a node certificate carries its names, addresses and both uses for 90 days 
   assert.equal(late.notAfterWallMs, authority.notAfterWallMs);
 });
 
-test("names that would let a node speak for others are not issued", async (t) => {
-  const authority = await loadOrCreateAuthority(await temporaryFolder(t), { clock: systemClock });
+test("names that would let a node speak for others are not issued", async () => {
+  const authority = await loadOrCreateAuthority(temporaryFolder(), { clock: systemClock });
   for (const request of [
     { id: "*" },
     { id: "a.b" },
@@ -77,8 +75,8 @@ test("names that would let a node speak for others are not issued", async (t) =>
 });
 
 test("two nodes of the cluster trust each other over TLS, and a foreign authority's node is not trusted", async (t) => {
-  const authority = await loadOrCreateAuthority(await temporaryFolder(t), { clock: systemClock });
-  const foreign = await loadOrCreateAuthority(await temporaryFolder(t), { clock: systemClock });
+  const authority = await loadOrCreateAuthority(temporaryFolder(), { clock: systemClock });
+  const foreign = await loadOrCreateAuthority(temporaryFolder(), { clock: systemClock });
   const request = { id: "node-1", addresses: ["127.0.0.1"] };
   const own = await authority.issueNodeCertificate(request);
   const server = createServer({
@@ -112,14 +110,14 @@ test("two nodes of the cluster trust each other over TLS, and a foreign authorit
   }
 });
 
-test("a folder with a lost, foreign or readable key is refused", async (t) => {
-  const folder = await temporaryFolder(t);
+test("a folder with a lost, foreign or readable key is refused", async () => {
+  const folder = temporaryFolder();
   await loadOrCreateAuthority(folder, { clock: systemClock });
   const key = join(folder, "ca.key");
   await chmod(key, 0o640);
   await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), isBadArgument);
   const other = await (
-    await loadOrCreateAuthority(await temporaryFolder(t), { clock: systemClock })
+    await loadOrCreateAuthority(temporaryFolder(), { clock: systemClock })
   ).issueNodeCertificate({ id: "a" });
   await unlink(key);
   await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), isBadArgument);
@@ -127,8 +125,8 @@ test("a folder with a lost, foreign or readable key is refused", async (t) => {
   await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), /is not the key of/);
 });
 
-test("an expired authority is refused, and one whose making was cut short is made anew", async (t) => {
-  const folder = await temporaryFolder(t);
+test("an expired authority is refused, and one whose making was cut short is made anew", async () => {
+  const folder = temporaryFolder();
   const clock = new ManualClock();
   await loadOrCreateAuthority(folder, { clock });
   clock.advance(AUTHORITY_LIFETIME_MS);
@@ -137,9 +135,9 @@ test("an expired authority is refused, and one whose making was cut short is mad
   assert.ok((await loadOrCreateAuthority(folder, { clock })).notAfterWallMs > clock.wallMs());
 });
 
-test("a node's files are kept while they are good, and replaced when old, for other names or of another authority", async (t) => {
+test("a node's files are kept while they are good, and replaced when old, for other names or of another authority", async () => {
   const clock = new ManualClock();
-  const folder = await temporaryFolder(t);
+  const folder = temporaryFolder();
   const authority = await loadOrCreateAuthority(folder, { clock });
   const request = { id: "node-1", addresses: ["127.0.0.1"] };
   const serial = async (
@@ -158,6 +156,6 @@ test("a node's files are kept while they are good, and replaced when old, for ot
   assert.notEqual(second, first);
   const third = await serial(authority, { ...request, names: ["localhost"] });
   assert.notEqual(third, second);
-  const foreign = await loadOrCreateAuthority(await temporaryFolder(t), { clock });
+  const foreign = await loadOrCreateAuthority(temporaryFolder(), { clock });
   assert.notEqual(await serial(foreign, { ...request, names: ["localhost"] }), third);
 });

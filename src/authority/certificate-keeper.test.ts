@@ -1,14 +1,14 @@
 // Files that change under a running server: good ones are taken, bad ones change nothing, and renewal comes in time.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS, NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Authority, createAuthority } from "./authority.ts";
 import { CertificateKeeper } from "./certificate-keeper.ts";
 import { signAgain } from "./sign-again.ts";
@@ -28,8 +28,7 @@ interface Rig {
 }
 
 async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
-  const folder = await mkdtemp(join(tmpdir(), "keeper-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("keeper-");
   const clock = new ManualClock();
   const authority = await createAuthority(join(folder, "ca"), { clock });
   const paths = { cert: join(folder, "n.crt"), key: join(folder, "n.key"), ca: authority.certificatePath };
@@ -101,8 +100,7 @@ test("new files are taken when they are whole and match, and the old ones stay i
 
 test("a certificate of another authority, an expired one and one for later are not taken", async (t) => {
   const { keeper, paths, authority, given, clock } = await setUp(t);
-  const folder = await mkdtemp(join(tmpdir(), "keeper-other-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("keeper-other-");
   const other = await createAuthority(join(folder, "ca"), { clock });
   const put = async (issuer: Authority, atMs: number): Promise<void> => {
     clock.jumpWall(atMs);

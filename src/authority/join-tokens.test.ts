@@ -1,27 +1,26 @@
 // One-time tokens: used once, also by several at once, in time, for the id they are for, and never stored as they are.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { JoinTokens, parseJoinToken } from "./join-tokens.ts";
 
 const FINGERPRINT = "ab".repeat(32);
 const rejected = (error: unknown): boolean => isGroveError(error, "TOKEN_REJECTED");
 const badArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");
 
-async function setUp(t: TestContext): Promise<{ folder: string; clock: ManualClock; tokens: JoinTokens }> {
-  const folder = await mkdtemp(join(tmpdir(), "join-tokens-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+async function setUp(): Promise<{ folder: string; clock: ManualClock; tokens: JoinTokens }> {
+  const folder = scratchFolder("join-tokens-");
   const clock = new ManualClock();
   return { folder, clock, tokens: new JoinTokens(folder, clock) };
 }
 
-test("a token is good once: of ten at the same time one gets it (D20)", async (t) => {
-  const { tokens, folder, clock } = await setUp(t);
+test("a token is good once: of ten at the same time one gets it (D20)", async () => {
+  const { tokens, folder, clock } = await setUp();
   const token = parseJoinToken(await tokens.make({ fingerprint: FINGERPRINT, id: "n1", lifetimeMs: 60_000 }));
   assert.equal(token.fingerprint, FINGERPRINT);
   assert.equal(token.id, "n1");
@@ -35,8 +34,8 @@ test("a token is good once: of ten at the same time one gets it (D20)", async (t
   await assert.rejects(tokens.check(token), rejected);
 });
 
-test("a token ends at its time, and a wrong secret, an unknown selector and a used one are answered alike", async (t) => {
-  const { tokens, clock } = await setUp(t);
+test("a token ends at its time, and a wrong secret, an unknown selector and a used one are answered alike", async () => {
+  const { tokens, clock } = await setUp();
   const token = parseJoinToken(
     await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 60_000 }),
   );
@@ -57,8 +56,8 @@ test("a token ends at its time, and a wrong secret, an unknown selector and a us
   assert.equal(texts.size, 1);
 });
 
-test("the folder holds the hash of a token and not the token, for its owner alone", async (t) => {
-  const { tokens, folder } = await setUp(t);
+test("the folder holds the hash of a token and not the token, for its owner alone", async () => {
+  const { tokens, folder } = await setUp();
   const token = parseJoinToken(
     await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 }),
   );
@@ -70,8 +69,8 @@ test("the folder holds the hash of a token and not the token, for its owner alon
   assert.equal((await stat(join(folder, "tokens"))).mode & 0o777, 0o700);
 });
 
-test("what is no token is refused without a word of it; lives beyond a week and ids that are none are refused", async (t) => {
-  const { tokens } = await setUp(t);
+test("what is no token is refused without a word of it; lives beyond a week and ids that are none are refused", async () => {
+  const { tokens } = await setUp();
   const good = await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 });
   for (const text of [
     "",
@@ -95,8 +94,8 @@ test("what is no token is refused without a word of it; lives beyond a week and 
   await assert.rejects(tokens.make({ ...order, id: "../x", lifetimeMs: 1 }), badArgument);
 });
 
-test("ended tokens make room for new ones; more than a thousand do not wait", async (t) => {
-  const { tokens, folder, clock } = await setUp(t);
+test("ended tokens make room for new ones; more than a thousand do not wait", async () => {
+  const { tokens, folder, clock } = await setUp();
   await tokens.make({ fingerprint: FINGERPRINT, id: undefined, lifetimeMs: 1_000 });
   const { copyFile } = await import("node:fs/promises");
   const [first = ""] = await readdir(join(folder, "tokens"));

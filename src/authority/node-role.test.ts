@@ -1,10 +1,10 @@
 // What a data folder remembers of its past, which starts would be less than that, and the commands that serve it as it was.
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { joinedTlsPaths, writeJoinedNode } from "./joined-node.ts";
 import {
   commandsToServe,
@@ -26,20 +26,14 @@ const ALONE: NodeRole = { id: "host7", metaservers: [], advertise: undefined, ha
 const EMPTY: PastRole = { role: undefined, joined: undefined, clusterId: undefined, hasKey: false };
 const JOINED = { id: "n1", metaservers: MEMBER.metaservers, advertise: MEMBER.advertise };
 
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), "grove role-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
-test("a folder that is missing or new has no past, and every start of it is fine", async (t) => {
-  const data = folder(t);
+test("a folder that is missing or new has no past, and every start of it is fine", async () => {
+  const data = scratchFolder("grove role-");
   for (const path of [data, join(data, "none")]) assert.deepEqual(await readPastRole(path), EMPTY);
   for (const role of [MEMBER, ALONE]) assert.deepEqual(lossesOf(EMPTY, role), []);
 });
 
-test("what a folder was served as comes back, with the cluster that has taken it and what join left", async (t) => {
-  const data = folder(t);
+test("what a folder was served as comes back, with the cluster that has taken it and what join left", async () => {
+  const data = scratchFolder("grove role-");
   await writeNodeRole(data, MEMBER);
   const written = readFileSync(join(data, "served_as.json"));
   await writeNodeRole(data, MEMBER);
@@ -61,8 +55,8 @@ test("what a folder was served as comes back, with the cluster that has taken it
   assert.deepEqual((await readPastRole(data)).role, ALONE);
 });
 
-test("a file that says nothing, or is of a newer Grove, is no reason to believe that there was nothing", async (t) => {
-  const data = folder(t);
+test("a file that says nothing, or is of a newer Grove, is no reason to believe that there was nothing", async () => {
+  const data = scratchFolder("grove role-");
   const path = join(data, "served_as.json");
   for (const text of [
     "",

@@ -39,6 +39,10 @@ export type AuditActName =
   | "user.disable"
   | "user.enable"
   | "user.end_sessions"
+  | "user.hand_over"
+  | "user.hand_over_end"
+  | "user.inherit"
+  | "user.inherit_end"
   | "user.rebind";
 
 /** One act. Never holds a token, a hash or a password. */

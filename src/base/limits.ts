@@ -117,8 +117,6 @@ export const NODE_STATUS_THRESHOLDS = {
   critical: { diskPercent: 95, temperatureCelsius: 85 },
 } as const;
 
-/** The metrics port is the gRPC port minus this (spec 4.4). */
-export const METRICS_PORT_OFFSET = 41_000;
 /** Default gRPC port of a FileServer (decision T6). */
 export const FILESERVER_PORT = 50_051;
 /** Default gRPC port of the MetaServer (decision D23). */
@@ -251,9 +249,13 @@ export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 export const USER_STATES_MAX = 10_000;
 /** Characters of the reason for such a decision. */
 export const USER_STATE_REASON_MAX_LENGTH = 200;
+/** Users to whom one root is handed over at the same time. */
+export const HAND_OVERS_PER_USER = 4;
+/** For how long at most. */
+export const HAND_OVER_MAX_MS = 400 * 24 * 60 * 60_000;
 /** How long a node may take for one that the console pushes; all are asked at once. */
 export const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
-/** Such decisions in one message. */
+/** Such decisions in one message, each with what it hands over counted too. */
 export const USER_STATES_PER_MESSAGE = 500;
 /** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */
 export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
@@ -356,8 +358,8 @@ export const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
 export const LOG_TAIL_LIMIT_MS = 10_000;
 /** Text of the last lines of a log (decision D10): 1 MiB. */
 export const LOG_TAIL_MAX_BYTES = 1_048_576;
-/** One line of a log; the rest of it is left out. */
-export const LOG_LINE_MAX_BYTES = 65_536;
+/** Characters of one line of a log; the rest of it is left out. */
+export const LOG_LINE_MAX_LENGTH = 65_536;
 /** Logs whose last lines are read at the same time. */
 export const LOG_TAILS_MAX = 10;
 /** Logs that are followed at the same time. */
@@ -402,6 +404,8 @@ export const DOWNLOAD_STALL_MS = 1_000;
 export const NODES_MAX = 1_000;
 /** Entries of one answer about roots that others share with a user. */
 export const SHARED_ROOTS_LISTED_MAX = 1_000;
+/** Roots that administrators have handed over to a user, on the first page of such a list. */
+export const INHERITED_ROOTS_LISTED_MAX = 100;
 /** Entries of one page of all roots. */
 export const ROOTS_LISTED_MAX = 1_000;
 /** Bytes of what others share in one page of GetRoots: far below what a gRPC client takes unless told otherwise. */

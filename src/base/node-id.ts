@@ -1,6 +1,7 @@
 // What may be the id and the address of a node, since both go into certificates, file names, URLs and other people's screens.
+
 import { GroveError } from "./errors.ts";
-import { METRICS_PORT_OFFSET } from "./limits.ts";
+import { METRICS_PORT_OFFSET } from "./metrics-port.ts";
 
 const NODE_ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const HOST_NAME =

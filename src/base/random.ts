@@ -6,5 +6,8 @@ export interface Random {
   bytes(count: number): Buffer;
 }
 
+/** A number from 0 to just below 1 that spreads waits; anybody may guess it, so it is for no secret. */
+export const systemFraction: () => number = Math.random;
+
 /** The machine's own source. */
 export const systemRandom: Random = { bytes: (count) => randomBytes(count) };

@@ -1,11 +1,11 @@
 // Shows that completion knows every command and flag, and what real bash makes of a beginning.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { COMMANDS } from "./commands.ts";
 
 const ENTRY = fileURLToPath(new URL("./grove.ts", import.meta.url));
@@ -14,7 +14,7 @@ const scripts = new Map<string, string>();
 let folder = "";
 
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-completion-"));
+  folder = scratchFolder("grove-completion-");
   for (const shell of ["bash", "zsh", "fish"]) {
     const env = { ...process.env, GROVE_CONFIG_DIR: folder };
     scripts.set(
@@ -28,7 +28,6 @@ before(() => {
   writeFileSync(join(folder, "grove"), program);
   chmodSync(join(folder, "grove"), 0o755);
 });
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 test("every command with each of its flags, and every subcommand, is in the script of each shell", async () => {
   for (const { name, load } of COMMANDS) {

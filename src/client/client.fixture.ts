@@ -1,9 +1,9 @@
 // Runs verbs of the client inside a test, with a configuration folder of their own and with everything they print caught.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { Command, CommanderError } from "commander";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { makeSharedParts } from "./client-context.ts";
 import { type CommandHost, closeShared, runAction } from "./command-host.ts";
 import type { Terminal } from "./terminal.ts";
@@ -37,7 +37,7 @@ export interface TestClient {
 
 /** Makes a client with an empty configuration, and a folder for files. */
 export async function makeTestClient(): Promise<TestClient> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-client-"));
+  const folder = scratchFolder("grove-client-");
   const config = join(folder, "config");
   const client: TestClient = {
     folder,

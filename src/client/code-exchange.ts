@@ -1,5 +1,7 @@
 // The OAuth 2.0 authorization code flow with PKCE: the consent address, and the exchange of the code for an ID token (spec 5.1).
+
 import type * as OAuth from "oauth4webapi";
+import { systemClock } from "#base/clock.ts";
 import { IDP_TIMEOUT_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import { createNonce, createPkce, createState, type Pkce } from "#identity/pkce.ts";
@@ -186,7 +188,7 @@ function todoOf(error: unknown, code: unknown): { readonly todo?: string } {
   // As the library calls a token that is over, or not yet good, by this machine's clock.
   if (code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED") {
     return {
-      todo: `Set this machine's clock, which says ${localTime(Date.now())}: by it, the sign-in of a moment ago is over, or has not begun.`,
+      todo: `Set this machine's clock, which says ${localTime(systemClock.wallMs())}: by it, the sign-in of a moment ago is over, or has not begun.`,
     };
   }
   return {};

@@ -1,33 +1,29 @@
 // What people read when the connection itself is wrong: plain against TLS, the wrong authority, an expired certificate, another name.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createNetServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import { type Clock, ManualClock, systemClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { createClient, GrpcChannel, type GrpcChannelOptions } from "#grpc/client.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { GrpcServer } from "#grpc/server.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ClientErrorCode, isClientError } from "./client-error.ts";
 import { explain } from "./error-text.ts";
 import { exitCodeOf } from "./exit-codes.ts";
 import { refusalOf } from "./refusal.ts";
 
-let folder = "";
+const folder = scratchFolder("connect-failure-");
 let ours: Authority;
 let theirs: Authority;
+const make = (name: string, clock: Pick<Clock, "wallMs">): Promise<Authority> =>
+  loadOrCreateAuthority(join(folder, name), { clock });
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "connect-failure-"));
   ours = await make("ours", systemClock);
   theirs = await make("theirs", systemClock);
 });
-after(() => rm(folder, { recursive: true, force: true }));
-
-const make = (name: string, clock: Pick<Clock, "wallMs">): Promise<Authority> =>
-  loadOrCreateAuthority(join(folder, name), { clock });
 
 /** What a client with these settings is told by a server with this certificate. */
 async function told(

@@ -1,5 +1,7 @@
 // The connection to one FileServer: its channel, and the session that every call on it carries (spec 5.3).
+
 import { hostname } from "node:os";
+import { systemClock } from "#base/clock.ts";
 import { CLIENT_LABEL_MAX_LENGTH } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
 import { type Client, createClient, type GrpcChannel } from "#grpc/client.ts";
@@ -150,7 +152,7 @@ export class FileServerLink {
       }
     }
     const refusal = await refusalOf(failure, this.address);
-    throw judgedByClocks(refusal, { peer: this.address, token, nowMs: Date.now() });
+    throw judgedByClocks(refusal, { peer: this.address, token, nowMs: systemClock.wallMs() });
   }
 
   async #registerOver(line: Line, token: string): Promise<OpenSession> {

@@ -1,23 +1,21 @@
 // Tests of the walk through a local tree: folders first, links by the rule of decision D13.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type LocalEntry, walkLocalTree } from "./local-tree.ts";
 
 let folder = "";
 let top = "";
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-tree-"));
+  folder = scratchFolder("grove-tree-");
   top = join(folder, "top");
   mkdirSync(top);
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 async function walk(path = top): Promise<LocalEntry[]> {
   return Array.fromAsync(walkLocalTree(path));

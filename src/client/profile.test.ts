@@ -1,9 +1,9 @@
 // Tests of which settings count: flags, then environment, then the profile; and of our own files (decision D23, failure C-06).
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import {
   type Profile,
   parseAddress,
@@ -17,11 +17,9 @@ let folder = "";
 let path = "";
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-profile-"));
+  folder = scratchFolder("grove-profile-");
   path = join(folder, "profile.json");
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const STORED: Profile = {
   metaservers: ["stored:50050"],

@@ -1,11 +1,11 @@
 // Tests of how long a route is kept (decision T20).
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { ROUTES_KEPT_MAX } from "./limits.ts";
 import { RouteCache } from "./route-cache.ts";
 
@@ -13,11 +13,9 @@ let folder = "";
 let clock = new ManualClock();
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-routes-"));
+  folder = scratchFolder("grove-routes-");
   clock = new ManualClock();
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = (): RouteCache => new RouteCache(join(folder, "routes.json"), clock);
 const ROUTE = { root: "", address: "a:1", fsId: "n1" };

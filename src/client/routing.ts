@@ -1,5 +1,6 @@
 // Finds the FileServer that holds a root: from the routes kept on disk, else from the MetaServer (spec 4.5, decision T20).
 
+import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { ROUTE_TTL_SECONDS } from "#base/limits.ts";
 import type { Client, GrpcChannel } from "#grpc/client.ts";
@@ -154,7 +155,7 @@ export class Router {
       return await channel.onAnyServer(() => operation(client, options), canAnotherHelp);
     } catch (error) {
       const peer = metaservers.join(", ");
-      throw judgedByClocks(await refusalOf(error, peer), { peer, token, nowMs: Date.now() });
+      throw judgedByClocks(await refusalOf(error, peer), { peer, token, nowMs: systemClock.wallMs() });
     }
   }
 

@@ -1,10 +1,10 @@
 // Tests of what counts as the same file on both sides, at both sides of each condition.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { crc32 } from "node:zlib";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SMALL_FILE_BYTES } from "./limits.ts";
 import { BY_BOTH, BY_CHECKSUM, BY_TIME, type FileHere, type FileThere, isSame } from "./sameness.ts";
 
@@ -13,14 +13,12 @@ let here: FileHere;
 let there: FileThere;
 
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-same-"));
+  folder = scratchFolder("grove-same-");
   const path = join(folder, "file");
   writeFileSync(path, "content");
   here = { path, sizeBytes: 7, mtimeMs: 1_000, ctimeMs: 5_000 };
   there = { sizeBytes: 7, mtimeMs: 1_000, crc32: crc32("content") };
 });
-
-after(() => rmSync(folder, { recursive: true }));
 
 test("size and time: one byte or one millisecond makes another file, the content is not read", async () => {
   const other = { ...there, crc32: 1 };

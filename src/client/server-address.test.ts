@@ -1,8 +1,5 @@
 // Tests of channels over TLS: which name a server's certificate has to hold (decision D23).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
@@ -10,10 +7,11 @@ import { createClient } from "#grpc/client.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { HealthService } from "#grpc/health.ts";
 import { GrpcServer } from "#grpc/server.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { openChannel } from "./server-address.ts";
 
 test("of several servers each shows a certificate of its own; one server's must hold the name that was asked for", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-client-"));
+  const folder = scratchFolder("grove-client-");
   const authority = await loadOrCreateAuthority(folder, { clock: systemClock });
   const ca = authority.certificatePem;
   const issued = await authority.issueNodeCertificate({ id: "meta", names: [], addresses: ["127.0.0.1"] });
@@ -41,6 +39,5 @@ test("of several servers each shows a certificate of its own; one server's must 
     assert.equal(await answers(`other.example:${port}`, [real]), false);
   } finally {
     await server.close();
-    await rm(folder, { recursive: true, force: true });
   }
 });

@@ -3,7 +3,6 @@ import { systemRandom } from "#base/random.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
 import { openBrowser } from "./browser.ts";
 import { CallbackServer } from "./callback-server.ts";
-import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { type SignInStart, startSignIn } from "./code-exchange.ts";
 import { readClaims } from "./id-token.ts";
@@ -12,10 +11,17 @@ import { findPortOwner } from "./port-owner.ts";
 import type { Profile } from "./profile.ts";
 import { askSecret } from "./prompt.ts";
 import { providerFetch } from "./provider-trust.ts";
-import { note } from "./terminal.ts";
+import { note, type Terminal } from "./terminal.ts";
+
+/** Where people are asked and told, and what ends the wait for them. */
+export interface SignInPlace {
+  readonly terminal: Terminal;
+  /** Aborts on Ctrl-C. */
+  readonly signal: AbortSignal;
+}
 
 /** Signs in through the browser on this machine; where the listener's port is taken, by pasting. */
-export async function signInWithBrowser(context: ClientContext, profile: Profile): Promise<string> {
+export async function signInWithBrowser(context: SignInPlace, profile: Profile): Promise<string> {
   const { start, redirectUri } = await prepare(context, profile);
   const callback = await listen(context, redirectUri, start.state);
   if (callback === undefined) return paste(context, start);
@@ -30,7 +36,7 @@ export async function signInWithBrowser(context: ClientContext, profile: Profile
 }
 
 /** Signs in without a browser on this machine: a token, or the address that a browser elsewhere was sent to, is pasted. */
-export async function signInByPaste(context: ClientContext, profile: Profile): Promise<string> {
+export async function signInByPaste(context: SignInPlace, profile: Profile): Promise<string> {
   if (profile.idp === undefined) {
     return pastedToken(
       await askSecret(context.terminal, "Paste an ID token (it is not shown): ", context.signal),
@@ -41,7 +47,7 @@ export async function signInByPaste(context: ClientContext, profile: Profile): P
 }
 
 async function prepare(
-  context: ClientContext,
+  context: SignInPlace,
   profile: Profile,
 ): Promise<{ start: SignInStart; redirectUri: string }> {
   const { redirectUri, clientSecret } = readIdentitySettings(context.terminal.env);
@@ -64,7 +70,7 @@ async function prepare(
 
 /** Undefined when nothing can listen there: the redirect leads elsewhere, or another process has the port. */
 async function listen(
-  context: ClientContext,
+  context: SignInPlace,
   redirectUri: string,
   state: string,
 ): Promise<CallbackServer | undefined> {
@@ -106,7 +112,7 @@ async function waitForBrowser(
   return token;
 }
 
-async function paste(context: ClientContext, start: SignInStart): Promise<string> {
+async function paste(context: SignInPlace, start: SignInStart): Promise<string> {
   note(context.terminal, "Open this address in a browser on any machine, and sign in:");
   context.terminal.error.write(`\n  ${start.consentUrl}\n\n`);
   note(

@@ -1,9 +1,9 @@
 // Tests of what is kept about folders on their way.
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { TRANSFER_RECORD_MS } from "./limits.ts";
 import { TransferJournal, type TransferPair, type TransferRecord } from "./transfer-journal.ts";
 
@@ -25,7 +25,7 @@ let folder = "";
 let journal: TransferJournal;
 
 beforeEach(() => {
-  folder = join(mkdtempSync(join(tmpdir(), "grove-journal-")), "transfers");
+  folder = join(scratchFolder("grove-journal-"), "transfers");
   journal = new TransferJournal(folder);
 });
 

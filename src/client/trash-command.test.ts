@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { until } from "#testing/until.ts";
 import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
 import { runGrove, type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
 
@@ -139,9 +140,7 @@ test("'grove audit verify' follows the log of all this, also while the node runs
   const missing = (): string[] =>
     acts.filter((act) => !readFileSync(path, "utf8").includes(`"act":"${act}"`));
   // Lines come to the disk a moment after what they tell of.
-  for (let tries = 0; missing().length > 0 && tries < 300; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.deepEqual(missing(), []);
+  await until(() => missing().length === 0);
   const held = await runGrove(["audit", "verify", "-data", data], {});
   assert.match(held.out, /^OK: \d+ lines, 1 \(.*\) to \d+ \(.*\)\n$/);
   assert.equal(held.code, 0);

@@ -1,6 +1,8 @@
 // The verb `trash`: lists what was deleted, brings it back, and empties the trash for good (D14).
+
 import { Command, InvalidArgumentError, Option } from "commander";
 import { formatBytes } from "#base/bytes.ts";
+import { systemClock } from "#base/clock.ts";
 import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
@@ -196,7 +198,7 @@ async function findItem(context: ClientContext, cluster: Cluster, typed: string)
 async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   const cluster = await context.cluster();
   const { olderThan } = flags;
-  const beforeMs = olderThan === undefined ? undefined : BigInt(Date.now() - olderThan);
+  const beforeMs = olderThan === undefined ? undefined : BigInt(systemClock.wallMs() - olderThan);
   let count = 0;
   let bytes = 0n;
   let newestMs = 0n;

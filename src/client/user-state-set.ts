@@ -1,4 +1,5 @@
 // One decision about a user, made at the directory and at every node, which answer one by one.
+import { systemClock } from "#base/clock.ts";
 import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
 import type { SetUserStateResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
 import {
@@ -10,9 +11,12 @@ import {
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { EXIT } from "./exit-codes.ts";
+import { handOverJson } from "./hand-over-text.ts";
 
 /** What is decided, on top of what is known about the user. */
-export type Change = Partial<Pick<UserState, "closesShares" | "disabled" | "reason" | "tokensFromMs">>;
+export type Change = Partial<
+  Pick<UserState, "closesShares" | "disabled" | "handOvers" | "reason" | "tokensFromMs">
+>;
 
 /** How the outcome is told. */
 export interface Words {
@@ -23,6 +27,8 @@ export interface Words {
 }
 
 type Plain = Omit<UserState, "$typeName" | "$unknown">;
+/** What is known about a user when something is decided. */
+export type KnownState = Readonly<Plain>;
 type Outcome = Answer<Pick<SetUserStateResponse, "sessionsEnded" | "uploadsDropped">> & {
   readonly later?: Plain;
 };
@@ -41,13 +47,19 @@ const NOTHING: Plain = {
   tokensFromMs: 0n,
   issuer: "",
   subject: "",
+  handOvers: [],
 };
 
 /** Decides, and tells what each server says. Answers 7 when not all of them hold it. Throws what all of them refuse. */
 export async function decide(
   context: ClientContext,
   flags: AdministrationFlags,
-  order: { readonly username: string; readonly change: Change; readonly words: Words },
+  order: {
+    readonly username: string;
+    /** What is decided, or how it follows from what is known. */
+    readonly change: Change | ((known: KnownState) => Change);
+    readonly words: Words;
+  },
 ): Promise<number> {
   const administration = await Administration.open(context, flags);
   try {
@@ -55,9 +67,10 @@ export async function decide(
     const hasDirectory = await administration.hasDirectory();
     let known = await latestKnown(administration, { nodes, hasDirectory, username: order.username });
     for (let attempt = 1; ; attempt++) {
-      const now = BigInt(Date.now());
+      const now = BigInt(systemClock.wallMs());
       const version = known.version >= now ? known.version + 1n : now;
-      const state = { ...known, ...order.change, username: order.username, version };
+      const change = typeof order.change === "function" ? order.change(known) : order.change;
+      const state = { ...known, ...change, username: order.username, version };
       const outcomes = await decideAt(administration, { nodes, hasDirectory, state });
       const newer = outcomes.flatMap(({ later }) => later ?? []);
       const latest = newer.toSorted((a, b) => (a.version > b.version ? -1 : 1))[0];
@@ -128,6 +141,7 @@ async function tell(
       username,
       disabled: state.disabled,
       version: state.version,
+      ...(state.handOvers.length === 0 ? {} : { hand_overs: state.handOvers.map(handOverJson) }),
       holds_everywhere: isWhole,
       servers: outcomes.map(({ name, address, value, problem, later }) => ({
         name,

@@ -1,5 +1,7 @@
 // `grove user disable`, `enable` and `end-sessions`: who may come in.
+
 import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { type AdministrationFlags, withAdministrationFlags } from "./administration.ts";
 import { withClientFlags } from "./client-flags.ts";
@@ -54,7 +56,7 @@ export function endSessionsVerb(host: CommandHost): Command {
     [['grove user end-sessions dave@example.com --reason "laptop lost"', "who has the password comes back"]],
   ).option("--reason <text>", "why, for administrators and the audit log", "");
   return acting(host, parser, (username, { reason }) => ({
-    change: { tokensFromMs: BigInt(Date.now()), ...(reason === "" ? {} : { reason }) },
+    change: { tokensFromMs: BigInt(systemClock.wallMs()), ...(reason === "" ? {} : { reason }) },
     words: {
       done: `All sessions of ${username} have ended, and no device comes back without a new sign-in.`,
       left: `sessions that are open there go on until then: ${LEFT}`,

@@ -41,7 +41,7 @@ export interface ActionDeskDeps {
   readonly audit: AuditLog;
   readonly alerts: Pick<AlertDesk, "happened" | "settled" | "wasReset">;
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
-  readonly watch: Pick<ClusterWatch, "book" | "addresses" | "poller">;
+  readonly watch: Pick<ClusterWatch, "book" | "isHealthy">;
   readonly history: Pick<History, "errorsPerSecond">;
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
@@ -92,7 +92,8 @@ export class ActionDesk {
     if (setAsideAs !== undefined) alerts.wasReset("command_history.json", setAsideAs);
     const outputs = await OutputStore.open(dataFolder);
     const secrets = (): string[] => configuredSecrets(options);
-    const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, watch });
+    const { isHealthy } = watch;
+    const runner = openRunner({ clock, log, keyFile, secrets, user: ssh.user, isHealthy });
     const store = (): Promise<readonly SshNode[]> => directory.sshNodes();
     const source = new NodeSource({ folder: dataFolder, log, store, snippet: ssh.snippet });
     const nodes = (): Promise<readonly SshNode[]> => source.nodes();

@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import { systemClock } from "#base/clock.ts";
 import { openNodeStore } from "#directory/open-directory.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { LogTail } from "#webapi/log-tail.ts";
 import type { Answer } from "./app.fixture.ts";
@@ -75,15 +76,6 @@ const recordOf = (answer: Answer): ActionRecord => {
   assert.equal(answer.status < 300, true, answer.text);
   return answer.json as ActionRecord;
 };
-
-async function until<T>(read: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (let tries = 0; tries < 400; tries++) {
-    const value = await read();
-    if (value !== undefined) return value;
-    await sleep(50);
-  }
-  throw new Error("it did not happen within its time");
-}
 
 test("execute answers 200 with the record, also when the command fails there; it is in the history and on disk (spec 4.1, T13)", {
   skip,

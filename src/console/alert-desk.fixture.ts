@@ -1,9 +1,7 @@
 // An alert desk in the hands of a test: it says what each poll came to, and sees what is told.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { AlertEvent } from "#alerts/alert-book.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { AlertDesk, type AlertDeskDeps } from "./alert-desk.ts";
 import { nodeReading, testCluster } from "./cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
@@ -26,7 +24,7 @@ export async function startDesk(
   nodes: readonly string[],
   wish: Partial<AlertDeskDeps> = {},
 ): Promise<DeskUnderTest> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-desk-"));
+  const folder = scratchFolder("grove-desk-");
   const { book, clock } = testCluster(...nodes);
   const window = { errors: 0, ops: 0, failingRun: 0 };
   const desk = await AlertDesk.open({
@@ -43,7 +41,6 @@ export async function startDesk(
   ends.push(async () => {
     book.close();
     await desk.close();
-    await rm(folder, { recursive: true });
   });
   return {
     book,

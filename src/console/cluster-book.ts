@@ -3,12 +3,12 @@ import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import {
   CONSOLE_NODES_MAX,
-  NODE_OFFLINE_AFTER_MS,
   POLL_INTERVAL_MS,
   STATUS_CHECK_INTERVAL_MS,
   VANISHED_NODE_KEPT_MS,
 } from "#base/limits.ts";
 import type { ClusterState, NodeReading, NodeState, PollOutcome, SecurityEvent } from "./cluster-state.ts";
+import { isOfflineAfter } from "./node-offline.ts";
 import { gradeOf } from "./node-status.ts";
 
 /** A node as the metadata store lists it. */
@@ -86,7 +86,7 @@ export class ClusterBook implements ClusterState {
   }
 
   isStarting(): boolean {
-    if (this.#awake.steadyMs() - this.#startedMs > NODE_OFFLINE_AFTER_MS) return false;
+    if (isOfflineAfter(this.#awake.steadyMs() - this.#startedMs)) return false;
     return !this.#isListed || [...this.#entries.values()].some((entry) => !entry.isPolled);
   }
 
@@ -265,6 +265,6 @@ export class ClusterBook implements ClusterState {
   }
 
   #isSilent(entry: Entry): boolean {
-    return this.#awake.steadyMs() - entry.answeredMs > NODE_OFFLINE_AFTER_MS;
+    return isOfflineAfter(this.#awake.steadyMs() - entry.answeredMs);
   }
 }

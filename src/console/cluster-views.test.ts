@@ -36,6 +36,7 @@ function cluster(...ids: readonly string[]): Cluster {
     clock,
     cluster: book,
     homes: new HomeNodes({ clock, log: silentLogger, directory }),
+    decided: { locked: new Set(), version: 0, refresh: () => Promise.resolve() },
     fullInDays: () => undefined,
   });
   const views = new ClusterViews({

@@ -2,8 +2,10 @@
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
+import { AnswerPool } from "./answer-pool.ts";
 import { ClusterBook, type NodeNotes } from "./cluster-book.ts";
 import { NodeAddresses } from "./node-addresses.ts";
+import { NodeHttp } from "./node-http.ts";
 import { type Lookup, NodeNames } from "./node-names.ts";
 import { NodeNetworks } from "./node-networks.ts";
 import { Poller } from "./poller.ts";
@@ -28,10 +30,17 @@ export interface ClusterWatch {
   readonly book: ClusterBook;
   readonly poller: Poller;
   readonly addresses: NodeAddresses;
+  /** For others who ask nodes, by the same rules as polls. */
+  readonly http: Pick<NodeHttp, "get">;
+  /** Asks a node's service for its health now. True for a node without a FileServer, which has nothing that could be asked. */
+  isHealthy(nodeId: string): Promise<boolean>;
   /** Reads the store for the first time; polls begin with that. Resolves when it was read or did not answer, and never rejects. */
   start(): Promise<void>;
   close(): void;
 }
+
+const HEALTH_TIMEOUT_MS = 2_000;
+const HEALTH_MAX_BYTES = 65_536;
 
 /** Makes the parts. Whoever wants to hear of every poll listens before `start`. Throws BAD_ARGUMENT for what -allow_nodes cannot be. */
 export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
@@ -48,15 +57,31 @@ export function watchCluster(deps: ClusterWatchDeps): ClusterWatch {
       poller.setNodes(nodes.map((node) => node.id));
     },
   });
-  const poller = new Poller({ book, addresses, metricsToken: deps.metricsToken, clock, log });
+  const http = new NodeHttp({ clock, pool: new AnswerPool(), token: deps.metricsToken });
+  const poller = new Poller({ book, addresses, http, clock, log });
   return {
     book,
     poller,
     addresses,
+    http,
+    async isHealthy(nodeId) {
+      if (book.node(nodeId) === undefined) return !book.isStarting();
+      try {
+        await http.get(addresses.target(nodeId), {
+          path: "/health",
+          timeoutMs: HEALTH_TIMEOUT_MS,
+          maxBytes: HEALTH_MAX_BYTES,
+        });
+        return true;
+      } catch {
+        return false;
+      }
+    },
     start: () => addresses.read(),
     close() {
       addresses.close();
       poller.close();
+      http.close();
       book.close();
     },
   };

@@ -14,9 +14,9 @@ import {
   COMMAND_HISTORY_RECORDS,
   CONSOLE_PORT,
   LOGIN_FAILURES_PER_WINDOW,
-  METRICS_PORT_OFFSET,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
 import { systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";

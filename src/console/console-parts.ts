@@ -13,6 +13,7 @@ import { ClusterViews } from "./cluster-views.ts";
 import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
+import { DecidedUsers } from "./decided-users.ts";
 import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
@@ -177,20 +178,20 @@ function openWatch(
 }
 
 async function openGathering(
-  { clock, log, dataFolder }: ConsoleOptions,
+  { clock, log, dataFolder, store }: ConsoleOptions,
   { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
   ends: End[],
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
   ends.push(() => auditCopies.close());
-  const restored = new RestoredNodes(watch.book);
+  const restored = new RestoredNodes(watch.book, store);
   ends.push(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
     cluster: watch.book,
     addresses: watch.addresses,
-    http: watch.poller.http,
+    http: watch.http,
     audit: (act) => audit.append(act),
     onBroken: (occurrence) => void alerts.happened(occurrence),
     onRestored: (found) => void alerts.happened(restored.occurrenceOf(found)),
@@ -206,10 +207,12 @@ function openUsers(
   { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
   homes: HomeNodes,
 ): { list: UserList; quotas: QuotaDesk; states: UserStateDesk } {
+  const decided = new DecidedUsers({ clock, log, directory });
   const list = new UserList({
     clock,
     cluster: watch.book,
     homes,
+    decided,
     fullInDays: (username) => history.forecastUserFullDays(username),
   });
   const quotas = new QuotaDesk({
@@ -226,7 +229,7 @@ function openUsers(
     clock,
     log,
     cluster: watch.book,
-    directory,
+    decided,
     setOnNode: userStateDialer(nodeAuthority),
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),

@@ -1,6 +1,4 @@
 // A whole console for tests: a real store, real polls of fake nodes, a real listener, and a clock whose time can be moved.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +7,7 @@ import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { openDirectory, openDirectoryReader, pausePlacement } from "#directory/open-directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Answer, type Ask, askHttp } from "./app.fixture.ts";
 import { type RunningConsole, startConsole } from "./console.ts";
 import type { ConsoleOptions } from "./console-options.ts";
@@ -68,8 +67,7 @@ export async function testConsoleOptions(
   t.after(async () => {
     for (const end of ends.toReversed()) await end();
   });
-  const dataFolder = await mkdtemp(join(tmpdir(), "console-"));
-  ends.push(() => rm(dataFolder, { recursive: true, force: true }));
+  const dataFolder = scratchFolder("console-");
   const node = await startFakeNode("n1", [{ name: USER, usedBytes: 1_000 }]);
   ends.push(() => node.close());
   const url = `sqlite:${join(dataFolder, "metadata.db")}`;

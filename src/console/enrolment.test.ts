@@ -1,10 +1,10 @@
 // Shows what can be done about nodes that no key reaches: how they are enrolled, and logs of this machine (spec 4.1, 4.7).
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import type { ActionNodesReply } from "#webapi/action-record.ts";
 import type { LogTail } from "#webapi/log-tail.ts";
 import type { Answer } from "./app.fixture.ts";
@@ -12,18 +12,8 @@ import { startTestConsole } from "./console.fixture.ts";
 
 const custom = (more: object = {}): object => ({ action: "custom", nodes: ["n1"], command: "true", ...more });
 
-async function until<T>(read: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 400; tries++) {
-    const value = await read();
-    if (value !== undefined) return value;
-    await sleep(50);
-  }
-  throw new Error("it did not happen within its time");
-}
-
 test("a log that -local_log names is read on this machine, without SSH and without a node (spec 4.1)", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "grove-local-log-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = scratchFolder("grove-local-log-");
   const path = join(folder, "n7.log");
   writeFileSync(path, "one\ntwo\n");
   const console = await startTestConsole(t, {
@@ -45,8 +35,7 @@ test("a log that -local_log names is read on this machine, without SSH and witho
 });
 
 test("a node that is registered and not enrolled says in every answer how it is enrolled (spec 4.7)", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "grove-not-enrolled-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = scratchFolder("grove-not-enrolled-");
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, "", { mode: 0o600 });
   const store = { kind: "sqlite", place: "/srv/meta.db" } as const;

@@ -5,6 +5,7 @@ import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import type { ActionNodesReply } from "#webapi/action-record.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { ConsoleOptions } from "./console-options.ts";
+import { metaFlag } from "./meta-flag.ts";
 
 /** What is asked. */
 export interface EnrolmentDeps {
@@ -63,7 +64,7 @@ export class Enrolment {
   /** What is typed, but for the user whom only the machine's owner knows. */
   #commandFor(nodeId: string): string {
     const { store, cluster } = this.#deps;
-    return `grove node add ${nodeId} USER@${hostOf(cluster.node(nodeId)?.address)} -meta ${metaOf(store)}`;
+    return `grove node add ${nodeId} USER@${hostOf(cluster.node(nodeId)?.address)} ${metaFlag(store)}`;
   }
 }
 
@@ -74,9 +75,4 @@ function hostOf(address: string | undefined): string {
   } catch {
     return "HOST";
   }
-}
-
-function metaOf(store: ConsoleOptions["store"]): string {
-  if (store === undefined) return "STORE";
-  return store.kind === "sqlite" ? `sqlite:${store.place}` : `postgres://USER@${store.place}`;
 }

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { stringify64 } from "#base/json64.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 
 /** One user on a fake node. */
 export interface FakeUser {

@@ -8,14 +8,19 @@ import { type BucketRate, TokenBuckets } from "#base/token-buckets.ts";
 import { VERSION } from "#base/version.ts";
 import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-address.ts";
 import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
-import type { OperatorSessions } from "./operator-sessions.ts";
 import { changesState, senderOf } from "./own-origin.ts";
-import { type App, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
+import { type App, type OperatorSession, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
+
+/** Knows the sessions of operators by their tokens. */
+export interface SessionLookup {
+  /** Undefined for a token that is unknown, malformed or ended. */
+  byToken(token: string): OperatorSession | undefined;
+}
 
 /** What the gate needs. */
 export interface GuardDeps {
-  readonly sessions: OperatorSessions;
+  readonly sessions: SessionLookup;
   readonly proxies: TrustedProxies;
   readonly clock: Clock;
   /** False switches the third place of spec 4.2 off (T12). */
@@ -216,7 +221,7 @@ function headersOf(path: string, isTls: boolean): Readonly<Record<string, string
     : headers;
 }
 
-function lookWho(facts: ClientFacts, credential: Credential | undefined, sessions: OperatorSessions): Viewer {
+function lookWho(facts: ClientFacts, credential: Credential | undefined, sessions: SessionLookup): Viewer {
   const session = credential === undefined ? undefined : sessions.byToken(credential.token);
   return session === undefined
     ? { kind: "visitor", address: facts.address }

@@ -1,14 +1,12 @@
 // Tests of history, performance and export over HTTP, as visitors and as operators (spec 2.8, 4.1, decision D9, failures W-11, M-05).
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { HISTORY_EXPORT_TIMEOUT_MS, HISTORY_EXPORTS_PER_ADDRESS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { History } from "#history/history.ts";
 import { CSV_COLUMNS } from "#history/performance-csv.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { HistoryReply, PerformanceReply } from "#webapi/performance.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 import { TrustedProxies } from "./client-address.ts";
@@ -24,7 +22,7 @@ let book: ClusterBook;
 let history: History;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "grove-history-routes-"));
+  folder = scratchFolder("grove-history-routes-");
   console = await startApp(
     async (app, { clock }) => {
       book = new ClusterBook({ clock });
@@ -40,7 +38,6 @@ afterEach(async () => {
   await console.close();
   book.close();
   await history.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Lets all nodes be polled once; those without a reading do not answer. */

@@ -1,7 +1,6 @@
 // Operators who sign in by name: who is one, what the browser must bring back, and what the log calls them.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { systemRandom } from "#base/random.ts";
 import { pkceChallenge } from "#identity/pkce.ts";
 import { answerAsIssuer, json, makeKey, signToken, startProvider } from "#identity/provider.fixture.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, startTestConsole, tokenOf } from "./console.fixture.ts";
 import { CALLBACK_PATH, openOperatorPeople, type PeopleRule } from "./operator-people.ts";
@@ -68,8 +68,7 @@ async function bench(t: TestContext, rule?: PeopleRule): Promise<Bench> {
       json({ access_token: "a", token_type: "Bearer", id_token: idToken })(request, response);
     });
   });
-  const folder = await mkdtemp(join(tmpdir(), "console-people-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("console-people-");
   const list = join(folder, "operators");
   await writeFile(list, "# who may\ns-alice  # Alice\n", { mode: 0o600 });
   const env = {

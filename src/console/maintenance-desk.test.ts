@@ -1,23 +1,15 @@
 // Shows that the metadata store is told of a maintenance and of its end, also after a restart, and is not asked again while it answers slowly.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { MaintenanceBook } from "#alerts/maintenance-book.ts";
 import { ManualClock } from "#base/clock.ts";
 import { PLACEMENT_PAUSE_RETRY_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { MaintenanceDesk, type PausePlacement } from "./maintenance-desk.ts";
 
 const ACTOR = { id: "0123abcd", requestId: "r" };
 const REQUEST = { duration: "300d", comment: "a new fan" };
-
-async function newFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-maintenance-"));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 async function openDesk(
   folder: string,
@@ -37,8 +29,8 @@ async function openDesk(
   return { desk, book };
 }
 
-test("an end that the store could not be told is told by the next console", async (t) => {
-  const folder = await newFolder(t);
+test("an end that the store could not be told is told by the next console", async () => {
+  const folder = scratchFolder("grove-maintenance-");
   const clock = new ManualClock();
   const away = (): Promise<void> => Promise.reject(new Error("the store is away"));
   const first = await openDesk(folder, clock, away);
@@ -61,11 +53,11 @@ test("an end that the store could not be told is told by the next console", asyn
   assert.deepEqual((await openDesk(folder, clock, away)).book.untold(), []);
 });
 
-test("a store that answers slowly is asked once for a node, and closing waits for that alone", async (t) => {
+test("a store that answers slowly is asked once for a node, and closing waits for that alone", async () => {
   const clock = new ManualClock();
   const asked: string[] = [];
   const answers: (() => void)[] = [];
-  const { desk } = await openDesk(await newFolder(t), clock, (fsId) => {
+  const { desk } = await openDesk(scratchFolder("grove-maintenance-"), clock, (fsId) => {
     asked.push(fsId);
     return new Promise((resolve) => answers.push(resolve));
   });

@@ -1,7 +1,7 @@
 // Maintenance in one step: nobody is told of the node, the store is told, everybody sees the line, and it ends by itself or by a step (D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "#testing/until.ts";
 import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
 import { maintenanceList, type NodeMaintenance } from "#webapi/maintenance.ts";
 import { type ConsoleUnderTest, startTestConsole } from "./console.fixture.ts";
@@ -15,13 +15,6 @@ async function nodeSeenBy(under: ConsoleUnderTest, token: string): Promise<Opera
   const [node] = cluster.nodes;
   assert.ok(node);
   return node;
-}
-
-async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; !(await holds()); tries++) {
-    assert.ok(tries < 1_000, "it did not happen");
-    await sleep(20);
-  }
 }
 
 test("a node is put into maintenance in one step, shown at once, and taken out of it by a step", async (t) => {

@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import { after, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET, NODE_OFFLINE_AFTER_MS, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { NODE_OFFLINE_AFTER_MS, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
+import { until } from "#testing/until.ts";
 import { startDesk } from "./alert-desk.fixture.ts";
 import { startFakeNode } from "./fake-nodes.fixture.ts";
 import { MetaServerWatch } from "./metaserver-watch.ts";
-import { until } from "./watched-cluster.fixture.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {

@@ -2,17 +2,14 @@
 import type { MetaServerReading } from "#alerts/metaserver-rule.ts";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
-import {
-  METRICS_PORT_OFFSET,
-  NODE_OFFLINE_AFTER_MS,
-  POLL_INTERVAL_MS,
-  POLL_TIMEOUT_MS,
-} from "#base/limits.ts";
+import { POLL_INTERVAL_MS, POLL_TIMEOUT_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { AnswerPool } from "./answer-pool.ts";
 import { NoAnswer } from "./no-answer.ts";
 import { NodeHttp } from "./node-http.ts";
+import { isOfflineAfter } from "./node-offline.ts";
 
 /** What watching needs. */
 export interface MetaServerWatchDeps {
@@ -67,7 +64,7 @@ export class MetaServerWatch {
     return this.#watched.map(({ address, answeredMs, lastSeenWallMs, reason }) => ({
       address: formatHostPort(address),
       isLate: reason !== undefined,
-      isOffline: reason !== undefined && nowMs - answeredMs > NODE_OFFLINE_AFTER_MS,
+      isOffline: reason !== undefined && isOfflineAfter(nowMs - answeredMs),
       lastSeenWallMs,
       reason,
     }));
@@ -94,7 +91,7 @@ export class MetaServerWatch {
     const { host, port } = each.address;
     each.isUnderWay = true;
     try {
-      const target = { ip: host, port: port - METRICS_PORT_OFFSET, host };
+      const target = { ip: host, port: metricsPortOf(port), host };
       await this.#http.get(target, {
         path: "/health",
         timeoutMs: POLL_TIMEOUT_MS,

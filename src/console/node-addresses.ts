@@ -1,7 +1,9 @@
 // Reads from the metadata store which nodes there are and where, every 10 s (spec 4.4, decision D19).
+
 import type { Clock } from "#base/clock.ts";
-import { ADDRESS_REREAD_INTERVAL_MS, METRICS_PORT_OFFSET, NODES_MAX } from "#base/limits.ts";
+import { ADDRESS_REREAD_INTERVAL_MS, NODES_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import type { Directory, NodeRecord } from "#directory/directory.ts";
 import type { ListedNode } from "./cluster-book.ts";
@@ -110,7 +112,7 @@ export class NodeAddresses {
     let metricsUrl = "";
     try {
       const { host, port } = parseHostPort(checkedFileServerAddress(address));
-      const place = { host, port: port - METRICS_PORT_OFFSET };
+      const place = { host, port: metricsPortOf(port) };
       this.#places.set(fsId, place);
       metricsUrl = `http://${formatHostPort(place)}`;
     } catch (error) {

@@ -1,10 +1,9 @@
 // Where nodes are while the store is away: a snippet over HTTPS, never without a pinned key, never beside a store that answers (D20).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
@@ -12,6 +11,7 @@ import { silentLogger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { NodeSource, snippetUrl } from "#orchestration/node-source.ts";
 import { createAuthorityFetch } from "#os/authority-fetch.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const KEY_BYTES = Buffer.concat([
   Buffer.from([0, 0, 0, 11]),
@@ -35,8 +35,7 @@ interface Scene {
 }
 
 async function start(t: TestContext): Promise<Scene> {
-  const folder = mkdtempSync(join(tmpdir(), "snippet-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("snippet-");
   const [key, cert] = [join(folder, "key"), join(folder, "cert")];
   const kind = [
     "-newkey",

@@ -1,13 +1,11 @@
 // The routes of the notification layer: operators only, exact answers, and a problem document for everything that cannot be (D11, D2).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Notifier } from "#alerts/notifier.ts";
 import type { AuditAct } from "#base/audit-act.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { noticesReply, type Silence, silence, silenceList } from "#webapi/notice.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 import { noticeRoutes } from "./notice-routes.ts";
@@ -20,7 +18,7 @@ const acts: AuditAct[] = [];
 let flushed = 0;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-notice-routes-"));
+  folder = scratchFolder("grove-notice-routes-");
   under = await startApp(async (app, { clock }) => {
     const settings = undefined;
     notifier = await Notifier.open({
@@ -42,7 +40,6 @@ before(async () => {
 after(async () => {
   await under.close();
   await notifier.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const now = (): number => Math.trunc(under.clock.wallMs() / 1_000);

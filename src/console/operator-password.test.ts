@@ -1,17 +1,16 @@
 // Where the operator's password comes from, and what happens when it changes under a running console (W-04).
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { passwordHashes } from "./hash-password.ts";
 import { OperatorPassword } from "./operator-password.ts";
 
-test("a file is read again on request; what cannot be read, or is empty, changes nothing", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "password-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+test("a file is read again on request; what cannot be read, or is empty, changes nothing", async () => {
+  const folder = scratchFolder("password-");
   const file = join(folder, "hash");
   const [one, two] = [adminPasswordHash("one"), adminPasswordHash("two")];
   const isBad = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");

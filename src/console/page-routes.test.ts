@@ -1,15 +1,14 @@
 // The pages as browsers get them, and what is no page (W-12, W-14).
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { startApp } from "./app.fixture.ts";
 import { pageRoutes } from "./page-routes.ts";
 
 test("files of the build are served as they are, every page's address gets the first page, and all else stays a problem", async (t) => {
-  const folder = `${await mkdtemp(join(tmpdir(), "pages-"))}/`;
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = `${scratchFolder("pages-")}/`;
   await mkdir(join(folder, "assets"));
   await writeFile(join(folder, "index.html"), "<!doctype html>first");
   await writeFile(join(folder, "assets", "main-Ab3_x-9Z.js"), "plain");

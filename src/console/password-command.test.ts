@@ -1,7 +1,6 @@
 // `grove admin password` as people type it, against FileServers that have the password, the one before, and another one.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
@@ -11,6 +10,7 @@ import { GrpcServer } from "#grpc/server.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { passwordHashes } from "./hash-password.ts";
 
 const TIMEOUT = { timeout: 120_000 };
@@ -26,8 +26,7 @@ interface Bench {
 
 /** A store with a node for each password, which answers SetQuota as a FileServer does. */
 async function bench(t: TestContext, passwords: Readonly<Record<string, string>>): Promise<Bench> {
-  const folder = await mkdtemp(join(tmpdir(), "console-password-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("console-password-");
   const url = `sqlite:${join(folder, "metadata.db")}`;
   const directory = await openDirectory(url, { clock: systemClock });
   t.after(() => directory.close());

@@ -1,4 +1,5 @@
 // Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
+
 import type { Clock } from "#base/clock.ts";
 import {
   POLL_ANSWER_MAX_BYTES,
@@ -9,21 +10,20 @@ import {
   POLL_TIMEOUT_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { AnswerPool } from "./answer-pool.ts";
+import { systemFraction } from "#base/random.ts";
 import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { NodeDocument, UserAllowance } from "./node-document.ts";
-import { NodeHttp, type NodeTarget } from "./node-http.ts";
+import type { NodeHttp, NodeTarget } from "./node-http.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
 
 /** What polls are made with. */
 export interface PollerDeps {
   readonly book: ClusterBook;
   readonly addresses: Pick<NodeAddresses, "target">;
-  /** SVC_METRICS_TOKEN: the nodes tell of their users only with it (T8). */
-  readonly metricsToken: string | undefined;
+  readonly http: Pick<NodeHttp, "get">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -54,7 +54,6 @@ const EVENLY = 0.618_033_988_749_895;
 /** Polls all nodes that the book is told of. */
 export class Poller {
   readonly #deps: PollerDeps;
-  readonly #http: NodeHttp;
   readonly #allowance = new UserAllowance();
   readonly #nodes = new Map<string, PolledNode>();
   readonly #endChanges: () => void;
@@ -64,7 +63,6 @@ export class Poller {
 
   constructor(deps: PollerDeps) {
     this.#deps = deps;
-    this.#http = new NodeHttp({ clock: deps.clock, pool: new AnswerPool(), token: deps.metricsToken });
     this.#endChanges = deps.book.onChange((id) => {
       if (deps.book.node(id) === undefined) this.#allowance.release(id);
     });
@@ -80,11 +78,6 @@ export class Poller {
     return [...this.#nodes.values()].filter((node) => node.isUnderWay).map((node) => node.id);
   }
 
-  /** For others who ask nodes, by the same rules. */
-  get http(): Pick<NodeHttp, "get"> {
-    return this.#http;
-  }
-
   /** Polls these nodes from now on, and no others. */
   setNodes(ids: readonly string[]): void {
     if (this.#isClosed) return;
@@ -98,13 +91,12 @@ export class Poller {
     }
   }
 
-  /** Polls no more and closes every connection. */
+  /** Polls no more. What is under way then ends by itself, or with its connection. */
   close(): void {
     this.#isClosed = true;
     this.#endChanges();
     for (const node of this.#nodes.values()) node.cancel();
     this.#nodes.clear();
-    this.#http.close();
   }
 
   #add(id: string): void {
@@ -124,7 +116,7 @@ export class Poller {
 
   #await(node: PolledNode): void {
     const { clock } = this.#deps;
-    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + Math.random() * POLL_JITTER_MS;
+    const waitMs = Math.max(0, node.dueMs - clock.steadyMs()) + systemFraction() * POLL_JITTER_MS;
     node.cancel = clock.after(waitMs, () => {
       const lateMs = clock.steadyMs() - node.dueMs;
       // What was slept through is not made up for.
@@ -142,7 +134,7 @@ export class Poller {
     node.isUnderWay = true;
     try {
       const target = this.#deps.addresses.target(node.id);
-      const body = await this.#http.get(target, {
+      const body = await this.#deps.http.get(target, {
         path: "/metrics",
         timeoutMs: POLL_TIMEOUT_MS,
         maxBytes: POLL_ANSWER_MAX_BYTES,
@@ -173,7 +165,7 @@ export class Poller {
     const standing = securityEventsTotal === null ? undefined : `${lastRestartUnix}:${securityEventsTotal}`;
     if (standing !== undefined && standing === node.eventsRead) return [];
     try {
-      const body = await this.#http.get(target, {
+      const body = await this.#deps.http.get(target, {
         path: "/security-events",
         timeoutMs: POLL_EVENTS_TIMEOUT_MS,
         maxBytes: POLL_EVENTS_MAX_BYTES,

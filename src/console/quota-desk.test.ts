@@ -58,7 +58,8 @@ before(async () => {
     book.list([listedNode("a", { address }), listedNode("far", { address: "192.0.2.1:50051" })]);
     const directory = { findRoot: (owner: string) => findRoot(owner), listRoots: () => Promise.resolve([]) };
     const homes = new HomeNodes({ clock, directory, log: silentLogger });
-    const users = new UserList({ clock, cluster: book, homes, fullInDays: () => undefined });
+    const decided = { locked: new Set<string>(), version: 0, refresh: () => Promise.resolve() };
+    const users = new UserList({ clock, cluster: book, homes, decided, fullInDays: () => undefined });
     const quotas = new QuotaDesk({
       clock,
       log: silentLogger,

@@ -17,6 +17,7 @@ const found = (lost: Partial<FoundRestore["lost"]> = {}): FoundRestore => ({
   },
   lost: { hash: undefined, count: 3, changed: new Set(), quotas: new Set(), ...lost },
 });
+const STORE = { kind: "sqlite", place: "/srv/grove/metadata.db" } as const;
 const maps = (users: Readonly<Record<string, readonly [bigint, bigint]>>) => ({
   perUserStorage: new Map(Object.entries(users).map(([name, [used]]) => [name, used])),
   perUserQuota: new Map(Object.entries(users).map(([name, [, quota]]) => [name, quota])),
@@ -25,7 +26,7 @@ const maps = (users: Readonly<Record<string, readonly [bigint, bigint]>>) => ({
 
 test("roots that are gone, roots and quotas that are older, are named; the same ones are not", () => {
   const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book);
+  const nodes = new RestoredNodes(book, STORE);
   const before = {
     "alice@example.com": [5n, 9n],
     "bob@example.com": [7n, 9n],
@@ -48,6 +49,7 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
     lost_lines: 3,
     gone: "dave@example.com",
     gone_count: 1,
+    command: "grove node lost-root dave@example.com -meta sqlite:/srv/grove/metadata.db",
     older: "alice@example.com, bob@example.com",
     older_count: 2,
     quotas: "carol@example.com",
@@ -64,7 +66,7 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
     "fs-1 was restored from its backup of 2026-11-22 20:28 UTC (000012-20261122T202800Z): whatever came after that is not there. " +
       "Its audit log goes on behind line 40; 3 later lines are kept here. Roots that are gone: dave@example.com. " +
       "Roots that are older than they were: alice@example.com, bob@example.com. Quotas that are older than they were: carol@example.com. " +
-      "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it: grove node lost-root USER.",
+      "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it with grove node lost-root.",
   );
   nodes.close();
   book.close();
@@ -72,7 +74,7 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
 
 test("a root of as many bytes in other files and folders is older too", () => {
   const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book);
+  const nodes = new RestoredNodes(book, STORE);
   const reading = (inodeCount: number, lastRestartUnix: number): NodeReading => {
     const perUserDetail = new Map([["erin@example.com", { inodeCount, fileCount: 1 } as UserDetail]]);
     return nodeReading({ ...maps({ "erin@example.com": [5n, 9n] }), perUserDetail, lastRestartUnix });
@@ -87,12 +89,27 @@ test("a root of as many bytes in other files and folders is older too", () => {
 
 test("a console that did not see the node before says so, and names whom the lost lines name", () => {
   const { book } = testCluster("n1");
-  const nodes = new RestoredNodes(book);
+  const nodes = new RestoredNodes(book, STORE);
   book.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
   const told = nodes.occurrenceOf(found({ quotas: new Set(["carol@example.com"]) }));
   assert.deepEqual(
     [told.level, told.detail?.["quotas"], told.detail?.["is_partial"]],
     ["warning", "carol@example.com", 1],
+  );
+  nodes.close();
+  book.close();
+});
+
+test("the command to give roots up has every name as one word, whatever a node calls its users", () => {
+  const { book } = testCluster("n1");
+  const nodes = new RestoredNodes(book, undefined);
+  const names = ["-meta=x@example.com", "$(reboot)@example.com", "o'neil@example.com", "zoe@example.com"];
+  const users = Object.fromEntries(names.map((name) => [name, [1n, 9n] as const]));
+  book.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: 1_000 }));
+  book.answered("n1", nodeReading({ ...maps({}), lastRestartUnix: 2_000 }));
+  assert.equal(
+    nodes.occurrenceOf(found()).detail?.["command"],
+    "grove node lost-root '$(reboot)@example.com' 'o'\\''neil@example.com' zoe@example.com -meta STORE",
   );
   nodes.close();
   book.close();

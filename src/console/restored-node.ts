@@ -5,7 +5,10 @@ import type { NodeName } from "#alerts/node-rules.ts";
 import type { LostLines } from "#audit/lost-lines.ts";
 import type { RestoreLine } from "#audit/restore-line.ts";
 import { RESTORE_USERS_NAMED } from "#base/limits.ts";
+import { shellWord } from "#base/shell-word.ts";
 import type { ClusterState, NodeReading } from "./cluster-state.ts";
+import type { ConsoleOptions } from "./console-options.ts";
+import { metaFlag } from "./meta-flag.ts";
 
 /** A restore that the console has found in a node's log. */
 export interface FoundRestore {
@@ -20,9 +23,11 @@ type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "perUserDetai
 export class RestoredNodes {
   readonly #last = new Map<string, NodeReading>();
   readonly #before = new Map<string, Users>();
+  readonly #store: ConsoleOptions["store"];
   readonly #end: () => void;
 
-  constructor(cluster: Pick<ClusterState, "onPoll">) {
+  constructor(cluster: Pick<ClusterState, "onPoll">, store: ConsoleOptions["store"]) {
+    this.#store = store;
     this.#end = cluster.onPoll(({ node, reading }) => {
       if (reading === undefined) return;
       const last = this.#last.get(node.id);
@@ -64,6 +69,7 @@ export class RestoredNodes {
         up_to: line.upTo,
         lost_lines: lost.count,
         ...listed("gone", gone),
+        ...commandFor(gone, this.#store),
         ...listed("older", withTold(older, lost.changed)),
         ...listed("quotas", withTold(quotas, lost.quotas)),
         ...(isKnown ? {} : { is_partial: 1 }),
@@ -88,4 +94,11 @@ function listed(name: string, users: readonly string[]): Readonly<Record<string,
   if (users.length === 0) return {};
   const named = users.toSorted().slice(0, RESTORE_USERS_NAMED);
   return { [name]: named.join(", "), [`${name}_count`]: users.length };
+}
+
+/** What gives up the roots that are named. Names come from nodes: none is more than one word of it, and none an option. */
+function commandFor(gone: readonly string[], store: ConsoleOptions["store"]): { readonly command?: string } {
+  const named = gone.toSorted().slice(0, RESTORE_USERS_NAMED);
+  const words = named.filter((user) => !user.startsWith("-")).map(shellWord);
+  return words.length === 0 ? {} : { command: `grove node lost-root ${words.join(" ")} ${metaFlag(store)}` };
 }

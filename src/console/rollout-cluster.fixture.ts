@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { openDirectoryReader, openNodeStore } from "#directory/open-directory.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type SshServer, SshServers } from "#testing/ssh-server.ts";

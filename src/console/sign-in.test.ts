@@ -1,11 +1,10 @@
 // Signing in under attack and from wrong places, at the real listener (D17, W-02, W-03, T10, T11, C-04).
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { auditFiles } from "#audit/audit-files.ts";
 import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
@@ -13,6 +12,7 @@ import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
 import { storePlace } from "#directory/open-directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { agreeOn, suitesOfTls12 } from "#testing/tls-probe.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole, testConsoleOptions } from "./console.fixture.ts";
@@ -124,8 +124,7 @@ test("over plain HTTP from another machine a password is not even looked at, unl
 });
 
 test("a changed password ends every session when the file is read again; an unreadable one changes nothing (W-04)", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "password-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("password-");
   const file = join(folder, "hash");
   await writeFile(file, adminPasswordHash(PASSWORD), { mode: 0o600 });
   const console = await startTestConsole(t, { password: await OperatorPassword.open({ env: {}, file }) });
@@ -160,12 +159,11 @@ test("who signs in, who fails and who signs out stands in the audit log, without
 });
 
 /** An authority, and certificates of it as the console is given them. */
-async function httpsPairs(t: TestContext): Promise<{
+async function httpsPairs(): Promise<{
   readonly authority: Authority;
   readonly of: (id: string) => Promise<{ cert: string; key: string }>;
 }> {
-  const folder = await mkdtemp(join(tmpdir(), "https-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("https-");
   const authority = await loadOrCreateAuthority(join(folder, "ca"), { clock: systemClock });
   const of = async (id: string): Promise<{ cert: string; key: string }> => {
     const wish = { id, names: ["localhost"], addresses: ["127.0.0.1"] };
@@ -179,7 +177,7 @@ async function httpsPairs(t: TestContext): Promise<{
 }
 
 test("over HTTPS the cookie is Secure, and the certificate can be changed under way (W-05)", async (t) => {
-  const { authority, of: pairOf } = await httpsPairs(t);
+  const { authority, of: pairOf } = await httpsPairs();
   const { options, ends } = await testConsoleOptions(t);
   const console = await startConsole({ ...options, tls: await pairOf("first") });
   ends.push(() => console.stop());
@@ -198,7 +196,7 @@ test("over HTTPS the cookie is Secure, and the certificate can be changed under 
 
 test("over HTTPS of TLS 1.2 nothing but authenticated encryption with forward secrecy is taken, with a new certificate too", async (t) => {
   const { options, ends } = await testConsoleOptions(t);
-  const pair = await (await httpsPairs(t)).of("first");
+  const pair = await (await httpsPairs()).of("first");
   const console = await startConsole({ ...options, tls: pair });
   ends.push(() => console.stop());
   const { port } = console.address;

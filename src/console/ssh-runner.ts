@@ -1,11 +1,10 @@
-// Brings the steps of actions to nodes: over SSH, and asks their services for health over their metrics listeners.
+// Brings the steps of actions to nodes over SSH, and finds out what became of them.
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
 import type { SettledTarget, TargetRunner } from "#orchestration/action-run.ts";
 import { SshConnections } from "#orchestration/ssh-command.ts";
 import { runOnTarget } from "#orchestration/target-run.ts";
 import { type TargetTrace, traceOnTarget } from "#orchestration/target-trace.ts";
-import type { ClusterWatch } from "./cluster-watch.ts";
 
 /** What a runner needs. */
 export interface SshRunnerDeps {
@@ -16,7 +15,7 @@ export interface SshRunnerDeps {
   readonly secrets: () => readonly string[];
   /** Instead of the users that nodes were enrolled with. */
   readonly user: string | undefined;
-  readonly watch: Pick<ClusterWatch, "book" | "addresses" | "poller">;
+  readonly isHealthy: TargetRunner["isHealthy"];
 }
 
 /** A runner with its connections. */
@@ -25,11 +24,8 @@ export interface SshRunner {
   close(): Promise<void>;
 }
 
-const HEALTH_TIMEOUT_MS = 2_000;
-const HEALTH_MAX_BYTES = 65_536;
-
 /** Opens no connection before the first action. */
-export function openRunner({ clock, log, keyFile, secrets, user, watch }: SshRunnerDeps): SshRunner {
+export function openRunner({ clock, log, keyFile, secrets, user, isHealthy }: SshRunnerDeps): SshRunner {
   const connections = new SshConnections({ clock, log, keyFile });
   const deps = { connections, clock, secrets };
   const targetOf = <T extends { readonly user: string }>(node: T): T =>
@@ -41,7 +37,7 @@ export function openRunner({ clock, log, keyFile, secrets, user, watch }: SshRun
         const trace = await traceOnTarget(deps, targetOf(node), { actionId, mode });
         return settledBy(trace);
       },
-      isHealthy: (nodeId) => isHealthy(nodeId, watch),
+      isHealthy,
     },
     close: () => connections.close(),
   };
@@ -52,20 +48,4 @@ function settledBy(trace: TargetTrace): SettledTarget {
   if (trace.state === "none" || trace.state === "running") return trace;
   if (trace.state === "left") return { state: "unknown", message: `did not end: ${trace.pids.join(", ")}` };
   return { state: "unknown", message: trace.message };
-}
-
-/** A node without a FileServer has nothing that could be asked. */
-async function isHealthy(nodeId: string, watch: SshRunnerDeps["watch"]): Promise<boolean> {
-  if (watch.book.node(nodeId) === undefined) return !watch.book.isStarting();
-  try {
-    const target = watch.addresses.target(nodeId);
-    await watch.poller.http.get(target, {
-      path: "/health",
-      timeoutMs: HEALTH_TIMEOUT_MS,
-      maxBytes: HEALTH_MAX_BYTES,
-    });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -49,8 +49,15 @@ function startList(nodes: readonly string[], roots: RootPlace[] = []) {
     },
   };
   const homes = new HomeNodes({ clock, directory, log: silentLogger });
+  const decided = { locked: new Set<string>(), version: 0, refresh: () => Promise.resolve() };
   const forecasts = new Map<string, number>();
-  const users = new UserList({ clock, cluster: book, homes, fullInDays: (name) => forecasts.get(name) });
+  const users = new UserList({
+    clock,
+    cluster: book,
+    homes,
+    decided,
+    fullInDays: (name) => forecasts.get(name),
+  });
   const page = async (query: object = {}) => {
     const answer: unknown = JSON.parse(String(await users.page(usersQuery.parse(query))));
     // Nothing beside what the schema names.
@@ -94,6 +101,7 @@ test("a user's row says what the home node reports, exact to 2^64 - 1 (D5, T17)"
     inode_limit_source: "explicit",
     usage_percent: 25.04,
     level: "ok",
+    locked: false,
     home_node_id: "a",
     home_node_name: "a",
     last_active: 1_789_000_000,

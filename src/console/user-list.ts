@@ -12,6 +12,7 @@ import {
 } from "#base/limits.ts";
 import type { UserRow } from "#webapi/user.ts";
 import type { ClusterState, NodeReading, PollOutcome, UserDetail } from "./cluster-state.ts";
+import type { DecidedUsers } from "./decided-users.ts";
 import type { HomeNodes } from "./home-nodes.ts";
 import { SortedOrder } from "./sorted-order.ts";
 import { inTurns } from "./turns.ts";
@@ -26,6 +27,7 @@ export interface UserListDeps {
   readonly clock: Clock;
   readonly cluster: ClusterState;
   readonly homes: HomeNodes;
+  readonly decided: Pick<DecidedUsers, "locked" | "refresh" | "version">;
   /** Forecast of the day on which a user's quota is full. */
   readonly fullInDays: (username: string) => number | undefined;
 }
@@ -82,11 +84,20 @@ export class UserList {
   kept(query: UsersQuery): { readonly body: Buffer } | undefined {
     if (this.#merges === 0 || this.#isStale || this.#merging !== undefined) return undefined;
     void this.#deps.homes.refresh();
+    void this.#deps.decided.refresh();
     return this.#pageNow(query);
   }
 
   #pageNow(query: UsersQuery): { readonly body: Buffer } {
-    const key = JSON.stringify([query.sort, query.limit, query.cursor, query.q, query.node]);
+    const key = JSON.stringify([
+      query.sort,
+      query.limit,
+      query.cursor,
+      query.q,
+      query.node,
+      query.locked,
+      this.#deps.decided.version,
+    ]);
     let page = this.#pages.get(key);
     if (page === undefined) {
       page = { body: Buffer.from(stringify64(this.#page(query))) };
@@ -133,9 +144,9 @@ export class UserList {
   }
 
   async #bringUpToDate(): Promise<void> {
-    const { homes } = this.#deps;
+    const { homes, decided } = this.#deps;
     const before = homes.current;
-    await homes.refresh();
+    await Promise.all([homes.refresh(), decided.refresh()]);
     if (homes.current !== before) this.#isStale = true;
     while (this.#isStale || this.#merging !== undefined) {
       this.#merging ??= inTurns(this.#merge(), USERS_SLICE_MS).finally(() => {
@@ -223,7 +234,7 @@ export class UserList {
 
   #page(query: UsersQuery): { users: UserRow[]; total_users: number; next_cursor: string | null } {
     const order = this.#orders[query.sort];
-    const isWanted = matcherOf(query);
+    const isWanted = matcherOf(query, this.#deps.decided.locked);
     const place = query.cursor === undefined ? undefined : parseCursor(query.cursor);
     const compare = query.sort === "name" ? compareNames : compareUsage;
     const from = place === undefined ? 0 : order.firstFrom((user) => compare(user, place) <= 0);
@@ -242,9 +253,10 @@ export class UserList {
   }
 
   #row(user: MergedUser): UserRow {
-    const { cluster, fullInDays } = this.#deps;
+    const { cluster, fullInDays, decided } = this.#deps;
     const nodeName = cluster.node(user.nodeId)?.name ?? user.nodeId;
-    return userRowOf(user, { nodeName, fullInDays: fullInDays(user.username) });
+    const isLocked = decided.locked.has(user.username);
+    return userRowOf(user, { nodeName, fullInDays: fullInDays(user.username), isLocked });
   }
 }
 
@@ -269,8 +281,11 @@ type Matcher = (user: MergedUser) => boolean;
 
 const everybody: Matcher = () => true;
 
-function matcherOf({ q, node }: UsersQuery): Matcher {
-  if ((q === undefined || q === "") && node === undefined) return everybody;
+function matcherOf({ q, node, locked }: UsersQuery, isLocked: ReadonlySet<string>): Matcher {
+  if ((q === undefined || q === "") && node === undefined && locked === undefined) return everybody;
   const part = q?.normalize("NFC").toLowerCase() ?? "";
-  return ({ username, nodeId }) => (node === undefined || nodeId === node) && username.includes(part);
+  return ({ username, nodeId }) =>
+    (node === undefined || nodeId === node) &&
+    (locked === undefined || isLocked.has(username)) &&
+    username.includes(part);
 }

@@ -10,6 +10,8 @@ export const usersQuery = z
     q: z.string().max(USERNAME_MAX_LENGTH).optional(),
     /** Id of a node: only those whose root lives there. */
     node: z.string().min(1).max(63).optional(),
+    /** true: only those who are locked out. */
+    locked: z.literal("true").optional(),
     sort: z.enum(["usage", "name"]).default("name"),
     limit: z.coerce.number().int().min(1).max(USERS_PAGE_MAX).default(USERS_PAGE_DEFAULT),
     cursor: z

@@ -3,6 +3,7 @@
 import { toJson64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
+import { usageLevel } from "#base/usage-level.ts";
 import type { UserRow } from "#webapi/user.ts";
 import type { UserDetail } from "./cluster-state.ts";
 
@@ -25,7 +26,7 @@ export interface MergedUser {
 /** The row of a user. `fullInDays` is the forecast, where there is one. */
 export function userRowOf(
   user: MergedUser,
-  beside: { readonly nodeName: string; readonly fullInDays: number | undefined },
+  beside: { readonly nodeName: string; readonly fullInDays: number | undefined; readonly isLocked: boolean },
 ): UserRow {
   const { usedBytes, quotaBytes, detail } = user;
   const trash = detail?.trashBytes ?? 0n;
@@ -45,6 +46,7 @@ export function userRowOf(
     inode_limit_source: limitSource(detail?.inodeLimitExplicit),
     usage_percent: quotaPercent(usedBytes, quotaBytes),
     level: usageLevel(usedBytes, quotaBytes),
+    locked: beside.isLocked,
     home_node_id: user.nodeId,
     home_node_name: beside.nodeName,
     last_active: detail?.lastActiveUnix ?? null,
@@ -55,13 +57,6 @@ export function userRowOf(
 function limitSource(isExplicit: boolean | null | undefined): UserRow["inode_limit_source"] {
   if (isExplicit === null || isExplicit === undefined) return null;
   return isExplicit ? "explicit" : "default";
-}
-
-/** Yellow above 80 %, red above 95 %, exactly (spec 3.1). */
-export function usageLevel(usedBytes: bigint, quotaBytes: bigint): UserRow["level"] {
-  const hundredfold = usedBytes * 100n;
-  if (hundredfold > quotaBytes * 95n) return "red";
-  return hundredfold > quotaBytes * 80n ? "yellow" : "ok";
 }
 
 /** The quota in effect for what a node reports: nothing and zero are the default (spec 2.1). */

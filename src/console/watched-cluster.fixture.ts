@@ -1,9 +1,10 @@
 // A watched cluster of fake nodes on a clock that the test moves, in steps so small that polls have their time.
-import assert from "node:assert/strict";
+
 import { ManualClock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { NodeRecord } from "#directory/directory.ts";
+import { until } from "#testing/until.ts";
 import type { PollOutcome } from "./cluster-state.ts";
 import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import { type FakeNode, fakeUsers, startFakeNode } from "./fake-nodes.fixture.ts";
@@ -91,11 +92,3 @@ export async function round(
 }
 
 const STEP_MS = 100;
-
-/** Waits, turn by turn, until something has happened. */
-export async function until(isDone: () => boolean): Promise<void> {
-  for (let tries = 0; !isDone(); tries++) {
-    assert.ok(tries < 4_000, "it did not happen within many turns");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -1,15 +1,16 @@
 // Shows what the demonstration decides before it starts: reserve, ports, passwords, what it keeps and what it shows.
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { DISK_RESERVE_BYTES } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { shellWord } from "#base/shell-word.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { choosePorts } from "./demo-ports.ts";
 import { adminPasswordHash, readOrMakeState, writeState } from "./demo-state.ts";
 import { HeldPorts } from "./held-ports.ts";
@@ -18,12 +19,6 @@ import { chooseReserve, DEMO_ROOM_BYTES } from "./reserve-choice.ts";
 import { reserveWarning, shortPath, summaryLines } from "./up-screen.ts";
 
 const TIMEOUT = { timeout: 10_000 };
-
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "demo-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 test("the reserve is the specified 20 GiB, and less only on a disk with less than 4 GiB above it (spec 4.6.3)", () => {
   const enough = DISK_RESERVE_BYTES + DEMO_ROOM_BYTES;
@@ -50,7 +45,7 @@ test(
     assert.deepEqual(await choosePorts(2, first), first);
     const [node = 0] = first.nodes;
     const blocker = createServer();
-    await new Promise<void>((resolve) => blocker.listen(node - METRICS_PORT_OFFSET, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => blocker.listen(metricsPortOf(node), "127.0.0.1", resolve));
     t.after(() => blocker.close());
     const second = await choosePorts(2, first);
     assert.deepEqual([second.metaserver, second.nodes[1]], [first.metaserver, first.nodes[1]]);
@@ -82,8 +77,8 @@ test(
   },
 );
 
-test("passwords and keys are made once and kept in a file of mode 0600", TIMEOUT, async (t) => {
-  const folder = await temporaryFolder(t);
+test("passwords and keys are made once and kept in a file of mode 0600", TIMEOUT, async () => {
+  const folder = scratchFolder("demo-");
   const state = await readOrMakeState(folder);
   await writeState(folder, state);
   assert.deepEqual(await readOrMakeState(folder), state);

@@ -1,11 +1,7 @@
 // Finds ports for the demonstration: those it had last time while they are free, else the default ones or the next.
-import {
-  CONSOLE_PORT,
-  DEMO_IDP_PORT,
-  FILESERVER_PORT,
-  METASERVER_PORT,
-  METRICS_PORT_OFFSET,
-} from "#base/limits.ts";
+
+import { CONSOLE_PORT, DEMO_IDP_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 
@@ -45,7 +41,7 @@ export async function choosePorts(
   const findPair = async (from: number): Promise<number> => {
     const [pair] = await findFreePortPairs(from, 1, { taken });
     const port = pair?.grpc ?? from;
-    taken.add(port).add(port - METRICS_PORT_OFFSET);
+    taken.add(port).add(metricsPortOf(port));
     return port;
   };
   const idp = kept.idp ?? (await find(DEMO_IDP_PORT));

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { DEFAULT_REDIRECT_URI } from "#identity/settings.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { writePrivateFile } from "#os/private-file.ts";
@@ -170,7 +170,7 @@ export class DevCluster {
         return {
           id,
           grpc: `127.0.0.1:${port}`,
-          metrics: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
+          metrics: `http://127.0.0.1:${metricsPortOf(port)}`,
           data: nodeFolder(plan, id),
         };
       }),
@@ -233,5 +233,5 @@ function addressOf(plan: DemoPlan, name: string): string {
   if (name === "metaserver") return `127.0.0.1:${plan.ports.metaserver}`;
   if (name === "console") return `${consoleUrl(plan)}  (for operators and whoever wants to look)`;
   const port = plan.ports.nodes[nodeIds(plan).indexOf(name)] ?? 0;
-  return `127.0.0.1:${port}  metrics http://127.0.0.1:${port - METRICS_PORT_OFFSET}/metrics`;
+  return `127.0.0.1:${port}  metrics http://127.0.0.1:${metricsPortOf(port)}/metrics`;
 }

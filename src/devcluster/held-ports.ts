@@ -1,5 +1,5 @@
 // The ports of a cluster are its own as long as it runs, also while one of its processes is started again and does not listen.
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { type ChosenPorts, choosePorts } from "./demo-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
 import { holdName } from "./held-name.ts";
@@ -38,5 +38,5 @@ export class HeldPorts {
 }
 
 function allOf({ idp, metaserver, console, nodes }: ChosenPorts): number[] {
-  return [idp, console, ...[metaserver, ...nodes].flatMap((port) => [port, port - METRICS_PORT_OFFSET])];
+  return [idp, console, ...[metaserver, ...nodes].flatMap((port) => [port, metricsPortOf(port)])];
 }

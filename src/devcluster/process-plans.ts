@@ -1,7 +1,7 @@
 // The command line and environment of each process of the demonstration. Secrets go by environment and files only.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
@@ -140,7 +140,7 @@ function nodePlan(plan: DemoPlan, id: string, port: number): ProcessPlan {
     },
     isServing: async () =>
       (await isServing(address, FileServer.typeName, plan.tls?.caPem)) &&
-      (await answersOk(`http://127.0.0.1:${port - METRICS_PORT_OFFSET}/health`)),
+      (await answersOk(`http://127.0.0.1:${metricsPortOf(port)}/health`)),
   };
 }
 

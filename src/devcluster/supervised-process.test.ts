@@ -1,10 +1,11 @@
 // Shows how a process is kept running, with small real processes in place of Grove's.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { BoundedLog, lastLines } from "./bounded-log.ts";
 import {
   type ProcessEvents,
@@ -15,12 +16,6 @@ import {
 
 const TIMEOUT = { timeout: 20_000 };
 const TIMES = { ...SUPERVISION_TIMES, restartFirstMs: 10, restartMaxMs: 40, startMs: 10_000, stopMs: 300 };
-
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "supervised-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 interface Kept {
   readonly process: SupervisedProcess;
@@ -35,7 +30,7 @@ const tellToEnd = ({ pid }: SupervisedProcess): boolean => globalThis.process.ki
 
 /** A process that runs the script with `ready()` to say that it serves, and `starts` the number of its start. */
 async function keep(t: TestContext, script: string): Promise<Kept> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("supervised-");
   const ready = join(folder, "ready");
   const program = `
     const fs = require("node:fs");
@@ -60,13 +55,6 @@ async function keep(t: TestContext, script: string): Promise<Kept> {
   const kept = { process: new SupervisedProcess(plan, told, TIMES), events, folder };
   t.after(() => kept.process.stop());
   return kept;
-}
-
-async function until(isReached: () => boolean): Promise<void> {
-  for (let tries = 0; !isReached(); tries++) {
-    assert.ok(tries < 3_000, "what is waited for does not come");
-    await sleep(10);
-  }
 }
 
 test(
@@ -150,8 +138,8 @@ test("what a process prints goes to its log, which is the owner's alone", TIMEOU
   assert.equal((await stat(path)).mode & 0o777, 0o600);
 });
 
-test("a log never grows beyond its bound, and the file before it is kept", TIMEOUT, async (t) => {
-  const path = join(await temporaryFolder(t), "x.log");
+test("a log never grows beyond its bound, and the file before it is kept", TIMEOUT, async () => {
+  const path = join(scratchFolder("supervised-"), "x.log");
   await writeFile(path, "0123");
   const log = new BoundedLog(path, 10);
   for (const text of ["456789", "ABCDE", "FGHIJ", "K"]) log.write(text);
@@ -162,8 +150,8 @@ test("a log never grows beyond its bound, and the file before it is kept", TIMEO
   assert.equal(await lastLines(`${path}.2`, 3), "");
 });
 
-test("a log that cannot be written loses lines and stops nobody", TIMEOUT, async (t) => {
-  const folder = await temporaryFolder(t);
+test("a log that cannot be written loses lines and stops nobody", TIMEOUT, async () => {
+  const folder = scratchFolder("supervised-");
   const log = new BoundedLog(folder, 10);
   log.write("lost");
   await new Promise<void>((resolve) => log.end(resolve));

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { ClusterDocument } from "./cluster-file.ts";
 import { isServing } from "./probe.ts";
 
@@ -34,12 +34,6 @@ function startUp(t: TestContext, folder: string, ...flags: string[]): Up {
     });
   }
   return { child, shown: () => text };
-}
-
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove up "));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 300 }));
-  return folder;
 }
 
 async function eventually<Value>(what: string, find: () => Promise<Value | undefined>): Promise<Value> {
@@ -101,7 +95,7 @@ test(
   "grove up: everything answers over TLS, a killed process comes back, Ctrl-C ends all of it",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("grove up ");
     const up = startUp(t, folder, "-nodes", "2");
     const document = await clusterOf(up, folder);
 
@@ -191,7 +185,7 @@ test(
   "grove up -mock: after kill -9 of everything, and of the supervisor alone, the same cluster starts again",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("grove up ");
     const flags = ["-mock", "-nodes", "1"];
     const first = startUp(t, folder, ...flags);
     const document = await clusterOf(first, folder);
@@ -226,7 +220,7 @@ test(
   "grove up that cannot start says what and where, stops what it had started, and leaves no cluster file",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("grove up ");
     await writeFile(join(folder, "node-1"), "a file where the data folder should be");
     const up = startUp(t, folder, "-mock", "-nodes", "1");
     const [code] = (await once(up.child, "close")) as [number];
@@ -238,7 +232,7 @@ test(
 );
 
 test("two 'grove up' at the same moment go past each other's ports, so both serve", TIMEOUT, async (t) => {
-  const folders = [await temporaryFolder(t), await temporaryFolder(t)];
+  const folders = [scratchFolder("grove up "), scratchFolder("grove up ")];
   const ups = folders.map((folder) => startUp(t, folder, "-mock", "-nodes", "1"));
   const documents = await Promise.all(ups.map((up, index) => clusterOf(up, folders[index] as string)));
   const [first, second] = documents.map(({ metaserver, console, nodes }) => [

@@ -1,4 +1,5 @@
 // The metadata store in PostgreSQL: several MetaServers share it, leases go by its clock, and outages heal by themselves.
+
 import { isDeepStrictEqual } from "node:util";
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
@@ -11,6 +12,7 @@ import {
   POSTGRES_RETRIES_MAX,
   POSTGRES_USER_CONNECTIONS,
 } from "#base/limits.ts";
+import { systemFraction } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
 import type {
@@ -44,6 +46,7 @@ import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
 import { PostgresStatements, rolledBack } from "./postgres-statements.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
+import { readmitNode } from "./removed-nodes.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
@@ -224,6 +227,10 @@ class PostgresDirectory implements Directory {
     return this.#run(this.#decide, (now) => removeNode(now, fsId, abandonedRoots));
   }
 
+  readmitNode(fsId: string, keyFingerprint: string): Promise<void> {
+    return this.#run(this.#decide, () => readmitNode(fsId, keyFingerprint));
+  }
+
   giveUpRoot(owner: string): Promise<GivenUpRoot | undefined> {
     return this.#run(this.#decide, (now) => giveUpRoot(now, owner));
   }
@@ -299,7 +306,7 @@ class PostgresDirectory implements Directory {
     }
     if (isGroveError(error)) return undefined;
     // Between half and the whole, so that those who met do not meet again.
-    return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + Math.random() / 2);
+    return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + systemFraction() / 2);
   }
 
   async #attempt<Result>(

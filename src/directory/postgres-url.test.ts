@@ -1,11 +1,11 @@
 // URLs of the PostgreSQL store: what they mean, what is refused, and where a password is found when they have none.
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { storePassword } from "./open-directory.ts";
 import { findPassword, hasPassword, parsePostgresUrl } from "./postgres-url.ts";
 
@@ -104,9 +104,8 @@ test("any text is a URL or is refused with BAD_ARGUMENT", () => {
   );
 });
 
-test("without a password in the URL it comes from PGPASSWORD, or from the line of PGPASSFILE that fits", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "pgpass-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+test("without a password in the URL it comes from PGPASSWORD, or from the line of PGPASSFILE that fits", async () => {
+  const folder = scratchFolder("pgpass-");
   const path = join(folder, "pgpass");
   await writeFile(path, "# all\nh:1:d:u:first\n*:2:*:u:a\\:b\\\\c\nlocalhost:*:*:*:socket\n", {
     mode: 0o600,

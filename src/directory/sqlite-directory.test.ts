@@ -1,27 +1,21 @@
 // Runs the store's contract on SQLite, and shows what is particular to a file.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { LEASE_LOOK_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
 import { openDirectory, openDirectoryReader, openNodeStore } from "./open-directory.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, registration } from "./store-under-test.fixture.ts";
 
-async function temporaryFolder(cleanUp: (end: () => Promise<void>) => void): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "directory-"));
-  cleanUp(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 testDirectoryContract("sqlite", async (clock, cleanUp) => {
-  const path = join(await temporaryFolder(cleanUp), "meta.db");
+  const path = join(scratchFolder("directory-"), "meta.db");
   let directory = await openDirectory(`sqlite:${path}`, { clock });
   cleanUp(() => directory.close());
   return {
@@ -35,7 +29,7 @@ testDirectoryContract("sqlite", async (clock, cleanUp) => {
 });
 
 async function openTemporary(t: TestContext): Promise<{ path: string; directory: Directory }> {
-  const path = join(await temporaryFolder((end) => t.after(end)), "new folder", "meta.db");
+  const path = join(scratchFolder("directory-"), "new folder", "meta.db");
   const directory = await openDirectory(`sqlite:${path}`, { clock: new ManualClock() });
   t.after(() => directory.close());
   return { path, directory };
@@ -58,7 +52,7 @@ test("another process reads the file while the store is open", async (t) => {
 
 test("time in which the MetaServer stood still ends no lease, the silence afterwards does", async (t) => {
   const clock = new ManualClock();
-  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const path = join(scratchFolder("directory-"), "meta.db");
   const directory = await openDirectory(`sqlite:${path}`, { clock });
   t.after(() => directory.close());
   const isLive = async (): Promise<boolean | undefined> => (await directory.nodes())[0]?.live;
@@ -89,8 +83,8 @@ test("a store of a newer Grove is refused and left as it is (D18)", async (t) =>
   await assert.rejects(openDirectory(`sqlite:${path}`, { clock: new ManualClock() }), /schema 99/);
 });
 
-test("a file that is something else is refused", async (t) => {
-  const folder = await temporaryFolder((end) => t.after(end));
+test("a file that is something else is refused", async () => {
+  const folder = scratchFolder("directory-");
   const text = join(folder, "text.db");
   await writeFile(text, "x".repeat(8_192));
   const foreign = join(folder, "foreign.db");
@@ -143,7 +137,7 @@ test("only the URLs that are built in are taken, and none is quoted back (D19)",
 
 test("a reader sees what the MetaServer writes, also after the store was lost and made again, and changes nothing (D19)", async (t) => {
   const clock = new ManualClock();
-  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const path = join(scratchFolder("directory-"), "meta.db");
   const url = `sqlite:${path}`;
   await assert.rejects(openDirectoryReader(url, { clock }), (error) =>
     isGroveError(error, "STORE_UNAVAILABLE"),
@@ -175,7 +169,7 @@ test("a reader sees what the MetaServer writes, also after the store was lost an
 
 test("nodes are enrolled beside the MetaServer that has the store open, and all three see them (D20)", async (t) => {
   const clock = new ManualClock();
-  const path = join(await temporaryFolder((end) => t.after(end)), "meta.db");
+  const path = join(scratchFolder("directory-"), "meta.db");
   const url = `sqlite:${path}`;
   await assert.rejects(openNodeStore(url, { clock }), (error) => isGroveError(error, "STORE_UNAVAILABLE"));
   await assert.rejects(stat(path), { code: "ENOENT" });

@@ -1,18 +1,18 @@
 // Shows what the doctor finds: both sides of its limits, servers that are down or silent, files that others may read.
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { loadOrCreateAuthority } from "#authority/authority.ts";
 import { ensureNodeCertificate } from "#authority/node-certificate-files.ts";
 import { systemClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { startTestNode } from "#fileserver/node.fixture.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { certificateFilesCheck } from "./certificates.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, ok, runChecks } from "./finding.ts";
@@ -30,12 +30,6 @@ import { providerChecks } from "./provider-checks.ts";
 import { serverCheck } from "./server-probe.ts";
 
 const PLAIN = { ca: undefined, mock: true };
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), "doctor-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 const states = (findings: readonly Finding[]): string[] =>
   findings.map(({ name, state }) => `${state} ${name}`);
@@ -83,8 +77,8 @@ test("ports: 41000 leaves no metrics port, 42023 a privileged one, 42024 is fine
   }
 });
 
-test("a folder that others may enter, that is missing or a file is a failure", async (t) => {
-  const base = folder(t);
+test("a folder that others may enter, that is missing or a file is a failure", async () => {
+  const base = scratchFolder("doctor-");
   assert.equal((await one(folderCheck(base))).state, "ok");
   chmodSync(base, 0o750);
   assert.match((await one(folderCheck(base))).todo, /chmod 700/);
@@ -94,8 +88,8 @@ test("a folder that others may enter, that is missing or a file is a failure", a
   assert.equal((await one(folderCheck(join(base, "file")))).what, "is no folder");
 });
 
-test("the disk: above the reserve fine, at it nothing can be written (spec 4.6.3)", async (t) => {
-  const base = folder(t);
+test("the disk: above the reserve fine, at it nothing can be written (spec 4.6.3)", async () => {
+  const base = scratchFolder("doctor-");
   assert.equal((await one(diskCheck(base, 0n))).state, "ok");
   const full = await one(diskCheck(base, 2n ** 62n));
   assert.equal(full.state, "failed");
@@ -109,7 +103,7 @@ test("a reserve other than 20 GiB is told as such, by what the node says and by 
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(request.url === "/ready" ? { ready: true } : { reserve_bytes: reserve }));
   });
-  await new Promise<void>((resolve) => listener.listen(port - METRICS_PORT_OFFSET, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => listener.listen(metricsPortOf(port), "127.0.0.1", resolve));
   t.after(() => listener.close());
   const told = async (): Promise<string> => {
     const findings = await runChecks([nodeCheck("n1", `127.0.0.1:${port}`, undefined)]);
@@ -123,13 +117,13 @@ test("a reserve other than 20 GiB is told as such, by what the node says and by 
     await told(),
     "warning 1 GiB of its disk are kept free, not the 20 GiB that every node should keep",
   );
-  const base = folder(t);
+  const base = scratchFolder("doctor-");
   assert.match((await one(diskCheck(base, 1_024n))).what, /, 1 KiB instead of 20 GiB of them the reserve$/);
   assert.doesNotMatch((await one(diskCheck(base))).what, /instead/);
 });
 
-test("quota file: absent, sound and damaged are told apart (spec 2.1)", async (t) => {
-  const base = folder(t);
+test("quota file: absent, sound and damaged are told apart (spec 2.1)", async () => {
+  const base = scratchFolder("doctor-");
   const path = join(base, "quota_config.json");
   assert.match((await one(quotaFileCheck(base))).what, /default quota/);
   writeFileSync(path, '{"quotas":{"a@b.c":18446744073709551615}}');
@@ -190,8 +184,8 @@ test("servers that are down, and servers that say nothing, are failures and neve
   for (const { todo } of findings) assert.notEqual(todo, "");
 });
 
-test("certificate files: trusted and 90 days is fine; an open key, another key, another authority, the last days and the end are not", async (t) => {
-  const base = folder(t);
+test("certificate files: trusted and 90 days is fine; an open key, another key, another authority, the last days and the end are not", async () => {
+  const base = scratchFolder("doctor-");
   const request = { id: "n1", names: ["localhost"], addresses: ["127.0.0.1"] };
   const authority = await loadOrCreateAuthority(join(base, "ca"), { clock: systemClock });
   const other = await loadOrCreateAuthority(join(base, "other"), { clock: systemClock });
@@ -220,8 +214,8 @@ test("certificate files: trusted and 90 days is fine; an open key, another key, 
   assert.match(await look({}), /failed others may read its key/);
 });
 
-test("a store that is not there is not made by looking, and one that is there answers (D19)", async (t) => {
-  const base = folder(t);
+test("a store that is not there is not made by looking, and one that is there answers (D19)", async () => {
+  const base = scratchFolder("doctor-");
   const path = join(base, "metadata.db");
   assert.equal((await one(storeCheck(`sqlite:${path}`))).state, "failed");
   assert.equal((await one(storeCheck("mysql://user:secret@x"))).state, "failed");
@@ -230,8 +224,8 @@ test("a store that is not there is not made by looking, and one that is there an
   assert.match((await one(storeCheck(`sqlite:${path}`))).what, /0 of 0 nodes live/);
 });
 
-test("which addresses a port listens on is read from the kernel's table", (t) => {
-  const proc = folder(t);
+test("which addresses a port listens on is read from the kernel's table", () => {
+  const proc = scratchFolder("doctor-");
   mkdirSync(join(proc, "net"));
   const head = "  sl  local_address rem_address   st\n";
   const line = (local: string, state = "0A"): string =>

@@ -156,14 +156,14 @@ function sessionCheck(context: ClientContext): Check {
       const identity = await context.identity.current();
       if (identity === undefined) return [warning(name, "nobody is signed in", "Sign in: grove login")];
       const cluster = await context.cluster();
-      const startMs = Date.now();
+      const startMs = systemClock.wallMs();
       try {
         const { address, reply } = await cluster.run("", { ...SHORT, attempts: 1 }, async (server) => ({
           address: server.address,
           reply: await server.files.explain({ path: "/" }, server.unary),
         }));
         // The server read its clock somewhere between our two readings.
-        const middleMs = (startMs + Date.now()) / 2;
+        const middleMs = (startMs + systemClock.wallMs()) / 2;
         const findings: Finding[] = [ok(name, `you are ${reply.username} on ${address}`)];
         if (reply.nowMs !== 0n)
           findings.push(clockFinding(`clock of ${address}`, Number(reply.nowMs) - middleMs));

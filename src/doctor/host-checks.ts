@@ -5,8 +5,9 @@ import { formatBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { parse64, parseU64 } from "#base/json64.ts";
-import { DISK_RESERVE_BYTES, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { DISK_RESERVE_BYTES, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
+import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { parseHostPort } from "#base/node-id.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { clockFinding } from "./clock-finding.ts";
@@ -139,7 +140,7 @@ export function portRuleCheck(address: string): Check {
     name,
     run() {
       const { port } = parseHostPort(address);
-      const metrics = port - METRICS_PORT_OFFSET;
+      const metrics = metricsPortOf(port);
       const todo = `Take a gRPC port from ${METRICS_PORT_OFFSET + FIRST_FREE_PORT} up, such as 50051.`;
       if (metrics < 1)
         return Promise.resolve([
@@ -174,7 +175,7 @@ export function nodeCheck(name: string, address: string, metricsToken: string | 
       const findings = [readyFinding(name, ready.body)];
       if (ready.dateMs !== undefined) {
         // Its header holds whole seconds, the fraction cut off.
-        findings.push(clockFinding(`clock of ${name}`, ready.dateMs + 500 - Date.now()));
+        findings.push(clockFinding(`clock of ${name}`, ready.dateMs + 500 - systemClock.wallMs()));
       }
       const { body } = await getJson(`${url}/metrics`, signal, metricsToken);
       findings.push(...metricsFindings(name, body));
@@ -198,7 +199,7 @@ function readyFinding(name: string, body: Readonly<Record<string, unknown>>): Fi
 
 function metricsFindings(name: string, body: Readonly<Record<string, unknown>>): Finding[] {
   const findings: Finding[] = [];
-  findings.push(driftFinding(`drift of ${name}`, body, Date.now()));
+  findings.push(driftFinding(`drift of ${name}`, body, systemClock.wallMs()));
   const skewMs = body["clock_skew_ms"];
   if (typeof skewMs === "number") findings.push(clockFinding(`metaserver's clock (seen by ${name})`, skewMs));
   const daysLeft = body["cert_days_left"];
@@ -271,8 +272,7 @@ function exposureFinding(name: string, address: string, tellsOfUsers: boolean): 
   const what = `metrics of ${name}`;
   if (!tellsOfUsers) return ok(what, "tell of single users only with SVC_METRICS_TOKEN");
   const { port } = parseHostPort(address);
-  const isOpen =
-    listensBeyondLoopback(port - METRICS_PORT_OFFSET) ?? !/^(?:127\.|localhost|\[?::1)/.test(address);
+  const isOpen = listensBeyondLoopback(metricsPortOf(port)) ?? !/^(?:127\.|localhost|\[?::1)/.test(address);
   if (!isOpen) return ok(what, "can be read from this machine only");
   return warning(
     what,
@@ -309,7 +309,7 @@ export function storeCheck(url: string): Check {
                 warning(
                   name,
                   what,
-                  `Not heard of for 30 s: ${nodes
+                  `Not heard of for ${NODE_LEASE_MS / 1_000} s: ${nodes
                     .filter((node) => !node.live)
                     .map((node) => node.fsId)
                     .join(", ")}`,

@@ -1,4 +1,5 @@
 // Asks the identity provider for what sign-in needs of it: its discovery document, or its addresses.
+import { systemClock } from "#base/clock.ts";
 import { errorText } from "#base/log.ts";
 import { isUntrusted } from "#client/provider-trust.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
@@ -71,7 +72,7 @@ function discoveryCheck(issuer: string, asker: ProviderAsker): Check {
         // The header has whole seconds, cut off.
         return dateMs === undefined
           ? [answers]
-          : [answers, clockFinding("clock of the identity provider", dateMs + 500 - Date.now())];
+          : [answers, clockFinding("clock of the identity provider", dateMs + 500 - systemClock.wallMs())];
       } catch (error) {
         return [unreachable(name, error, asker)];
       }

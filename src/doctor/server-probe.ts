@@ -1,5 +1,5 @@
 // Asks a server whether it serves, and a FileServer's metrics listener how it fares.
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { openChannel } from "#client/server-address.ts";
 import { createClient } from "#grpc/client.ts";
@@ -57,7 +57,7 @@ export interface HttpAnswer {
 /** URL of a FileServer's metrics listener (spec 4.4). */
 export function metricsUrlOf(grpcAddress: string): string {
   const { host, port } = parseHostPort(grpcAddress);
-  return `http://${formatHostPort({ host, port: port - METRICS_PORT_OFFSET })}`;
+  return `http://${formatHostPort({ host, port: metricsPortOf(port) })}`;
 }
 
 const BODY_MAX_BYTES = 64 * 1_048_576;

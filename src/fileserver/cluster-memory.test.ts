@@ -1,15 +1,14 @@
 // Which cluster a data folder belongs to: kept, never something else, and without leftovers of a crash (D19, A-10).
 import assert from "node:assert/strict";
-import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { openClusterMemory } from "./cluster-memory.ts";
 
-test("the cluster's id is remembered, and what a crash left of writing it is swept", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "cluster-memory-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+test("the cluster's id is remembered, and what a crash left of writing it is swept", async () => {
+  const folder = scratchFolder("cluster-memory-");
   const first = await openClusterMemory(folder);
   assert.equal(first.clusterId, "");
   await first.remember("01ARZ3NDEKTSV4RRFFQ69G5FAV");
@@ -23,17 +22,15 @@ test("the cluster's id is remembered, and what a crash left of writing it is swe
   await assert.rejects(openClusterMemory(folder), (error) => isGroveError(error, "CORRUPT"));
 });
 
-test("the process that registered last is remembered beside it, and what is no process is none", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "cluster-memory-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+test("the process that registered last is remembered beside it, and what is no process is none", async () => {
+  const folder = scratchFolder("cluster-memory-");
   const first = await openClusterMemory(folder);
   assert.equal(first.lastProcess, "");
   await first.registered("01ARZ3NDEKTSV4RRFFQ69G5FAV");
   await first.registered("01ARZ3NDEKTSV4RRFFQ69G5FAV");
   assert.equal(first.lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
   assert.equal((await openClusterMemory(folder)).lastProcess, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
-  const copy = `${folder}-copy`;
-  t.after(() => rm(copy, { recursive: true, force: true }));
+  const copy = join(scratchFolder("cluster-memory-"), "copy");
   await cp(folder, copy, { recursive: true });
   assert.equal((await openClusterMemory(copy)).lastProcess, "");
   for (const text of ["", "two words", "\u0000", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]) {

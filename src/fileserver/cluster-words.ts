@@ -2,7 +2,8 @@
 import { errorText, type Logger } from "#base/log.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { ReboundReader, type ReboundReaderDeps } from "./rebound-reader.ts";
-import { type Exchange, exchangeUserStates, type KnownUserStates } from "./user-state-exchange.ts";
+import type { KnownUserStates } from "./user-operations.ts";
+import { type Exchange, exchangeUserStates } from "./user-state-exchange.ts";
 
 /** What it is made from. */
 export interface ClusterWordsDeps {

@@ -16,6 +16,7 @@ import {
   TRASH_RETENTION_MS,
 } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { checkedMetricsPortOf } from "#base/metrics-port.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import {
   checkedFileServerAddress,
@@ -27,7 +28,6 @@ import {
 import { type IdentitySettings, readIdentitySettings } from "#identity/settings.ts";
 import { run } from "#os/exit-signals.ts";
 import { createLogger, switchLevelOnSignal } from "#os/logger.ts";
-import { metricsPortOf } from "./metrics-listener.ts";
 import { type FileServerOptions, startFileServer } from "./node.ts";
 import { requireKey, requireSameRole, roleOf } from "./same-role.ts";
 import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
@@ -217,7 +217,7 @@ async function optionsOf(
     id,
     name: flags.name ?? id,
     listen,
-    metricsPort: metricsPortOf(listen.port),
+    metricsPort: checkedMetricsPortOf(listen.port),
     advertise:
       flags.advertise ??
       joined?.advertise ??
@@ -278,7 +278,7 @@ function isWildcard(host: string): boolean {
 function parseListen(text: string): HostPort {
   return checked(() => {
     const address = parseHostPort(text.startsWith(":") ? `0.0.0.0${text}` : text);
-    metricsPortOf(address.port);
+    checkedMetricsPortOf(address.port);
     return address;
   });
 }

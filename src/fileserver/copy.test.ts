@@ -1,8 +1,8 @@
 // Shows Copy and truncation at the front door: who may, what it costs, and that what is refused changes nothing (D13, D16).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
+import { until } from "#testing/until.ts";
 import { bytesOf, parts, refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 let node: TestNode;
@@ -55,8 +55,7 @@ test("a copy whose client has cancelled ends: nothing of it comes into sight or 
   await eve.call.createDirectory({ path: "/beside" });
   gone.abort();
   await refused;
-  for (let tries = 0; tries < 500 && service.ledger.openAccounts > 0; tries++) await delay(10);
-  assert.equal(service.ledger.openAccounts, 0);
+  await until(() => service.ledger.openAccounts === 0);
   assert.equal((await refusal(eve.call.getAttr({ path: "/copy" }))).reason, "NO_SUCH_PATH");
 });
 

@@ -1,12 +1,10 @@
 // The rule for whatever makes files and folders, held against every operation: refused alike in a full root and at the inode limit.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { COPY_SLICE_ROWS } from "#base/limits.ts";
 import { OnConflict, Perm } from "#proto/gen/grove/v1/common_pb.ts";
 import { checkStorage } from "#storage/check-storage.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import {
   chunk,
   header,
@@ -23,14 +21,13 @@ let node: TestNode;
 let admin: TestUser;
 let users = 0;
 before(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), "grove-create-rule-"));
+  dataFolder = scratchFolder("grove-create-rule-");
   node = await startTestNode({ dataFolder, env: { SVC_ADMIN_EMAIL: "root@example.com" } });
   admin = await node.signIn("root@example.com");
 });
 after(async () => {
   await node.stop();
   assert.deepEqual(checkStorage(dataFolder, { repair: false, deep: false }).differences, []);
-  await rm(dataFolder, { recursive: true, force: true });
 });
 
 const EMPTY = Buffer.alloc(0);

@@ -10,6 +10,7 @@ import type { AdminPassword } from "#identity/admin-password.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { UserStateBook } from "#identity/user-state-book.ts";
+import type { Heir } from "#policy/decide.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
@@ -116,7 +117,11 @@ export function createFileService(deps: FileServiceDeps): FileService {
   });
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
   const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner);
-  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares });
+  const heirOf = (owner: string, username: string): Heir | undefined => {
+    const handOver = deps.userStates.states.handOverTo(username, owner, clock.wallMs());
+    return handOver === undefined ? undefined : { username, mayDelete: handOver.mayDelete };
+  };
+  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares, heirOf });
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);

@@ -1,8 +1,5 @@
 // A node whose id another process holds: what it says, whom it turns away, and how it proves to be the next one (D19, M-02).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { type LogFields, silentLogger } from "#base/log.ts";
@@ -10,6 +7,7 @@ import { GrpcServer } from "#grpc/server.ts";
 import { Code } from "#grpc/status.ts";
 import { MetaServer, type RegisterFileServerRequest } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { mapError } from "#proto/map-error.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 /** What the MetaServer answers instead, and what it has taken. */
@@ -34,7 +32,7 @@ async function stopNode(): Promise<void> {
 }
 
 beforeEach(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), "grove-held-"));
+  dataFolder = scratchFolder("grove-held-");
   refuse = undefined;
   registrations = [];
   lines.length = 0;
@@ -53,7 +51,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await stopNode();
   await server.close();
-  await rm(dataFolder, { recursive: true, force: true });
 });
 
 const HELD = new GroveError("NODE_ID_HELD", "another FileServer is running as n1");

@@ -1,7 +1,6 @@
 // The node's side of the control plane against a scripted MetaServer on a real connection.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,6 +14,8 @@ import {
   type RegisterFileServerRequest,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { mapError } from "#proto/map-error.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 /** What the scripted MetaServer answers, and what it has heard. */
@@ -75,13 +76,9 @@ const startNode = () =>
     dataFolder,
     options: { metaservers: [`127.0.0.1:${port}`], advertise: "node.example.net:50051" },
   });
-const until = async (condition: () => boolean) => {
-  for (let i = 0; i < 1_000 && !condition(); i++) await delay(10);
-  assert.ok(condition(), String(condition));
-};
 
 beforeEach(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), "grove-metalink-"));
+  dataFolder = scratchFolder("grove-metalink-");
   script = {
     known: true,
     sendFull: false,
@@ -101,7 +98,6 @@ afterEach(async () => {
   await node?.stop();
   node = undefined;
   await server.close();
-  await rm(dataFolder, { recursive: true, force: true });
 });
 
 test("a node registers with all that the store can be rebuilt from, and beats (D19)", async () => {

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
-import { metricsPortOf, startMetricsListener } from "./metrics-listener.ts";
+import { startMetricsListener } from "./metrics-listener.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 let open: TestNode;
@@ -105,17 +104,6 @@ test("other paths and methods are refused, and queries are ignored", async () =>
   assert.equal((await get(open, "/health?x=1")).status, 200);
   assert.equal((await get(open, "/metrics", { method: "POST", body: "x" })).status, 405);
   assert.equal((await get(open, "/metrics", { method: "HEAD" })).status, 200);
-});
-
-test("the metrics port is the gRPC port minus 41000, and a port that leaves none is refused with the reason (spec 4.4, T6)", () => {
-  assert.equal(metricsPortOf(50_051), 9_051);
-  assert.equal(metricsPortOf(41_001), 1);
-  for (const port of [1, 8_080, 41_000]) {
-    assert.throws(
-      () => metricsPortOf(port),
-      (error) => isGroveError(error, "BAD_ARGUMENT") && /41000/.test(error.message),
-    );
-  }
 });
 
 const fetchText = async (node: TestNode, path: string, headers: Record<string, string> = {}) => {

@@ -3,8 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AuditPage } from "#audit/audit-log.ts";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
-import { GroveError } from "#base/errors.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { type StatusServer, serveStatus } from "#os/status-server.ts";
@@ -27,19 +25,6 @@ export interface MetricsListenerDeps {
   readonly token: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** The metrics port of a gRPC port (spec 4.4). Throws BAD_ARGUMENT for a port that leaves none (T6). */
-export function metricsPortOf(grpcPort: number): number {
-  const port = grpcPort - METRICS_PORT_OFFSET;
-  if (port < 1) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      `the metrics port is the gRPC port minus ${METRICS_PORT_OFFSET}, so the gRPC port must be above ${METRICS_PORT_OFFSET} ` +
-        `(42024 or above needs no privilege); ${grpcPort} is not`,
-    );
-  }
-  return port;
 }
 
 /** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */

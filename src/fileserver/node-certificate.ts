@@ -1,9 +1,11 @@
 // The node's certificate while it runs: followed on the disk, renewed through the MetaServer, handed to whoever uses it.
+
 import { CertificateKeeper } from "#authority/certificate-keeper.ts";
 import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#authority/tls-material.ts";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import type { Logger } from "#base/log.ts";
+import { systemFraction } from "#base/random.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -88,7 +90,7 @@ export async function openNodeCertificate(
   return NodeCertificate.open(source, {
     clock,
     log,
-    random: Math.random,
+    random: systemFraction,
     renew: node.metaservers.length === 0 ? undefined : (current) => renewAtAny(node, current),
   });
 }

@@ -1,7 +1,4 @@
 // A FileServer in a temporary folder with mock sign-in, and a client that says exactly what a test wants to say.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
@@ -16,6 +13,7 @@ import {
   type UploadRequestSchema,
   type UploadResponse,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type FileServerOptions, type RunningFileServer, startFileServer } from "./node.ts";
 
 /** What a test may want otherwise. */
@@ -68,7 +66,7 @@ export type UploadPart = MessageInitShape<typeof UploadRequestSchema>;
 
 /** Starts a node. */
 export async function startTestNode(settings: TestNodeSettings = {}): Promise<TestNode> {
-  const dataFolder = settings.dataFolder ?? (await mkdtemp(join(tmpdir(), "grove-fileserver-")));
+  const dataFolder = settings.dataFolder ?? scratchFolder("grove-fileserver-");
   const disk = { freeBytes: 2n ** 45n, totalBytes: 2n ** 46n };
   const node = await startFileServer(
     {
@@ -112,7 +110,6 @@ export async function startTestNode(settings: TestNodeSettings = {}): Promise<Te
     async stop() {
       for (const opened of channels) opened.close();
       await node.stop(1_000);
-      if (settings.dataFolder === undefined) await rm(dataFolder, { recursive: true, force: true });
     },
   };
 }

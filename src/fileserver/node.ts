@@ -11,7 +11,7 @@ import {
 } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
-import { type Random, systemRandom } from "#base/random.ts";
+import { type Random, systemFraction, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { ulid } from "#base/ulid.ts";
@@ -354,7 +354,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
   const link = new MetaLink({
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
-    onRebound: (words) => parts.admission.rebind(words),
+    onRebound: (words) => parts.admission.rebind(words, (owner) => service.usage.of(owner) !== undefined),
     userStates: knownUserStates(parts.userStates, service.users),
     node: {
       id: options.id,
@@ -374,7 +374,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
       state.fence(reason);
     },
     clock,
-    random: Math.random,
+    random: systemFraction,
     log,
   });
   closers.push(() => link.stop());

@@ -1,13 +1,13 @@
 // An administrator at a user's trash: who may, what is told without a reason, what the user is shown, and what is audited (spec 5.5, D13).
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
 import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 import { OperatorLooks } from "./operator-looks.ts";
 
@@ -135,7 +135,7 @@ test("nobody else gets in, whatever they say; the administrator's password does,
 });
 
 test("looks are there after a restart; each user has places of their own, and a damaged file is set aside", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "looks-"));
+  const folder = scratchFolder("looks-");
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const deps = { clock: new ManualClock(1_000), log } as never;
   try {

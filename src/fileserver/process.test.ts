@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
@@ -11,17 +10,17 @@ import { fileURLToPath } from "node:url";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { startTestNode } from "./node.fixture.ts";
 
 const ENTRY = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const children = new Set<ChildProcess>();
 let folder = "";
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-process-"));
+  folder = scratchFolder("grove-process-");
 });
 after(async () => {
   for (const child of children) child.kill("SIGKILL");
-  await rm(folder, { recursive: true, force: true });
 });
 
 interface Run {

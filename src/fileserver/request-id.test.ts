@@ -1,7 +1,6 @@
 // One request's id through the node: from the client's metadata into log, audit and the trailers of a refusal, and on to the MetaServer.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { REQUEST_ID_HEADER, withRequestId } from "#base/request-scope.ts";
@@ -11,6 +10,7 @@ import { GrpcServer } from "#grpc/server.ts";
 import { StatusError } from "#grpc/status.ts";
 import { createLogger, type ProcessLogger } from "#os/logger.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 let folder: string;
@@ -18,7 +18,7 @@ let log: ProcessLogger;
 let node: TestNode;
 let user: TestUser;
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), "grove-request-"));
+  folder = scratchFolder("grove-request-");
   log = createLogger({ destination: { file: join(folder, "log") }, level: "debug" });
   node = await startTestNode({ log, env: { SVC_ADMIN_EMAIL: "admin@example.com" } });
   user = await node.signIn("a@example.com");
@@ -26,7 +26,6 @@ before(async () => {
 after(async () => {
   await node.stop();
   await log.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const bearer = (id: string) => ({

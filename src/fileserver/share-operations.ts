@@ -101,7 +101,7 @@ export class ShareOperations {
           metadata: { limit: String(LIST_PAGE_MAX) },
         });
       }
-      const reached = access.reach(caller.identity, root, path, "delete");
+      const reached = access.reach(caller.identity, root, path, "share");
       const { id } = existing(reached);
       const page = storage.shares.listed(reached.owner, {
         path: joinPath(reached.names),
@@ -128,8 +128,7 @@ export class ShareOperations {
     return meter.later("write", async () => {
       const username = canonicalUsername(request.user);
       const { reached, affectedInodes } = await retryWhenStale(async () => {
-        // To own a root is what the right to delete in it means (spec 5.4).
-        const reached = access.reach(caller.identity, request.root, request.path, "delete");
+        const reached = access.reach(caller.identity, request.root, request.path, "share");
         const inode = existing(reached);
         const done = await changes.run(caller, reached, undefined, (context) =>
           storage.shares[VERB[act]]({ ...context, inodeId: inode.id, username }),

@@ -1,10 +1,6 @@
 // What the MetaServer hears of a node's shares, against a scripted one on a real connection that is there, away, or late.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { GroveError } from "#base/errors.ts";
 import { REGISTERED_GRANTS_MAX_BYTES } from "#base/limits.ts";
 import { GrpcServer } from "#grpc/server.ts";
@@ -15,6 +11,8 @@ import {
   type RootUnshareRequest,
 } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { mapError } from "#proto/map-error.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const OWNER = "alice@example.com";
@@ -76,17 +74,13 @@ async function startNode(): Promise<TestUser> {
   return node.signIn(OWNER);
 }
 
-const until = async (isTrue: () => boolean): Promise<void> => {
-  for (let i = 0; i < 1_000 && !isTrue(); i++) await delay(10);
-  assert.ok(isTrue(), `${String(isTrue)} with ${JSON.stringify([...listed.keys()])}`);
-};
 const lists =
   (...keys: string[]) =>
   () =>
     [...listed.keys()].toSorted().join() === keys.join();
 
 beforeEach(async () => {
-  dataFolder = await mkdtemp(join(tmpdir(), "grove-teller-"));
+  dataFolder = scratchFolder("grove-teller-");
   listed = new Map();
   registrations = [];
   refuse = undefined;
@@ -99,7 +93,6 @@ afterEach(async () => {
   await node?.stop();
   node = undefined;
   await stopMeta();
-  await rm(dataFolder, { recursive: true, force: true });
 });
 
 test("once Share has answered, the MetaServer knows; every change of a path follows (D19)", async () => {

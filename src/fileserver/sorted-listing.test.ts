@@ -1,13 +1,12 @@
 // Shows that sorting a large directory keeps nobody waiting but who asks for it, and gives what the order promises (D13).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { LIST_SORT_AT_ONCE, LIST_SORTED_ENTRIES_MAX, SORTED_LISTINGS_PER_USER } from "#base/limits.ts";
 import { Sort } from "#proto/gen/grove/v1/common_pb.ts";
 import { assertSound } from "#storage/store.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const USERS = ["greedy@example.com", "other@example.com"] as const;
@@ -18,11 +17,10 @@ async function nodeWith(
   large: number,
   middle = LIST_SORT_AT_ONCE + 1,
 ): Promise<TestNode> {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-sorted-"));
+  const dataFolder = scratchFolder("grove-sorted-");
   const running: TestNode[] = [];
   context.after(async () => {
     for (const node of running) await node.stop();
-    await rm(dataFolder, { recursive: true, force: true });
   });
   const first = await startTestNode({ dataFolder });
   for (const email of USERS) {

@@ -1,9 +1,6 @@
 // A node with certificates: clients over TLS, the link to the metaserver over mutual TLS, and what /metrics says of the certificate.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
 import { systemClock } from "#base/clock.ts";
@@ -13,6 +10,7 @@ import { GrpcServer } from "#grpc/server.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { suitesOfTls12 } from "#testing/tls-probe.ts";
 import { startTestNode, type TestNode } from "./node.fixture.ts";
 
@@ -22,7 +20,7 @@ let meta: GrpcServer;
 let node: TestNode;
 const peers: Peer[] = [];
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-tls-"));
+  folder = scratchFolder("grove-tls-");
   authority = await loadOrCreateAuthority(folder, { clock: systemClock });
   const material = async (id: string) => {
     const issued = await authority.issueNodeCertificate({
@@ -46,7 +44,6 @@ before(async () => {
 after(async () => {
   await node.stop();
   await meta.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 test("the node shows its certificate to the metaserver (spec 5.6)", () => {

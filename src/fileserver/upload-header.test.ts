@@ -1,10 +1,10 @@
 // Uploads that say nothing: how long a stream may keep its place without a header, and that it ends with its session.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
 import { UPLOAD_HEADER_TIMEOUT_MS } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
+import { until } from "#testing/until.ts";
 import {
   header,
   parts,
@@ -36,11 +36,7 @@ async function silentUploads(count: number, run: (uploads: Silent) => Promise<vo
     };
     const refused = Array.from({ length: count }, () => refusal(user.upload(upload())));
     // One more than there are places: when it is refused, all others have one.
-    for (let tries = 0; tries < 500; tries++) {
-      const { reason } = await refusal(user.upload([header("/no/such")]));
-      if (reason === "RATE_LIMITED") break;
-      await delay(10);
-    }
+    await until(async () => (await refusal(user.upload([header("/no/such")]))).reason === "RATE_LIMITED");
     await run({ timed, clock, user, refused });
   } finally {
     ended.resolve();

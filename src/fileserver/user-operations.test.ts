@@ -1,12 +1,12 @@
 // Locking users out over a real connection: sessions, streams and uploads end, sign-ins are refused, and it outlives a restart.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code } from "#grpc/status.ts";
 import { USER_STATES_FILE } from "#identity/user-state-book.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { chunk, header, refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
@@ -190,9 +190,8 @@ test("only administrators decide, with a reason, and never about themselves; eve
   assert.match(await logged(), /"actor":"admin@example.com".*"reason":"no"/);
 });
 
-test("a lock outlives a restart, and a book that cannot be read keeps the node from serving", async (t) => {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-locked-"));
-  t.after(() => rm(dataFolder, { recursive: true, force: true }));
+test("a lock outlives a restart, and a book that cannot be read keeps the node from serving", async () => {
+  const dataFolder = scratchFolder("grove-locked-");
   const first = await startTestNode({ env: ENV, dataFolder });
   await first.signIn("gone@example.com");
   await first.anonymous.setUserState(

@@ -1,4 +1,5 @@
 // The gRPC client: channels, which keep a connection to one of several addresses, and typed clients over them.
+
 import type {
   DescMessage,
   DescMethod,
@@ -11,6 +12,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { type Clock, systemClock } from "#base/clock.ts";
+import { systemFraction } from "#base/random.ts";
 import type { CallWaiter, ChannelCore, ClientInterceptor } from "./channel-core.ts";
 import { type CallOptions, ClientCall } from "./client-call.ts";
 import { connectFirst } from "./first-server.ts";
@@ -117,7 +119,7 @@ export class GrpcChannel {
     const clock = options.clock ?? systemClock;
     this.#addresses = options.addresses;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options.backoff };
-    this.#random = options.random ?? Math.random;
+    this.#random = options.random ?? systemFraction;
     this.#transportDeps = {
       tls: options.tls,
       limits,

@@ -1,8 +1,10 @@
 // Keeps what Node holds of a closed HTTP/2 session until its streams are collected: freed before one of them, it ends the process.
+
 import type { Http2Session } from "node:http2";
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { systemClock } from "#base/clock.ts";
 import { CLOSED_SESSIONS_KEPT, CLOSED_SESSIONS_MANY, COLLECTED_AT_MOST_EVERY_MS } from "./limits.ts";
 
 /** What the keeper works with. */
@@ -31,7 +33,7 @@ export class SessionKeeper {
   #isAsked = false;
   readonly #observer: PerformanceObserver;
 
-  constructor(deps: SessionKeeperDeps = { nowMs: () => performance.now(), collect: collectSoon }) {
+  constructor(deps: SessionKeeperDeps = { nowMs: () => systemClock.steadyMs(), collect: collectSoon }) {
     this.#deps = deps;
     this.#collectedAtMs = deps.nowMs();
     this.#observer = new PerformanceObserver((list) => {

@@ -1,12 +1,12 @@
 // Tests of the history as a whole: an hour of rows, gaps, what a kill leaves, what is written in a day (spec 2.10, 8, T18, D24, W-15).
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS, SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { HISTORY_COLUMNS } from "#webapi/performance.ts";
 import { CLUSTER, History, SNAPSHOT_FILE, TRENDS_FILE } from "./history.ts";
 import type { NodeSample } from "./node-sample.ts";
@@ -21,14 +21,13 @@ let clock: ManualClock;
 let opened: History[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-history-"));
+  folder = scratchFolder("grove-history-");
   clock = new ManualClock();
   opened = [];
 });
 
 afterEach(async () => {
   await Promise.all(opened.map((history) => history.close()));
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function open(): Promise<History> {

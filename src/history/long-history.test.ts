@@ -1,11 +1,11 @@
 // Tests of what is kept beyond the last hour: minutes and quarters of an hour, honest answers where nothing is kept, bounded files.
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { LONG_HISTORY_NODES_MAX, MINUTE_ROWS_KEPT, QUARTER_ROWS_KEPT } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { RING_COLUMNS } from "./columns.ts";
 import { KeptRows } from "./kept-rows.ts";
 import { LONG_HISTORY_FOLDER, LongHistory } from "./long-history.ts";
@@ -20,12 +20,10 @@ let clock: ManualClock;
 let poll: (slot: number) => number | undefined;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-long-history-"));
+  folder = scratchFolder("grove-long-history-");
   clock = new ManualClock(START_MS);
   poll = (slot) => slot % 12;
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The last hour of "a", in which every column has the figure of its poll. */
 function hourOf(id: string): Promise<RowRange | undefined> {

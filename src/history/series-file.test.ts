@@ -1,10 +1,10 @@
 // Tests of files of kept figures: cut at every byte, damaged anywhere, of a newer version, killed between two steps (A-10, D24, T18).
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import fc from "fast-check";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { parseSeries, type SeriesForm, type SeriesRows, seriesText } from "./series-format.ts";
 import type { SeriesLoaded } from "./series-messages.ts";
 import { loadSeries, NewerSchema } from "./series-reader.ts";
@@ -25,12 +25,10 @@ let path: string;
 let journal: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "grove-series-"));
+  folder = scratchFolder("grove-series-");
   path = join(folder, "figures.json");
   journal = join(folder, "figures.journal");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function rows(id: string, firstSlot: number, ...values: readonly number[]): SeriesRows {
   return { id, firstSlot, values: new Float32Array(values) };

@@ -1,5 +1,6 @@
-// Mock tokens: what they look like, and the claims they carry (spec 5.7). They prove nothing and are for tests and demonstrations.
+// Mock tokens: what they look like, how they are refused, and the claims they carry (spec 5.7). They prove nothing and are for tests and demonstrations.
 import { GroveError } from "#base/errors.ts";
+import type { SecurityEventSink } from "#base/security-event.ts";
 import type { Claims } from "./claims.ts";
 
 const PREFIX = "mock-jwt.";
@@ -8,6 +9,19 @@ const LIFETIME_SECONDS = 3_600;
 /** True for everything that means to be a mock token, in any case of letters, so that none slips past the refusal (C-06). */
 export function looksLikeMockToken(token: string): boolean {
   return token.trimStart().toLowerCase().startsWith(PREFIX);
+}
+
+/** Refuses a mock token outside of mock mode, before anything else is done with it: a fatal security event, and MOCK_TOKEN (spec 5.7, C-06). */
+export function refuseMockToken(
+  onSecurityEvent: SecurityEventSink | undefined,
+  peerAddress: string | undefined,
+): never {
+  onSecurityEvent?.({
+    type: "mock_token",
+    fatal: true,
+    ...(peerAddress === undefined ? {} : { ipSeen: peerAddress }),
+  });
+  throw new GroveError("MOCK_TOKEN", "mock tokens are not accepted here");
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
 import { checkClaims, checkOwnWords, isUnknownKey, type VerifiedToken } from "./claims.ts";
-import { looksLikeMockToken, mockClaims } from "./mock-token.ts";
+import { looksLikeMockToken, mockClaims, refuseMockToken } from "./mock-token.ts";
 import { createProviderCheck } from "./provider-check.ts";
 import type { ProviderCheck } from "./provider-check-types.ts";
 import { VerificationBudget } from "./verification-budget.ts";
@@ -116,7 +116,7 @@ class CachingVerifier implements TokenVerifier {
 
   async verify(token: string, peerAddress?: string): Promise<VerifiedToken> {
     const isMock = looksLikeMockToken(token);
-    if (isMock && !this.#deps.mock) this.#refuseMock(peerAddress);
+    if (isMock && !this.#deps.mock) refuseMockToken(this.#deps.onSecurityEvent, peerAddress);
     if (token.length > ID_TOKEN_MAX_LENGTH) {
       throw new GroveError(
         "TOKEN_REJECTED",
@@ -145,16 +145,6 @@ class CachingVerifier implements TokenVerifier {
       .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, verification);
     return verification;
-  }
-
-  /** Fatal, and before anything else is done with the token (spec 5.7, C-06). */
-  #refuseMock(peerAddress: string | undefined): never {
-    this.#deps.onSecurityEvent?.({
-      type: "mock_token",
-      fatal: true,
-      ...(peerAddress === undefined ? {} : { ipSeen: peerAddress }),
-    });
-    throw new GroveError("MOCK_TOKEN", "mock tokens are not accepted here");
   }
 
   /** Without a client id nothing can be verified, so nothing is asked (spec 5.2.2). */

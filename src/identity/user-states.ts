@@ -1,5 +1,6 @@
 // All decisions of administrators about users that a server knows, and who may come in by them.
 import { GroveError } from "#base/errors.ts";
+import { type HandOver, isInForce } from "#base/hand-over.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, digestOfStates, laterState, type UserState } from "#base/user-state.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
@@ -12,6 +13,11 @@ export interface Entrant {
   readonly subject: string;
 }
 
+/** A root that is handed over to somebody. */
+export interface Inheritance extends HandOver {
+  readonly owner: string;
+}
+
 /** An ID token's `iat` is in whole seconds. */
 const ISSUED_AT_GRAIN_MS = 1_000;
 
@@ -20,11 +26,13 @@ export class UserStates {
   readonly #byName = new Map<string, UserState>();
   /** Persons who are locked out, by issuer and subject, so that another address of theirs is no way in. */
   readonly #lockedPersons = new Map<string, UserState>();
+  /** Whose roots are handed over to a user, by that user. */
+  readonly #inherited = new Map<string, Inheritance[]>();
   #digest: string | undefined;
 
   constructor(states: Iterable<UserState> = []) {
     for (const state of states) this.#byName.set(state.username, state);
-    this.#collectPersons();
+    this.#collect();
   }
 
   /** How many users there is a decision about. */
@@ -87,7 +95,7 @@ export class UserStates {
     if (news.length === 0) return;
     for (const state of news) this.#byName.set(state.username, state);
     this.#digest = undefined;
-    this.#collectPersons();
+    this.#collect();
   }
 
   /** The decision by which somebody is locked out, by name or as a person; undefined for who may come in. */
@@ -115,13 +123,34 @@ export class UserStates {
     }
   }
 
-  #collectPersons(): void {
+  /** To whom a user's root is handed over at a moment. */
+  handOversOf(owner: string, nowMs: number): HandOver[] {
+    return this.#byName.get(owner)?.handOvers?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+  }
+
+  /** The handing over of a root to a user at a moment; undefined for none. Costs the same whoever owns what (D1). */
+  handOverTo(user: string, owner: string, nowMs: number): HandOver | undefined {
+    return this.inheritedBy(user, nowMs).find((inheritance) => inheritance.owner === owner);
+  }
+
+  /** The roots that are handed over to a user at a moment, by owner. */
+  inheritedBy(user: string, nowMs: number): Inheritance[] {
+    return this.#inherited.get(user)?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+  }
+
+  #collect(): void {
     this.#lockedPersons.clear();
+    this.#inherited.clear();
     for (const state of this.#byName.values()) {
+      for (const handOver of state.handOvers ?? []) {
+        const inherited = this.#inherited.get(handOver.to) ?? [];
+        this.#inherited.set(handOver.to, [...inherited, { ...handOver, owner: state.username }]);
+      }
       if (state.disabled && state.subject !== "") {
         this.#lockedPersons.set(personKey(state.issuer, state.subject), state);
       }
     }
+    for (const inherited of this.#inherited.values()) inherited.sort((a, b) => (a.owner < b.owner ? -1 : 1));
   }
 }
 

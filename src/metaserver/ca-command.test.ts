@@ -5,15 +5,15 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 /** Two dozen processes, each of which takes seconds on a busy machine. */
 const TIMEOUT = { timeout: 240_000 };
 
 const grove = (...words: string[]): Promise<Outcome> => runGrove(words);
 
-test("an authority is made once and never overwritten, whatever of it is there", TIMEOUT, async (t) => {
-  const folder = join(await temporaryFolder(t), "ca");
+test("an authority is made once and never overwritten, whatever of it is there", TIMEOUT, async () => {
+  const folder = join(scratchFolder("metaserver-"), "ca");
   const made = await grove("ca", "init", "-ca_dir", folder);
   assert.equal(made.code, 0, made.err);
   assert.match(made.out, /SHA-256 +[0-9a-f]{64}/);
@@ -32,8 +32,8 @@ test("an authority is made once and never overwritten, whatever of it is there",
 test(
   "issue, list, renew and revoke: 90 days, the same key, keys of mode 0600 that are never overwritten (D20)",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     const ca = ["-ca_dir", join(folder, "ca")];
     const out = ["-out", join(folder, "n1")];
     assert.match((await grove("ca", "issue", "n1", ...ca)).err, /no authority in .*grove ca init/);
@@ -106,8 +106,8 @@ test(
 test(
   "'node token' prints the token alone; 'node join' says what is wrong with one, with its file and with the server",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     const ca = ["-ca_dir", join(folder, "ca")];
     await grove("ca", "init", ...ca);
     const made = await grove("node", "token", ...ca, "-id", "n1", "-ttl", "30m");

@@ -11,7 +11,8 @@ import { openDirectoryReader } from "#directory/open-directory.ts";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { Health } from "#grpc/gen/grpc/health/v1/health_pb.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
-import { as, nodeMessage, refused, temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { as, nodeMessage, refused } from "./meta-server.fixture.ts";
 
 const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 30_000 };
@@ -67,7 +68,7 @@ test(
   "it serves, stops with exit code 0 on SIGTERM, and comes back as the same cluster",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("metaserver-");
     const first = await start(t, folder);
     assert.equal(
       (await createClient(Health, first.channel).check({ service: MetaServer.typeName })).status,
@@ -90,7 +91,7 @@ test(
   "outside mock mode a mock token is refused with a fatal security event in the log, without the token (spec 5.7)",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("metaserver-");
     const started = await start(t, folder, { SVC_AUTH_MOCK: "0" }, []);
     const client = createClient(MetaServer, started.channel);
     await refused(client.navigate({}, as("u@example.com")), 16, "MOCK_TOKEN");
@@ -117,7 +118,7 @@ test(
   "after kill -9 and the loss of its store it waits for the FileServers before it places new roots (D19)",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("metaserver-");
     const first = await start(t, folder);
     const { clusterId } = await createClient(MetaServer, first.channel).registerFileServer(nodeMessage("a"));
     await first.stop("SIGKILL");
@@ -140,7 +141,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
   // Nine processes, one after another.
   timeout: 120_000,
 }, async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   await start(t, folder);
   const fails = async (exitCode: number, sentence: RegExp, ...flags: string[]): Promise<void> => {
     const child = spawn(process.execPath, [GROVE, "metaserver", ...flags], {

@@ -6,10 +6,11 @@ import { openClusterIdFile } from "#authority/cluster-id-file.ts";
 import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { METASERVER_PORT, METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METASERVER_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { systemRandom } from "#base/random.ts";
+import { systemFraction, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
@@ -139,7 +140,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   const certificates = await openCertificates(
     { ...flags, listen: flags.listen, advertise: flags.advertise },
     folder,
-    { clock: systemClock, log, random: Math.random },
+    { clock: systemClock, log, random: systemFraction },
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;
@@ -245,7 +246,7 @@ async function startStatus(
   },
 ): Promise<StatusServer | undefined> {
   const { address, directory, certificates, log } = parts;
-  const port = address.port - METRICS_PORT_OFFSET;
+  const port = metricsPortOf(address.port);
   if (flags.metrics === "off" || (flags.metrics === undefined && port < 1)) return undefined;
   const place =
     flags.metrics === undefined

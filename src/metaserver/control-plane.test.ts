@@ -17,15 +17,9 @@ import { VERSION } from "#base/version.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { suitesOfTls12 } from "#testing/tls-probe.ts";
-import {
-  as,
-  type MetaServerUnderTest,
-  nodeMessage,
-  refused,
-  startForTest,
-  temporaryFolder,
-} from "./meta-server.fixture.ts";
+import { as, type MetaServerUnderTest, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 const TIMEOUT = { timeout: 20_000 };
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;
@@ -40,7 +34,7 @@ interface Cluster extends MetaServerUnderTest {
 }
 
 async function startCluster(t: TestContext, hasControlListener = false): Promise<Cluster> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const make = async (name: string): Promise<Authority> => {
     await mkdir(join(folder, name));
     return loadOrCreateAuthority(join(folder, name), { clock: systemClock });

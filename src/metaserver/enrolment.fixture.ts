@@ -9,9 +9,10 @@ import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
 import type { GrpcChannelOptions } from "#grpc/client.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { joinCluster } from "./join-cluster.ts";
-import { type MetaServerUnderTest, startForTest, temporaryFolder } from "./meta-server.fixture.ts";
+import { type MetaServerUnderTest, startForTest } from "./meta-server.fixture.ts";
 
 /** Joining opens processes' worth of connections; busy machines take long. */
 export const TIMEOUT: { readonly timeout: number } = { timeout: 60_000 };
@@ -35,7 +36,7 @@ export interface Cluster extends MetaServerUnderTest {
 
 /** Starts one over TLS, in a folder that goes with the test. */
 export async function startCluster(t: TestContext): Promise<Cluster> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const clock = new ManualClock(Date.now());
   await createAuthority(join(folder, "ca"), { clock });
   const certificates = await openCertificates(

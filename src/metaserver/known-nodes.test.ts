@@ -6,8 +6,9 @@ import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { KNOWN_NODES_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
-import { as, nodeMessage, refused, startForTest, temporaryFolder } from "./meta-server.fixture.ts";
+import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 const TIMEOUT = { timeout: 20_000 };
 const NAME = "known_nodes.json";
@@ -16,7 +17,7 @@ test(
   "nodes are remembered as they register, and a new store in the old one's place waits for all of them",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("metaserver-");
     const clock = new ManualClock();
     const before = (await startForTest(t, { folder, clock })).connect();
     await before.registerFileServer(nodeMessage("n1"));
@@ -52,7 +53,7 @@ test(
   "a node that was given up is forgotten, and another MetaServer's nodes are learnt",
   TIMEOUT,
   async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = scratchFolder("metaserver-");
     await writeFile(join(folder, NAME), JSON.stringify({ schema: 1, nodes: ["gone"] }));
     const clock = new ManualClock();
     const { directory } = await startForTest(t, { folder, clock });
@@ -71,8 +72,8 @@ test(
 test(
   "a file that cannot be understood is as good as none; a newer Grove's is left alone",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     for (const text of ["", "{", "[]", '{"schema":1,"nodes":["Not/An/Id"]}', '{"schema":1}']) {
       await writeFile(join(folder, NAME), text);
       assert.deepEqual((await openKnownNodesFile(folder)).nodes, [], text);

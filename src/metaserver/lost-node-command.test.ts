@@ -5,14 +5,14 @@ import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const lost = (...words: string[]): Promise<Outcome> => runGrove(["node", "lost", ...words]);
 
 test("nodes that new users wait for are shown, and one is given up beside the MetaServer that uses the store", {
   timeout: 60_000,
 }, async (t) => {
-  const store = `sqlite:${join(await temporaryFolder(t), "metadata.db")}`;
+  const store = `sqlite:${join(scratchFolder("metaserver-"), "metadata.db")}`;
   const directory = await openDirectory(store, { clock: systemClock });
   t.after(() => directory.close());
   await directory.awaitNodes(["n2", "n7"]);

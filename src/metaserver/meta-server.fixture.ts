@@ -1,7 +1,5 @@
 // A MetaServer on a real port with a real store, and a client to speak to it, for this room's tests.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -17,6 +15,7 @@ import { type Code, StatusError } from "#grpc/status.ts";
 import { readIdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier, type TokenVerifier } from "#identity/token-verifier.ts";
 import { MetaServer, type RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { administratorsOf } from "./administrator.ts";
 import type { MetaCertificates } from "./certificates.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
@@ -34,13 +33,6 @@ export interface MetaServerUnderTest {
   /** A client over a channel of its own, closed after the test. */
   connect(tls?: GrpcChannelOptions["tls"], port?: number): Client<typeof MetaServer>;
   channel(tls?: GrpcChannelOptions["tls"], port?: number): GrpcChannel;
-}
-
-/** A new folder that is removed after the test. */
-export async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "metaserver-"));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
-  return folder;
 }
 
 /** Starts one; plain and in mock mode unless it is given certificates. */
@@ -64,7 +56,7 @@ export async function startForTest(
   const clock = options.clock ?? new ManualClock();
   const tls = options.certificates?.served() ?? options.tls;
   const mock = tls === undefined;
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const directory = await openDirectory(options.store ?? `sqlite:${join(folder, "metadata.db")}`, { clock });
   const logged: MetaServerUnderTest["logged"] = [];
   const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });

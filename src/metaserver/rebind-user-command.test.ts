@@ -7,7 +7,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 const OLD = "https://old.example";
@@ -22,7 +22,7 @@ interface Bench {
 
 /** A store with three users of the old provider, and the command on it. */
 async function openBench(t: TestContext): Promise<Bench> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const url = `sqlite:${join(folder, "metadata.db")}`;
   const directory = await openDirectory(url, { clock: systemClock });
   t.after(() => directory.close());

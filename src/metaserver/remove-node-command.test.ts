@@ -7,7 +7,7 @@ import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Directory, HeldRoot, NodeRegistration } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const TIMEOUT = { timeout: 120_000 };
 
@@ -17,7 +17,7 @@ async function openStore(t: TestContext): Promise<{
   register(fsId: string, agoMs: number, owners?: readonly string[]): Promise<void>;
   remove(input: string, ...words: string[]): Promise<Outcome>;
 }> {
-  const url = `sqlite:${join(await temporaryFolder(t), "metadata.db")}`;
+  const url = `sqlite:${join(scratchFolder("metaserver-"), "metadata.db")}`;
   const clock = new ManualClock(Date.now());
   const directory = await openDirectory(url, { clock });
   t.after(() => directory.close());

@@ -9,7 +9,7 @@ import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { freePort } from "#testing/free-ports.ts";
 import { GROVE_ENTRY, type Outcome, runGrove, runProgram } from "#testing/run-grove.ts";
-import { temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 /** A dozen processes, each of which takes seconds on a busy machine. */
 const TIMEOUT = { timeout: 120_000, skip: missing() };
@@ -29,7 +29,7 @@ const grove = (...words: string[]): Promise<Outcome> => runGrove(["node", ...wor
 async function startSshd(
   t: TestContext,
 ): Promise<{ readonly place: string; readonly fingerprint: string; readonly key: string }> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const keyFile = join(folder, "host_key");
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "a comment", "-f", keyFile]);
   const port = await freePort();
@@ -55,7 +55,7 @@ async function startSshd(
 
 /** A store that a MetaServer has open, as it has while nodes are enrolled. */
 async function openStore(t: TestContext): Promise<string> {
-  const url = `sqlite:${join(await temporaryFolder(t), "meta.db")}`;
+  const url = `sqlite:${join(scratchFolder("metaserver-"), "meta.db")}`;
   const directory = await openDirectory(url, { clock: systemClock });
   t.after(() => directory.close());
   return url;
@@ -112,8 +112,8 @@ test(
 test(
   "the id that stands for all nodes is refused where nodes are brought in, and says so (spec 4.1)",
   TIMEOUT,
-  async (t) => {
-    const folder = await temporaryFolder(t);
+  async () => {
+    const folder = scratchFolder("metaserver-");
     for (const words of [
       ["add", "cluster", "grove@127.0.0.1", "-meta", `sqlite:${join(folder, "m.db")}`],
       ["token", "-ca_dir", folder, "-id", "cluster", "-metaserver", "127.0.0.1:50050"],
@@ -130,7 +130,7 @@ test(
   "what a service is started with comes from a file, and comes back; a removed node is gone (2.9)",
   TIMEOUT,
   async (t) => {
-    const [url, folder] = [await openStore(t), await temporaryFolder(t)];
+    const [url, folder] = [await openStore(t), scratchFolder("metaserver-")];
     const [key, services] = [`ssh-ed25519 ${KEY}`, join(folder, "services.json")];
     const document = {
       fileserver: {

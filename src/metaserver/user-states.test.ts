@@ -7,7 +7,8 @@ import { USER_STATES_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import { digestOfStates, type UserState } from "#base/user-state.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { StatusError } from "#grpc/status.ts";
-import { as, nodeMessage, startForTest, temporaryFolder } from "./meta-server.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { as, nodeMessage, startForTest } from "./meta-server.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
 const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };
@@ -116,7 +117,7 @@ test("a node and the store give each other what the other lacks, and the higher 
 });
 
 test("what another MetaServer has put into the store holds at the next look, for the person that the store knows too", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const meta = await startForTest(t, { store: `sqlite:${join(folder, "one.db")}` });
   const client = meta.connect();
   await client.registerFileServer(nodeMessage("a"));
@@ -131,7 +132,7 @@ test("what another MetaServer has put into the store holds at the next look, for
 });
 
 test("the store keeps the latest decision about each user, and its mark moves with them alone", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const { clock } = await startForTest(t);
   const directory = await openDirectory(`sqlite:${join(folder, "m.db")}`, { clock });
   t.after(() => directory.close());
@@ -150,4 +151,33 @@ test("the store keeps the latest decision about each user, and its mark moves wi
       ["b@example.com", 6, false],
     ],
   );
+});
+
+test("a root that is handed over is found by both users, until it is ended", async (t) => {
+  const meta = await startForTest(t, { env: ENV });
+  const client = meta.connect();
+  await client.registerFileServer(nodeMessage("a"));
+  const [owner, heir] = ["leaver@example.com", "heir@example.com"];
+  for (const user of [owner, heir]) await client.getRoots({}, as(user));
+  const way = () => client.navigate({ root: owner, path: "/" }, as(heir));
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  const untilMs = BigInt(meta.clock.wallMs() + 60_000);
+  const handOvers = [{ to: heir, reason: "has left", untilMs }];
+  const state = { ...LOCK, handOvers };
+  await client.keepUserState({ state }, BY_PASSWORD);
+  assert.equal((await way()).fsId, "a");
+  const rows = async (user: string) =>
+    (await client.getRoots({}, as(user))).roots.map((root) => [root.owner, root.path, root.handOvers.length]);
+  assert.deepEqual(await rows(heir), [
+    [heir, "/", 0],
+    [owner, "/", 1],
+  ]);
+  await client.keepUserState({ state: { ...state, disabled: false, reason: "" } }, BY_PASSWORD);
+  assert.deepEqual(await rows(owner), [[owner, "/", 1]]);
+  await client.keepUserState({ state: { ...LOCK, handOvers: [] } }, BY_PASSWORD);
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  await client.keepUserState({ state }, BY_PASSWORD);
+  meta.clock.advance(60_000);
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  assert.deepEqual(await rows(heir), [[heir, "/", 0]]);
 });

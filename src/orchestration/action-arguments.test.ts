@@ -1,27 +1,18 @@
 // What actions run, word by word, and that no value is ever more than one word: through a real shell with 2,000 hostile values.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ActionRequest, actionRequest } from "#webapi/action-request.ts";
 import { type ActionTarget, planFor, wordsOf } from "./action-arguments.ts";
 import type { RunStep } from "./remote-step.ts";
 import { quoted, remoteText } from "./remote-text.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "grove-arguments-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = scratchFolder("grove-arguments-");
 
 const target: ActionTarget = {
   id: "n1",
@@ -182,7 +173,7 @@ test("any value comes out of a real shell as the one word that went in", () => {
 
 test("hostile branches, targets, services, modes, lines and nodes have no effect beyond their refusal (T15, E-02)", () => {
   // Stand-ins for git and make write down the words that they were called with.
-  const tools = mkdtempSync(join(tmpdir(), "grove-tools-"));
+  const tools = scratchFolder("grove-tools-");
   for (const name of ["git", "make", "sudo", "tail"]) {
     const path = join(tools, name);
     writeFileSync(path, `#!/bin/sh\nprintf '%s\\0' "\${0##*/}" "$@" >>"${tools}/words"\n`);

@@ -1,9 +1,8 @@
 // The history of actions on a real disk: written before the action starts, bounded, whole after a crash (spec 4.7, 8; D7, A-10, E-06).
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import {
@@ -12,6 +11,7 @@ import {
   TARGET_OUTPUT_KEPT_BYTES,
 } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
 import { ActionHistory, type ActionHistoryDeps, HISTORY_FILE } from "./action-history.ts";
 
@@ -19,9 +19,8 @@ let folder = "";
 const clock = new ManualClock();
 const NOW = Math.trunc(clock.wallMs() / 1_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-actions-"));
+  folder = scratchFolder("grove-actions-");
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const open = (more: Partial<ActionHistoryDeps> = {}): ReturnType<typeof ActionHistory.open> =>
   ActionHistory.open({ folder, clock, log: silentLogger, ...more });

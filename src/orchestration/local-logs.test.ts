@@ -1,10 +1,9 @@
 // Shows that of this machine's files those that were named can be read and followed, and no others (spec 4.1, decision D10).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
 import {
@@ -13,11 +12,12 @@ import {
   LOG_FOLLOW_MAX_MS,
   LOG_TAIL_MAX_BYTES,
 } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 import { LocalLogs, parseLocalLog, problemOf } from "./local-logs.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "grove-local-logs-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = scratchFolder("grove-local-logs-");
 
 const SECRET = "a secret of this console";
 
@@ -28,14 +28,6 @@ function logsOf(path: string): { logs: LocalLogs; clock: ManualClock } {
 }
 
 const messages = (lines: readonly LogLine[]): string[] => lines.map(({ message }) => message);
-
-async function until(what: () => boolean, step: () => void = () => undefined): Promise<void> {
-  for (let tries = 0; tries < 2_000 && !what(); tries++) {
-    step();
-    await turn();
-  }
-  assert.ok(what());
-}
 
 test("a log is named as node/service=file with an absolute path; anything else is refused with an example", () => {
   assert.deepEqual(parseLocalLog("n1/metaserver=/var/log/a=b.log"), {
@@ -116,16 +108,25 @@ test("a file is followed as it grows, over its replacement, until that is ended"
   const look = (): void => clock.advance(LOCAL_LOG_POLL_MS);
   await until(() => heard.includes("old"));
   appendFileSync(path, "new\nhal");
-  await until(() => heard.includes("new"), look);
+  await until(() => {
+    look();
+    return heard.includes("new");
+  });
   appendFileSync(path, "f\n");
-  await until(() => heard.includes("half"), look);
+  await until(() => {
+    look();
+    return heard.includes("half");
+  });
   renameSync(path, `${path}.1`);
   for (let looks = 0; looks < 3; looks++) {
     look();
     await turn();
   }
   writeFileSync(path, "next\n");
-  await until(() => heard.includes("next"), look);
+  await until(() => {
+    look();
+    return heard.includes("next");
+  });
   stop();
   stop();
   assert.deepEqual([heard, ends], [["old", "new", "half", "next"], [undefined]]);

@@ -1,25 +1,25 @@
 // Shows what lines of a file say of their time and their priority (decision D10).
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
+import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import { createLogger } from "#os/logger.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 import { LogLines } from "./log-lines.ts";
 
 const read = (text: string): LogLine[] => new LogLines("file").push(Buffer.from(text));
 
 test("a line that one of our own services has written has its time and priority, whatever its level", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "grove-log-lines-"));
+  const folder = scratchFolder("grove-log-lines-");
   try {
     const file = join(folder, "node.log");
     const beforeMs = Date.now();
     const logger = createLogger({ destination: { file }, level: "debug", fields: { role: "fileserver" } });
     logger.debug("looked", { at: 1 });
     logger.info("serving");
-    logger.warn("slow", { text: `of many words ${"x".repeat(LOG_LINE_MAX_BYTES)}` });
+    logger.warn("slow", { text: `of many words ${"x".repeat(LOG_LINE_MAX_LENGTH)}` });
     logger.error("failed", { level: "debug", time: "then" });
     await logger.close();
     const lines = read(readFileSync(file, "utf8"));

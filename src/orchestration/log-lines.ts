@@ -1,6 +1,6 @@
 // Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, M-11).
 import { StringDecoder } from "node:string_decoder";
-import { LOG_LINE_MAX_BYTES } from "#base/limits.ts";
+import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 
 const PRIORITY_MAX = 7;
@@ -31,7 +31,7 @@ export class LogLines {
   push(bytes: Buffer): LogLine[] {
     const pieces = (this.#rest + this.#decoder.write(bytes)).split("\n");
     // Of a line without an end only so much is held.
-    this.#rest = (pieces.pop() ?? "").slice(0, LOG_LINE_MAX_BYTES);
+    this.#rest = (pieces.pop() ?? "").slice(0, LOG_LINE_MAX_LENGTH);
     return pieces.filter((line) => line !== "").map((line) => lineOf(line, this.#source));
   }
 
@@ -44,7 +44,7 @@ export class LogLines {
 }
 
 function lineOf(text: string, source: LogSource): LogLine {
-  const plain = { ts: null, priority: null, message: text.slice(0, LOG_LINE_MAX_BYTES) };
+  const plain = { ts: null, priority: null, message: text.slice(0, LOG_LINE_MAX_LENGTH) };
   if (source === "file") return { ...plain, ...momentOf(text) };
   let entry: unknown;
   try {
@@ -62,7 +62,7 @@ function lineOf(text: string, source: LogSource): LogLine {
   return {
     ts: Number.isFinite(us) ? us / 1e6 : null,
     priority: Number.isInteger(level) && level >= 0 && level <= PRIORITY_MAX ? level : null,
-    message: messageOf(message).slice(0, LOG_LINE_MAX_BYTES),
+    message: messageOf(message).slice(0, LOG_LINE_MAX_LENGTH),
   };
 }
 

@@ -1,17 +1,16 @@
 // The files of actions' output: what is old is compressed, reads as before, and is held to its budget (D7, D8).
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { ACTION_RECORDS_WITH_OUTPUT } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { OutputStore } from "./output-store.ts";
 
 const idOf = (at: number): string => `01JD00000000000000000${String(at).padStart(5, "0")}`;
 
-async function storeOf(t: TestContext): Promise<{ store: OutputStore; folder: string }> {
-  const data = mkdtempSync(join(tmpdir(), "outputs-"));
-  t.after(() => rmSync(data, { recursive: true, force: true }));
+async function storeOf(): Promise<{ store: OutputStore; folder: string }> {
+  const data = scratchFolder("outputs-");
   return { store: await OutputStore.open(data), folder: join(data, "action_output") };
 }
 
@@ -32,8 +31,8 @@ const known =
     unfinished,
   });
 
-test("output that is old is compressed, and every page of it reads as before, from any place", async (t) => {
-  const { store, folder } = await storeOf(t);
+test("output that is old is compressed, and every page of it reads as before, from any place", async () => {
+  const { store, folder } = await storeOf();
   for (let at = 1; at <= COUNT; at++) await write(store, at, at === 1 ? 2_500 : 1);
   const pages = async (): Promise<unknown[]> => {
     const read: unknown[] = [];
@@ -55,8 +54,8 @@ test("output that is old is compressed, and every page of it reads as before, fr
   assert.deepEqual(await pages(), before);
 });
 
-test("what still runs is left alone, what a machine's stop left and what nobody knows is removed", async (t) => {
-  const { store, folder } = await storeOf(t);
+test("what still runs is left alone, what a machine's stop left and what nobody knows is removed", async () => {
+  const { store, folder } = await storeOf();
   for (let at = 1; at <= COUNT; at++) await write(store, at, 1);
   await write(store, COUNT + 1, 1);
   writeFileSync(join(folder, `.${idOf(2)}.ndjson.gz.0123456789abcdef.tmp`), "half");

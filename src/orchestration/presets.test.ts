@@ -1,10 +1,10 @@
 // Presets: eight built in that can all be run, a file of one's own, and a clear sentence for a wrong one (decision D7).
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { presetsReply } from "#webapi/action-record.ts";
 import { planFor } from "./action-arguments.ts";
 import { BUILT_IN_PRESETS, readPresets } from "./presets.ts";
@@ -12,10 +12,9 @@ import { BUILT_IN_PRESETS, readPresets } from "./presets.ts";
 let folder = "";
 let path = "";
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-presets-"));
+  folder = scratchFolder("grove-presets-");
   path = join(folder, "presets.json");
 });
-after(() => rm(folder, { recursive: true, force: true }));
 
 const own = (more: object = {}): object => ({
   id: "clean",

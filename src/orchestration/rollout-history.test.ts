@@ -1,23 +1,17 @@
 // What is kept of rollouts: on the disk before anything runs, never "running" after a crash, damaged files set aside (A-10, E-06).
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { ROLLOUTS_KEPT } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
 import { RolloutHistory } from "./rollout-history.ts";
 
 const COMMIT = "b".repeat(40);
-
-function folderOf(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "rollouts-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 const open = (folder: string): ReturnType<typeof RolloutHistory.open> =>
   RolloutHistory.open({ folder, clock: new ManualClock(), log: silentLogger });
@@ -53,8 +47,8 @@ function record(at: number, more: Partial<RolloutRecord> = {}): RolloutRecord {
   };
 }
 
-test("what a console left running is interrupted for the next, which says what is known and can go back", async (t) => {
-  const folder = folderOf(t);
+test("what a console left running is interrupted for the next, which says what is known and can go back", async () => {
+  const folder = scratchFolder("rollouts-");
   const { history } = await open(folder);
   await history.put(record(1));
   const { history: next } = await open(folder);
@@ -77,8 +71,8 @@ test("what a console left running is interrupted for the next, which says what i
   assert.deepEqual(third.list(), next.list());
 });
 
-test("damaged files are set aside one by one, and a newer schema is refused", async (t) => {
-  const folder = folderOf(t);
+test("damaged files are set aside one by one, and a newer schema is refused", async () => {
+  const folder = scratchFolder("rollouts-");
   const { history } = await open(folder);
   await history.put(record(1, { state: "succeeded" }));
   writeFileSync(join(folder, "rollouts", `${idOf(2)}.json`), "{");
@@ -92,8 +86,8 @@ test("damaged files are set aside one by one, and a newer schema is refused", as
   await assert.rejects(open(folder), /newer Grove/);
 });
 
-test("of finished ones the newest are kept, and those that run besides", async (t) => {
-  const folder = folderOf(t);
+test("of finished ones the newest are kept, and those that run besides", async () => {
+  const folder = scratchFolder("rollouts-");
   const { history } = await open(folder);
   await history.put(record(0));
   for (let at = 1; at <= ROLLOUTS_KEPT + 2; at++) await history.put(record(at, { state: "failed" }));
@@ -106,8 +100,8 @@ test("of finished ones the newest are kept, and those that run besides", async (
   assert.equal(readdirSync(join(folder, "rollouts")).length, ROLLOUTS_KEPT + 1);
 });
 
-test("a flush that has failed is not tried again until a restart", async (t) => {
-  const folder = folderOf(t);
+test("a flush that has failed is not tried again until a restart", async () => {
+  const folder = scratchFolder("rollouts-");
   let tries = 0;
   const { history } = await RolloutHistory.open({
     folder,

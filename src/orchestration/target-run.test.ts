@@ -20,6 +20,7 @@ import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import { until } from "#testing/until.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import { SshConnections } from "./ssh-command.ts";
 import type { SshTarget } from "./ssh-target.ts";
@@ -81,10 +82,7 @@ async function assertForgotten(): Promise<void> {
   const folder = join(server.home, ".grove-actions");
   const unheard = (): string[] =>
     readdirSync(folder).filter((name) => readFileSync(join(folder, name), "utf8") !== "heard\n");
-  for (let tries = 0; tries < 600 && unheard().length > 0; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.deepEqual(unheard(), []);
+  await until(() => unheard().length === 0);
 }
 
 test("two streams, an exit code, the steps up to the first that fails, and nothing left on the node (D7)", {

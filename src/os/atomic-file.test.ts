@@ -1,18 +1,17 @@
 // Replacing files: content, permissions, the generation before, and what is left after a failure.
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "./atomic-file.ts";
 import { readPrivateFile, removePrivateFile, writePrivateFile } from "./private-file.ts";
 
 let folder = "";
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "os-atomic-"));
+  folder = scratchFolder("os-atomic-");
 });
-after(() => rm(folder, { recursive: true, force: true }));
 
 test("a file is made with mode 0600 whatever the mask, and nothing else is left (A-10)", async () => {
   const path = join(folder, "made", "config.json");

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { createAuthorityFetch } from "./authority-fetch.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "os-fetch-"));
+const folder = scratchFolder("os-fetch-");
 const made: Record<"own" | "other", { key: string; cert: string }> = {
   own: makeCertificate("own"),
   other: makeCertificate("other"),
@@ -54,7 +54,6 @@ before(async () => {
 after(() => {
   server.closeAllConnections();
   server.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("a server whose authority is given is trusted, any other is not", { timeout: 10_000 }, async () => {

@@ -1,19 +1,13 @@
 // Tests of locks that end with whoever holds them: seen by a probe, also after somebody removed the file.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { holdAlone, holdShared, LockProbe } from "./file-lock.ts";
 
-function lockPath(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "os-lock-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, "lock");
-}
-
 test("a lock is seen while anybody holds it, by one or by several, and no longer", (context) => {
-  const path = lockPath(context);
+  const path = join(scratchFolder("os-lock-"), "lock");
   const probe = new LockProbe(path);
   context.after(() => probe.close());
   assert.equal(probe.isHeld(), false);
@@ -33,7 +27,7 @@ test("a lock is seen while anybody holds it, by one or by several, and no longer
 });
 
 test("a lock file that was removed and made again is looked at anew", (context) => {
-  const path = lockPath(context);
+  const path = join(scratchFolder("os-lock-"), "lock");
   const probe = new LockProbe(path);
   context.after(() => probe.close());
   holdShared(path)();

@@ -1,14 +1,13 @@
 // The commit of a clone, a worktree and a packed clone, as git itself names it; and null where there is none.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { commitOfClone, gitCommit } from "./git-commit.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "grove-git-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = scratchFolder("grove-git-");
 
 function git(at: string, ...words: readonly string[]): string {
   const settings = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"];

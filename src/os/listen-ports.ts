@@ -1,7 +1,7 @@
 // Finds ports on this machine that are free to listen on.
 import { createServer } from "node:net";
 import { GroveError } from "#base/errors.ts";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 
 /** How far to look before giving up. */
 const TRIES_MAX = 1_000;
@@ -50,7 +50,7 @@ export async function findFreePortPairs(
   const pairs: PortPair[] = [];
   const taken = new Set(search.taken);
   for (let grpc = from; pairs.length < count && grpc < from + TRIES_MAX && grpc <= PORT_MAX; grpc++) {
-    const metrics = grpc - METRICS_PORT_OFFSET;
+    const metrics = metricsPortOf(grpc);
     if (taken.has(grpc) || taken.has(metrics)) continue;
     if (!(await isPortFree(grpc, search.host)) || !(await isPortFree(metrics, search.host))) continue;
     pairs.push({ grpc, metrics });

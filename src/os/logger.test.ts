@@ -1,20 +1,19 @@
 // Log lines as they lie in the file: their shape, their level, and that no secret is among them.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { promisify } from "node:util";
 import { LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { createLogger, switchLevelOnSignal } from "./logger.ts";
 import { scrub } from "./scrub.ts";
 
 let folder = "";
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "os-logger-"));
+  folder = scratchFolder("os-logger-");
 });
-after(() => rm(folder, { recursive: true, force: true }));
 
 async function lines(path: string): Promise<Record<string, unknown>[]> {
   const text = await readFile(path, "utf8");

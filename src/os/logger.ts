@@ -3,12 +3,11 @@
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import { pino } from "pino";
-import { toJson64 } from "#base/json64.ts";
-import { LOG_BUFFER_MAX_BYTES, LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
+import { LOG_BUFFER_MAX_BYTES } from "#base/limits.ts";
 import type { LogFields, Logger } from "#base/log.ts";
 import { currentRequestId } from "#base/request-scope.ts";
+import { cleanFields, cleanText } from "./log-text.ts";
 import { makePrivateFolder } from "./private-folder.ts";
-import { isSecretField, scrub } from "./scrub.ts";
 
 /** Levels in order of importance. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -134,27 +133,6 @@ function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
     error: at("error"),
     child: (fields) => makeLogger(sink, { ...inherited, ...cleanFields(fields) }),
   };
-}
-
-/** Names that the line itself uses; a field of such a name would make a second key of it. */
-const OWN_KEYS: ReadonlySet<string> = new Set(["level", "time", "event"]);
-
-function cleanFields(fields: LogFields): Record<string, unknown> {
-  const clean: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) continue;
-    const key = OWN_KEYS.has(name) ? `${name}_` : name;
-    if (isSecretField(name) && value !== null && typeof value !== "boolean") clean[key] = "[redacted]";
-    else if (typeof value === "string") clean[key] = cleanText(value);
-    else clean[key] = typeof value === "bigint" ? toJson64(value) : value;
-  }
-  return clean;
-}
-
-/** Scrubs before it cuts to length, since half a token would no longer look like one. */
-function cleanText(text: string): string {
-  const clean = scrub(text.slice(0, 4 * LOG_TEXT_MAX_LENGTH));
-  return clean.length <= LOG_TEXT_MAX_LENGTH ? clean : `${clean.slice(0, LOG_TEXT_MAX_LENGTH)}…`;
 }
 
 /** Opened at once, so that a path that cannot be written stops the start and not the first event. */

@@ -1,14 +1,13 @@
 // Shows that folders are made for their owner alone, and that a place that takes none is an error and no endless loop.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { makePrivateFolder } from "./private-folder.ts";
 
-test("a folder is made with what is missing above it, for its owner alone", (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "private-folder-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+test("a folder is made with what is missing above it, for its owner alone", () => {
+  const folder = scratchFolder("private-folder-");
   const path = join(folder, "a", "b", "c");
   assert.equal(makePrivateFolder(path), join(folder, "a"));
   assert.equal(statSync(path).mode & 0o777, 0o700);

@@ -1,16 +1,15 @@
 // Setting a damaged file aside: its name, its content, and what the log says.
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { setAside } from "./set-aside.ts";
 
-test("a file that is set aside keeps its content under a name with the time in seconds, and the log says where (A-10)", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-aside-"));
-  t.after(() => rm(folder, { recursive: true }));
+test("a file that is set aside keeps its content under a name with the time in seconds, and the log says where (A-10)", async () => {
+  const folder = scratchFolder("grove-aside-");
   const path = join(folder, "kept.json");
   await writeFile(path, "{damaged");
   const logged: unknown[] = [];

@@ -1,19 +1,18 @@
 // The book of quotas on a real disk: exact to 64 bits, changed only durably, and never silently back to the default.
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import fc from "fast-check";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { DEFAULT_QUOTA_BYTES, QUOTA_SETS_WAITING, U64_MAX } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { QUOTA_FILE, QuotaBook, quotaFileProblem } from "./quota-book.ts";
 
 let folder = "";
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "grove-quota-"));
+  folder = scratchFolder("grove-quota-");
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const file = () => join(folder, QUOTA_FILE);
 const open = () => QuotaBook.open({ dataFolder: folder });

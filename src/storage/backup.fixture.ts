@@ -1,9 +1,10 @@
 // What tests of backups share: a data directory that is served, and backups of it.
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { type BackupOrder, type BackupReport, createBackup } from "./backup-create.ts";
 import type { Storage } from "./storage.ts";
-import { BY_OWNER, OWNER, openTestStorage, patterned, temporaryDirectory, upload } from "./store.fixture.ts";
+import { BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
 /** A served data directory and a place for its backups. */
 export interface Lab {

@@ -17,6 +17,7 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
+import { until } from "#testing/until.ts";
 import { type Lab, lab, make } from "./backup.fixture.ts";
 import { type RestoreReport, restoreBackup } from "./backup-restore.ts";
 import { listBackups, pruneBackups, verifyBackups } from "./backup-verify.ts";
@@ -31,7 +32,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 

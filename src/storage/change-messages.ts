@@ -13,15 +13,6 @@ export interface ChangeFields {
   readonly nowMs: number;
 }
 
-/** A chunk file that lies complete on stable storage and has no row yet. */
-export interface NewChunk {
-  readonly position: number;
-  readonly name: string;
-  readonly length: number;
-  readonly crc32: number;
-  readonly blockCrcs: Uint8Array;
-}
-
 /** An inode as the writer tells of it; createdBy is null when it was the owner. */
 export interface InodeFields {
   readonly id: InodeId;

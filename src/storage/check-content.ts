@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { systemClock } from "#base/clock.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Findings } from "./check-report.ts";
@@ -136,7 +137,7 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
       "SELECT DISTINCT inode.id, flags FROM inode JOIN file_chunk USING (content_id) WHERE chunk_id = ?",
     );
     damage.chunks.add(chunk.id);
-    if (repair) markChunk.run(chunk.id, Date.now(), problem);
+    if (repair) markChunk.run(chunk.id, systemClock.wallMs(), problem);
     for (const { id, flags } of files.all(chunk.id) as { id: number; flags: number }[]) {
       damage.inodes.add(id);
       markDamaged(check, id, flags);

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { CHECK_DIFFERENCES_LISTED, CHUNK_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import {
   assertSound,
@@ -23,7 +24,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 

@@ -3,17 +3,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import { DATABASE_FILE } from "./schema.ts";
-import {
-  assertSound,
-  BY_OWNER,
-  OWNER,
-  openTestStorage,
-  patterned,
-  temporaryDirectory,
-  upload,
-} from "./store.fixture.ts";
+import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
 /** A directory with a folder of 700,000 bytes in the trash that was shared, and a live one beside it. */
 async function filled(context: TestContext): Promise<string> {

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
-import { assertSound, OWNER, openTestStorage, temporaryDirectory } from "./store.fixture.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { assertSound, OWNER, openTestStorage } from "./store.fixture.ts";
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };

@@ -5,52 +5,48 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CHUNKS_PER_DIRECTORY_TURN } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { isChunkName } from "./chunk-names.ts";
 import { ChunkStore } from "./chunk-store.ts";
-import { temporaryDirectory } from "./store.fixture.ts";
-import type { Command } from "./write-commands.ts";
 
 function makeStore(context: TestContext): {
   store: ChunkStore;
-  commands: Command[];
+  turns: string[];
   failures: string[];
   directory: string;
 } {
   const directory = temporaryDirectory(context);
   mkdirSync(join(directory, "chunks", "00"), { recursive: true });
-  const commands: Command[] = [];
+  const turns: string[] = [];
   const failures: string[] = [];
-  const queue = {
-    submit: (command: Command) => {
-      commands.push(command);
-      return Promise.resolve(undefined as never);
-    },
-  };
+  const noted = (turn: string) => async (name: string) => turns.push(`${turn} ${name}`);
+  const openDirectories = { open: noted("open"), close: noted("close") };
   const failed = (reason: string): number => failures.push(reason);
-  const store = new ChunkStore({ directory, firstDirectory: "00", random: systemRandom, queue, failed });
-  return { store, commands, failures, directory };
+  const random = systemRandom;
+  const store = new ChunkStore({ directory, firstDirectory: "00", random, openDirectories, failed });
+  return { store, turns, failures, directory };
 }
 
 test("names are random, and go to the next directory once that is remembered as open", async (context) => {
-  const { store, commands } = makeStore(context);
+  const { store, turns } = makeStore(context);
   const first = Array.from({ length: CHUNKS_PER_DIRECTORY_TURN }, () => store.takeName());
   assert.equal(new Set(first).size, first.length);
   assert.ok(first.every((name) => isChunkName(name) && name.startsWith("00")));
-  assert.deepEqual(commands, [{ op: "openChunkDirectory", directory: "01" }]);
+  assert.deepEqual(turns, ["open 01"]);
   await Promise.resolve();
   assert.ok(store.takeName().startsWith("01"));
   store.settle(first);
-  assert.deepEqual(commands.slice(1), [{ op: "closeChunkDirectory", directory: "00" }]);
+  assert.deepEqual(turns.slice(1), ["close 00"]);
 });
 
 test("a directory is closed at the end only when all its chunks are settled (A-11)", async (context) => {
-  const { store, commands } = makeStore(context);
+  const { store, turns } = makeStore(context);
   const name = store.takeName();
   await store.close();
-  assert.deepEqual(commands, []);
+  assert.deepEqual(turns, []);
   store.settle([name]);
   await store.close();
-  assert.deepEqual(commands, [{ op: "closeChunkDirectory", directory: "00" }]);
+  assert.deepEqual(turns, ["close 00"]);
 });
 
 test("who asks for a flush of a directory gets one that begins after the asking (A-02)", async (context) => {

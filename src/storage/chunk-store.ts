@@ -13,7 +13,6 @@ import {
   nextDirectory,
 } from "./chunk-names.ts";
 import { FairSlots } from "./fair-slots.ts";
-import type { WriteQueue } from "./write-queue.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
@@ -24,11 +23,18 @@ const unlinkFile = promisify(unlink);
 /** Two of the thread pool's four stay free for reads and writes while flushes wait for the disk. */
 const FLUSHES_AT_ONCE = Math.max(2, Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) - 2);
 
+/** Remembers, across a crash, in which directories files without rows may lie: the next start sweeps those. */
+export interface OpenDirectories {
+  /** Resolves when it is on stable storage. */
+  open(directory: string): Promise<unknown>;
+  close(directory: string): Promise<unknown>;
+}
+
 /** Names, flushes and unlinks chunk files. Any failed flush or close is told to `failed` and is final (A-06). */
 export class ChunkStore {
   readonly #directory: string;
   readonly #random: Random;
-  readonly #queue: Pick<WriteQueue, "submit">;
+  readonly #openDirectories: OpenDirectories;
   readonly #failed: (reason: string) => void;
   readonly #flushes = new FairSlots({ what: "flushes", slots: FLUSHES_AT_ONCE });
   readonly #directoryFlushes = new Map<string, DirectoryFlush>();
@@ -43,12 +49,12 @@ export class ChunkStore {
     /** Directory below chunks/ that is remembered as open already. */
     firstDirectory: string;
     random: Random;
-    queue: Pick<WriteQueue, "submit">;
+    openDirectories: OpenDirectories;
     failed: (reason: string) => void;
   }) {
     this.#directory = deps.directory;
     this.#random = deps.random;
-    this.#queue = deps.queue;
+    this.#openDirectories = deps.openDirectories;
     this.#failed = deps.failed;
     this.#current = deps.firstDirectory;
   }
@@ -72,14 +78,14 @@ export class ChunkStore {
       this.#unsettled.delete(directory);
       if (directory === this.#current) continue;
       // After a failure this is refused; start-up then sweeps a directory in vain.
-      this.#queue.submit({ op: "closeChunkDirectory", directory }).catch(() => undefined);
+      this.#openDirectories.close(directory).catch(() => undefined);
     }
   }
 
   /** Says that nothing is left to be swept at the next start, if that is so. */
   async close(): Promise<void> {
     if (this.#unsettled.size > 0) return;
-    await this.#queue.submit({ op: "closeChunkDirectory", directory: this.#current }).catch(() => undefined);
+    await this.#openDirectories.close(this.#current).catch(() => undefined);
   }
 
   pathOf(name: string): string {
@@ -171,7 +177,7 @@ export class ChunkStore {
     if (following === undefined) {
       const next = { name: nextDirectory(this.#current), isOpen: false };
       this.#following = next;
-      const opened = this.#queue.submit({ op: "openChunkDirectory", directory: next.name });
+      const opened = this.#openDirectories.open(next.name);
       opened.then(
         () => {
           next.isOpen = true;
@@ -186,7 +192,7 @@ export class ChunkStore {
       this.#following = undefined;
       this.#namedInTurn = 0;
       if (!this.#unsettled.has(left)) {
-        this.#queue.submit({ op: "closeChunkDirectory", directory: left }).catch(() => undefined);
+        this.#openDirectories.close(left).catch(() => undefined);
       }
     }
   }

@@ -1,10 +1,18 @@
 // Writes one chunk file while its bytes arrive: several writes in flight, checksums per block, one flush at its end.
 import { writev } from "node:fs";
 import { promisify } from "node:util";
-import type { NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 
 const writeBuffers = promisify(writev);
+
+/** A chunk file that lies complete on stable storage and has no row yet. */
+export interface NewChunk {
+  readonly position: number;
+  readonly name: string;
+  readonly length: number;
+  readonly crc32: number;
+  readonly blockCrcs: Uint8Array;
+}
 
 /** A chunk file in the making. The first error stays and is given to every later call. */
 export class ChunkWriter {

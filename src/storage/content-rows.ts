@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { PURGE_SLICE_ROWS } from "#base/limits.ts";
-import type { NewChunk } from "./change-messages.ts";
+import type { NewChunk } from "./chunk-writer.ts";
 import type { InodeId } from "./inode.ts";
 import type { Ledger } from "./ledger.ts";
 

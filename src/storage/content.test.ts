@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES, UPLOAD_STAGED_CHUNKS } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { etagOf, StaleAccessError } from "./inode.ts";
 import {
   BY_OWNER,
@@ -13,7 +14,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 
@@ -173,7 +173,6 @@ test("an upload replaces a file only when asked, at the version asked for, and i
 
 test("a huge file's chunks get their rows before its commit, which an abort takes back", async (context) => {
   const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);
-  const { UPLOAD_STAGED_CHUNKS } = await import("#base/limits.ts");
   const chunk = patterned(CHUNK_BYTES, 3);
   const begin = async () => {
     const sink = storage.beginUpload({ owner: OWNER, sizeBytes: undefined });

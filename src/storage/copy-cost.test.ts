@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { CommandTable } from "./command-table.ts";
 import { isCopied } from "./copy-commands.ts";
 import type { CopyReply } from "./copy-messages.ts";
 import { Ledger } from "./ledger.ts";
 import { migrate, openWriter } from "./schema.ts";
-import { OWNER, temporaryDirectory } from "./store.fixture.ts";
+import { OWNER } from "./store.fixture.ts";
 
 const CHANGE = { owner: OWNER, by: OWNER, accessVersion: undefined, nowMs: 1 };
 /** Looks at directories and changes of their states, for each directory that is copied: made, settled, and its parent's place found. */

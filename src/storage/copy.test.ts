@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, COPIES_PER_USER, COPIES_WAITING_PER_USER, COPY_SLICE_ROWS } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import type { CopyTarget } from "./copy-order.ts";
 import type { Change, Inode, InodeId } from "./inode.ts";
 import type { Storage } from "./storage.ts";
@@ -18,8 +20,6 @@ import {
   query,
   readAll,
   refusal,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
-import { assertSound, temporaryDirectory, until } from "./store.fixture.ts";
+import { assertSound } from "./store.fixture.ts";
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };

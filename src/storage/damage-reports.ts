@@ -1,7 +1,7 @@
 // Takes reports of damaged bytes from whoever read them, has the writer mark what they belong to, and tells of it once.
 import { DAMAGE_REPORTS_IN_FLIGHT, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
+import type { DamageTarget } from "./damage-rows.ts";
 import type { DamageFound } from "./storage.ts";
-import type { MarkDamagedCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** What marking needs of the store. */
@@ -32,7 +32,7 @@ export class DamageReports {
   }
 
   /** Resolves with how many files were marked; 0 when what was found is gone, marked already, or cannot be marked now. */
-  report(target: MarkDamagedCommand["target"], problem: string): Promise<number> {
+  report(target: DamageTarget, problem: string): Promise<number> {
     const key = JSON.stringify(target);
     const running = this.#inFlight.get(key);
     if (running !== undefined) return running;
@@ -45,7 +45,7 @@ export class DamageReports {
     return marked;
   }
 
-  async #mark(target: MarkDamagedCommand["target"], problem: string): Promise<number> {
+  async #mark(target: DamageTarget, problem: string): Promise<number> {
     const { queue, nowMs } = this.#deps;
     let files = 0;
     for (;;) {

@@ -4,11 +4,22 @@ import { DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import type { InodeRow, InodeRows } from "./inode-rows.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
-import type { MarkDamagedCommand } from "./write-commands.ts";
 
 /** What a reader of a damaged file is told. */
 export const damagedText =
   "the stored bytes of this file do not match their checksum; restore it from a backup, overwrite it or delete it";
+
+/** What was found damaged: a file at the version that was read, or a chunk. */
+export type DamageTarget =
+  | { readonly fileId: InodeId; readonly version: number }
+  | { readonly chunkId: number };
+
+/** What is to be marked, and when it was found. */
+export interface DamageMark {
+  readonly target: DamageTarget;
+  readonly problem: string;
+  readonly nowMs: number;
+}
 
 /** The marks of damage, as the writer sets and clears them. */
 export class DamageRows {
@@ -33,8 +44,11 @@ export class DamageRows {
     );
   }
 
-  /** See MarkDamagedCommand. What has changed or gone since it was read is left alone. */
-  mark({ target, problem, nowMs }: MarkDamagedCommand): number {
+  /**
+   * Marks a file that still is at the version that was read, or a chunk that is still in use with every file that uses it, at most
+   * DAMAGED_FILES_PER_COMMAND of them at a time; answers how many files were marked. What has changed or gone since it was read is left alone.
+   */
+  mark({ target, problem, nowMs }: DamageMark): number {
     if ("fileId" in target) {
       const row = this.#inodes.byId(target.fileId);
       if (row === undefined || row.version !== target.version || (row.flags & FLAG_DAMAGED) !== 0) return 0;

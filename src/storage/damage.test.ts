@@ -6,6 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import type { DamageFound, Storage } from "./storage.ts";
 import {
   assertSound,
@@ -18,8 +20,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { isOldSqlite } from "./schema.ts";
 import {
   assertSound,
@@ -23,7 +24,6 @@ import {
   openTestStorage,
   patterned,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 

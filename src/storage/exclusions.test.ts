@@ -4,19 +4,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { COPY_SLICE_ROWS, GRANTS_PER_INODE } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import { DATABASE_FILE } from "./schema.ts";
 import { BOB, BY, CAROL, directory, file, share, sharedAt, unshare, version } from "./shares.fixture.ts";
 import type { ListSort, Storage } from "./storage.ts";
-import {
-  assertSound,
-  freshStorage,
-  inodeAt,
-  OWNER,
-  openTestStorage,
-  refusal,
-  temporaryDirectory,
-} from "./store.fixture.ts";
+import { assertSound, freshStorage, inodeAt, OWNER, openTestStorage, refusal } from "./store.fixture.ts";
 
 /** /a shared with bob and carol, of which bob is taken out at /a/b. */
 async function withExclusion(storage: Storage): Promise<{ a: number; b: number }> {

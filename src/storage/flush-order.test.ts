@@ -4,8 +4,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { CrashManifest, startLoad } from "./crash-manifest.fixture.ts";
-import { openTestStorage, temporaryDirectory } from "./store.fixture.ts";
+import { openTestStorage } from "./store.fixture.ts";
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };

@@ -8,6 +8,7 @@ import type { Random } from "#base/random.ts";
 import { LockProbe } from "#os/file-lock.ts";
 import { BACKUP_LEASE_FILE } from "./backup-layout.ts";
 import { toChange, wholeMs } from "./change-values.ts";
+import { rememberedDirectories } from "./chunk-directories.ts";
 import { ChunkPins } from "./chunk-pins.ts";
 import { ChunkStore } from "./chunk-store.ts";
 import type { CopyOrder } from "./copy-order.ts";
@@ -105,7 +106,8 @@ export class LocalStorage implements Storage {
       },
     );
     const queue = this.#queue;
-    const store = new ChunkStore({ directory: data.path, firstDirectory, random, queue, failed });
+    const openDirectories = rememberedDirectories(queue);
+    const store = new ChunkStore({ directory: data.path, firstDirectory, random, openDirectories, failed });
     this.#store = store;
     this.#files = new OpenChunkFiles((name) => store.pathOf(name));
     const pins = new ChunkPins();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { etagOf, StaleAccessError } from "./inode.ts";
 import {
   BY_OWNER,
@@ -11,7 +12,6 @@ import {
   OWNER,
   openTestStorage,
   refusal,
-  temporaryDirectory,
   upload,
   usageOf,
 } from "./store.fixture.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { OpenChunkFiles } from "./open-chunk-files.ts";
-import { temporaryDirectory } from "./store.fixture.ts";
 
 interface Kept {
   readonly files: OpenChunkFiles;

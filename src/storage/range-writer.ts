@@ -12,9 +12,9 @@ import {
   RANGE_WRITES_WAITING_PER_USER,
   STALE_ACCESS_RETRIES,
 } from "#base/limits.ts";
-import type { ChangeReply, NewChunk } from "./change-messages.ts";
+import type { ChangeReply } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
-import { ChunkWriter, finishChunks } from "./chunk-writer.ts";
+import { ChunkWriter, finishChunks, type NewChunk } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import { FairSlots } from "./fair-slots.ts";
 import { orOvertaken } from "./followed-path.ts";

@@ -10,6 +10,7 @@ import {
   RANGE_WRITES_WAITING_PER_FILE,
   RANGE_WRITES_WAITING_PER_USER,
 } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
@@ -20,7 +21,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
 } from "./store.fixture.ts";
 

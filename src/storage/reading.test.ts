@@ -6,6 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { etagOf } from "./inode.ts";
 import {
   BY_OWNER,
@@ -17,8 +19,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -7,13 +7,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { StaleAccessError } from "./inode.ts";
 import { newRecountPass } from "./recount.ts";
 import { RecountReader } from "./recount-reader.ts";
 import type { RecountPass } from "./recount-types.ts";
 import { openReader } from "./schema.ts";
 import type { Storage } from "./storage.ts";
-import { assertSound, openTestStorage, patterned, temporaryDirectory } from "./store.fixture.ts";
+import { assertSound, openTestStorage, patterned } from "./store.fixture.ts";
 
 const OWNERS = ["ada@example.com", "bob@example.com"] as const;
 /** So few rows that a snapshot is let go, or held over changes, at every turn. */

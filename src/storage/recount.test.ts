@@ -6,6 +6,8 @@ import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, PASS_DUE_CHECK_MS, RECOUNT_FOUND_LOGGED } from "#base/limits.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { checkStorage } from "./check-storage.ts";
 import { newRecountPass, readRecountRecord } from "./recount.ts";
 import { RecountReader } from "./recount-reader.ts";
@@ -19,8 +21,6 @@ import {
   OWNER,
   openTestStorage,
   patterned,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

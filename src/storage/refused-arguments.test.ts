@@ -2,15 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { StaleAccessError } from "./inode.ts";
-import {
-  BY_OWNER,
-  freshStorage,
-  OWNER,
-  openTestStorage,
-  refusal,
-  temporaryDirectory,
-} from "./store.fixture.ts";
+import { BY_OWNER, freshStorage, OWNER, openTestStorage, refusal } from "./store.fixture.ts";
 
 const data = Buffer.from("hello");
 

@@ -10,6 +10,8 @@ import {
   UPLOAD_RESTART_GRACE_MS,
   UPLOADS_KEPT_PER_USER,
 } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { checkStorage } from "./check-storage.ts";
 import { StaleAccessError } from "./inode.ts";
 import type { Storage } from "./storage.ts";
@@ -24,8 +26,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
-  until,
 } from "./store.fixture.ts";
 import type { ResumableSink, StagingChange } from "./upload-store.ts";
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { createBackup } from "./backup-create.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import {
@@ -14,7 +15,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 

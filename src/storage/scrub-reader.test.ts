@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { openReader } from "./schema.ts";
 import { ScrubReader, type ScrubStep } from "./scrub-reader.ts";
 import type { ScrubPass } from "./scrub-types.ts";
-import { OWNER, openTestStorage, patterned, temporaryDirectory, upload } from "./store.fixture.ts";
+import { OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
 const START: ScrubPass = {
   startedAtMs: 0,

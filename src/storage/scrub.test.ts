@@ -6,6 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { PASS_DUE_CHECK_MS } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { readScrubRecord } from "./scrub.ts";
 import type { ScrubSettings } from "./scrub-types.ts";
 import type { Storage } from "./storage.ts";
@@ -19,8 +21,6 @@ import {
   patterned,
   readAll,
   refusal,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import type { InodeId } from "./inode.ts";
 import { BOB, BY, CAROL, share, sharedAt, unshare } from "./shares.fixture.ts";
 import type { Storage } from "./storage.ts";
-import { assertSound, inodeAt, OWNER, openTestStorage, temporaryDirectory } from "./store.fixture.ts";
+import { assertSound, inodeAt, OWNER, openTestStorage } from "./store.fixture.ts";
 
 /** What each user has at a place itself. */
 type Rows = Map<string, "grant" | "exclusion">;

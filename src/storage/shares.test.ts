@@ -4,18 +4,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { GRANTS_PER_INODE, GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import { DATABASE_FILE } from "./schema.ts";
 import { BOB, BY, CAROL, directory, file, share, sharedAt, unshare, version } from "./shares.fixture.ts";
-import {
-  assertSound,
-  freshStorage,
-  inodeAt,
-  OWNER,
-  openTestStorage,
-  refusal,
-  temporaryDirectory,
-} from "./store.fixture.ts";
+import { assertSound, freshStorage, inodeAt, OWNER, openTestStorage, refusal } from "./store.fixture.ts";
 
 test("a share covers the directory and all below it, new entries too, and counts them (spec 4.5, T24)", async (t) => {
   const { storage } = await freshStorage(t);

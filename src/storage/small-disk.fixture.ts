@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { temporaryDirectory } from "./store.fixture.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 
 /** Runs a test in a filesystem of its own of so many MiB and inodes; skips it, with the reason, where none can be mounted. */
 export async function onSmallDisk(

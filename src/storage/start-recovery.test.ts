@@ -5,18 +5,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { crc32 } from "node:zlib";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import { chunkPath } from "./chunk-names.ts";
 import { packCrcs } from "./chunk-writer.ts";
-import {
-  assertSound,
-  BY_OWNER,
-  OWNER,
-  openTestStorage,
-  patterned,
-  temporaryDirectory,
-  until,
-  upload,
-} from "./store.fixture.ts";
+import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
 
 const NAME = "ab".repeat(16);
 

@@ -11,6 +11,8 @@ import {
   STORAGE_QUEUE_BYTES,
   STORAGE_QUEUE_COMMANDS,
 } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { until } from "#testing/until.ts";
 import {
   BY_OWNER,
   freshStorage,
@@ -19,8 +21,6 @@ import {
   openTestStorage,
   query,
   refusal,
-  temporaryDirectory,
-  until,
   upload,
 } from "./store.fixture.ts";
 

@@ -6,6 +6,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import type { Storage } from "./storage.ts";
 import {
   assertSound,
@@ -14,7 +15,6 @@ import {
   openTestStorage,
   patterned,
   readAll,
-  temporaryDirectory,
   upload,
 } from "./store.fixture.ts";
 import {

@@ -1,7 +1,6 @@
-// What the tests of this room share: data directories that vanish, a root in them, and short ways to put and read bytes.
+// What the tests of storage share: a store that vanishes, a root in it, and short ways to put and read bytes.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
@@ -9,6 +8,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
+import { makeDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import type { Change, ChangeContext, Inode, InodeId, Usage } from "./inode.ts";
 import { openStorage } from "./open-storage.ts";
@@ -30,27 +30,6 @@ export function usageOf(named: Partial<Usage>): Usage {
     trashInodes: 0,
     ...named,
   };
-}
-
-const MEMORY = "/dev/shm";
-const MEMORY_NEEDED_BYTES = 2 ** 30;
-
-/** In memory where there is enough of it: flushes cost nothing there, and crashes of processes are the same. */
-function makeDirectory(): string {
-  const isRoomy = existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_NEEDED_BYTES;
-  return mkdtempSync(join(isRoomy ? MEMORY : tmpdir(), "grove-storage-test-"));
-}
-
-function freeBytes(path: string): number {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize;
-}
-
-/** A directory that is removed after the test. */
-export function temporaryDirectory(context: TestContext): string {
-  const directory = makeDirectory();
-  context.after(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
 }
 
 /** Opens storage without the space kept for a full disk. */
@@ -153,14 +132,6 @@ export function query(directory: string, sql: string): Record<string, unknown>[]
   const rows = db.prepare(sql).all();
   db.close();
   return rows;
-}
-
-/** Waits until something is true, half a minute at most. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; !isTrue(); tries++) {
-    if (tries > 6_000) throw new Error("what is waited for does not come");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 /** Paths of all chunk files. */

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CHUNK_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import type { ChangeContext, Inode } from "./inode.ts";
 import type { Storage } from "./storage.ts";
 import {
@@ -13,7 +14,6 @@ import {
   patterned,
   readAll,
   refusal,
-  until,
   upload,
   usageOf,
 } from "./store.fixture.ts";

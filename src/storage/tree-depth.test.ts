@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import type { Change, InodeId } from "./inode.ts";
 import type { Storage } from "./storage.ts";
@@ -15,7 +16,6 @@ import {
   OWNER,
   openTestStorage,
   refusal,
-  temporaryDirectory,
 } from "./store.fixture.ts";
 
 /** Directories one in the other below the root's own, a file in the last; made in one step, as a restore makes missing parents. */

@@ -1,5 +1,6 @@
 // What is asked of the writer for resumable uploads.
-import type { ChangeFields, NewChunk } from "./change-messages.ts";
+import type { ChangeFields } from "./change-messages.ts";
+import type { NewChunk } from "./chunk-writer.ts";
 
 /** Begins a resumable upload; answered with its time. */
 export interface CreateUploadCommand extends ChangeFields {

@@ -8,9 +8,8 @@ import {
   UPLOAD_IN_FLIGHT_BYTES,
   UPLOAD_STAGED_CHUNKS,
 } from "#base/limits.ts";
-import type { NewChunk } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
-import { ChunkWriter } from "./chunk-writer.ts";
+import { ChunkWriter, type NewChunk } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
 import type { Change, UploadTarget } from "./inode.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";

@@ -1,6 +1,7 @@
 // What the main thread asks of the writer's thread, and what comes back: plain values that survive the way between threads.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
-import type { ChangeFields, ChangeReply, NewChunk } from "./change-messages.ts";
+import type { ChangeFields, ChangeReply } from "./change-messages.ts";
+import type { NewChunk } from "./chunk-writer.ts";
 import type {
   BeginCopyCommand,
   CopyReply,
@@ -8,6 +9,7 @@ import type {
   DropCopyCommand,
   FinishCopyCommand,
 } from "./copy-messages.ts";
+import type { DamageMark } from "./damage-rows.ts";
 import { type Counted, type InodeId, StaleAccessError, type Usage } from "./inode.ts";
 import type { PassName } from "./pass-types.ts";
 import type { StorageFacts } from "./storage.ts";
@@ -159,15 +161,9 @@ export interface CloseChunkDirectoryCommand {
   readonly directory: string;
 }
 
-/**
- * Marks what was found damaged: a file that still is at the version that was read, or a chunk that is still in use with every file that
- * uses it, at most DAMAGED_FILES_PER_COMMAND of them at a time. Answered with how many files were marked.
- */
-export interface MarkDamagedCommand {
+/** Marks what was found damaged; see DamageRows. Answered with how many files were marked. */
+export interface MarkDamagedCommand extends DamageMark {
   readonly op: "markDamaged";
-  readonly target: { readonly fileId: InodeId; readonly version: number } | { readonly chunkId: number };
-  readonly problem: string;
-  readonly nowMs: number;
 }
 
 /** Moves a file or a folder with all that is in it into the trash. */

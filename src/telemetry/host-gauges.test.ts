@@ -1,16 +1,15 @@
 // The gauges of the machine, from folders laid out like /proc and /sys.
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { CpuTemperature, parseSensors } from "./cpu-temperature.ts";
 import { HostGauges } from "./host-gauges.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "telemetry-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = scratchFolder("telemetry-");
 let made = 0;
 
 /** Lays files out below a new folder. */

@@ -116,8 +116,12 @@ function alertsOf(alerts: readonly Record<string, unknown>[], search: URLSearchP
 function pageOf(users: readonly Record<string, unknown>[], search: URLSearchParams): object {
   const wanted = search.get("q") ?? "";
   const node = search.get("node");
+  const isLockedAlone = search.get("locked") === "true";
   const fitting = users.filter(
-    (user) => String(user["username"]).includes(wanted) && (node === null || user["home_node_id"] === node),
+    (user) =>
+      String(user["username"]).includes(wanted) &&
+      (node === null || user["home_node_id"] === node) &&
+      (!isLockedAlone || user["locked"] === true),
   );
   const from = Number(search.get("cursor") ?? 0);
   const to = from + Number(search.get("limit") ?? 200);
@@ -210,6 +214,7 @@ export function fakeUser(index: number, fields: Record<string, unknown> = {}): R
     inode_limit_source: "default",
     usage_percent: 10,
     level: "ok",
+    locked: false,
     home_node_id: "n1",
     home_node_name: "fs-1",
     last_active: null,

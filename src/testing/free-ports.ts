@@ -1,6 +1,7 @@
 // Finds ports for servers that tests start: at random places, so that tests that run side by side seldom meet.
+
 import { createServer } from "node:net";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 
 // All of them lie outside what Linux gives to outgoing connections (32768 to 60999): those would take a port of ours while its server is down.
 const SINGLE = { first: 24_100, last: 32_700 };

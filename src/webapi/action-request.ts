@@ -9,6 +9,8 @@ import {
   LOG_LINES_MAX,
   LOG_LINES_MIN,
 } from "#base/limits.ts";
+import { branchName } from "./branch-name.ts";
+import { makeTarget } from "./make-target.ts";
 
 /** Kinds of actions: ActionPull to ActionCustom (spec 4.7). */
 export const ACTION_KINDS = ["pull", "build", "restart", "reboot", "apt", "logs", "custom"] as const;
@@ -27,22 +29,10 @@ export const RESTART_MODES = ["systemctl", "binary"] as const;
 const RESTART_TARGETS = [...SERVICES, "all"] as const;
 const APT_MODES = ["update_upgrade", "update_only"] as const;
 
-/** Names of branches: no option, no range, nothing that git or a shell reads as something else (decision T15, failure E-02). */
-const BRANCH = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
-const BRANCH_REFUSED = /\.\.|\/\/|\/\.|\.(?:\/|$)|\/$|\.lock(?:\/|$)/;
-/** Targets of make: no option, no variable (decision T15). */
-const MAKE_TARGET = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Ids of nodes, as they register. */
 const NODE_ID = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The name of a branch. */
-export const branchName: z.ZodString = z
-  .string()
-  .regex(BRANCH, "letters, digits, . _ / -, at most 200, a letter or digit first")
-  .refine((name) => !BRANCH_REFUSED.test(name), "no such branch can be");
-/** A target of make. */
-export const makeTarget: z.ZodString = z.string().regex(MAKE_TARGET, "letters, digits, . _ -, at most 64");
 /** The id of a node. */
 export const nodeId: z.ZodString = z.string().regex(NODE_ID, "not the id of a node");
 /** Nodes, each once, or all that have what it takes. */

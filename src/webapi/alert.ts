@@ -1,5 +1,6 @@
 // The alert record and what the routes below /api/alerts take and give (spec 2.6, decision D11).
 import { z } from "zod";
+import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 
 /** Severities, the worst first (spec 2.6). */
 export const SEVERITIES = ["critical", "warning", "info"] as const;
@@ -60,6 +61,8 @@ export const alertRecord = z.object({
   acked_by: z.string().optional(),
   acked_at: z.int().optional(),
   resolved_by: z.enum(["auto", "operator"]).optional(),
+  /** For operators: what is typed about it, ready to be copied. */
+  command: z.string().optional(),
 });
 
 /** An alert as it is sent and kept. */
@@ -85,9 +88,9 @@ export const alertQuery = z.strictObject({
   unresolved: z.enum(["true", "1", "false", "0"]).optional(),
   limit: z
     .string()
-    .regex(/^[1-9]\d{0,3}$/, "a whole number from 1 to 1000")
+    .regex(/^[1-9]\d{0,3}$/, `a whole number from 1 to ${ALERTS_PAGE_MAX}`)
     .transform(Number)
-    .pipe(z.int().max(1000))
+    .pipe(z.int().max(ALERTS_PAGE_MAX))
     .optional(),
   /** The id of the last alert of the page before, or a time in unix seconds: alerts that were raised before it. */
   before: z

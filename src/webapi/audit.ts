@@ -1,5 +1,6 @@
 // Who did what: GET /api/audit and the state of the chains that the console gathers (decision D24).
 import { z } from "zod";
+import { AUDIT_LIST_MAX } from "#base/limits.ts";
 
 /** One act. What a node says in it was checked for its place in the node's chain, not for its truth. */
 export const auditEntry = z.object({
@@ -48,9 +49,9 @@ export const auditQuery = z.strictObject({
   /** 100 unless it says otherwise. */
   limit: z
     .string()
-    .regex(/^[1-9]\d{0,2}$/, "a whole number from 1 to 500")
+    .regex(/^[1-9]\d{0,2}$/, `a whole number from 1 to ${AUDIT_LIST_MAX}`)
     .transform(Number)
-    .pipe(z.int().max(500))
+    .pipe(z.int().max(AUDIT_LIST_MAX))
     .optional(),
   cursor: z
     .string()

@@ -1,5 +1,6 @@
 // Silences, acknowledgements and what has been told: the routes /api/silences and /api/notices (decision D11).
 import { z } from "zod";
+import { SILENCE_MATCHERS_MAX, SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
 import { UNTIL_TEXT_MAX_LENGTH } from "#base/until-text.ts";
 import { ALERT_TYPES } from "./alert.ts";
 
@@ -10,7 +11,7 @@ export const MATCHER_NAMES = ["node_id", "type", "severity", "username"] as cons
 const silenceMatcher = z
   .object({
     name: z.enum(MATCHER_NAMES),
-    value: z.string().max(256),
+    value: z.string().max(SILENCE_VALUE_MAX_LENGTH),
     is_regex: z.boolean().default(false),
   })
   .strict();
@@ -39,7 +40,7 @@ export const endAsked = {
 /** POST /api/silences. Times are unix seconds; without starts_at it begins at once. */
 export const silenceRequest = z
   .object({
-    matchers: z.array(silenceMatcher).min(1).max(16),
+    matchers: z.array(silenceMatcher).min(1).max(SILENCE_MATCHERS_MAX),
     starts_at: z.int().min(0).optional(),
     ...endAsked,
     created_by: z.string().min(1).max(128).optional(),

@@ -7,7 +7,9 @@ import {
   ROLLOUT_OBSERVE_SECONDS,
   ROLLOUT_WAIT_MAX_SECONDS,
 } from "#base/limits.ts";
-import { branchName, idempotencyKey, makeTarget, nodeId, nodeIds, RESTART_MODES } from "./action-request.ts";
+import { idempotencyKey, nodeId, nodeIds, RESTART_MODES } from "./action-request.ts";
+import { branchName } from "./branch-name.ts";
+import { makeTarget } from "./make-target.ts";
 
 /** What a rollout restarts: `all` is every service of a node but the console, which cannot watch its own restart. */
 export const ROLLOUT_SERVICES = ["fileserver", "metaserver", "all"] as const;

@@ -19,6 +19,8 @@ export const userRow = z.object({
   inode_limit_source: z.enum(["explicit", "default"]).nullable(),
   usage_percent: z.number(),
   level: z.enum(["ok", "yellow", "red"]),
+  /** Locked out by an administrator. */
+  locked: z.boolean(),
   home_node_id: z.string(),
   home_node_name: z.string(),
   last_active: z.int().nullable(),

@@ -1,8 +1,9 @@
 // What tests of actions stand on: a metadata store, sshds, and a folder for the console.
 import { join } from "node:path";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SshServers } from "#testing/ssh-server.ts";
 import type { ConsoleWish } from "./action-console.ts";
-import { type Endings, freePlace, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { type Endings, freePlace, startGrove, stopProgram } from "./processes.ts";
 
 /** The site. */
 export interface ActionSite {
@@ -16,7 +17,7 @@ export interface ActionSite {
 
 /** Starts a MetaServer, whose store is the nodes', and prepares for sshds; all that ends with `endings`. */
 export async function openActionSite(endings: Endings): Promise<ActionSite> {
-  const folder = await scratchFolder(endings);
+  const folder = scratchFolder("grove-e2e-");
   const servers = new SshServers();
   endings.after(() => servers.stop());
   const { address } = await freePlace();

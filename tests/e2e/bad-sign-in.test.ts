@@ -5,7 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { RegisterClientRequestSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { type StartedNode, scratchFolder, startNode, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { type StartedNode, startNode, stopProgram } from "./processes.ts";
 import { bytes, STATUS } from "./two-users.ts";
 import { type Answer, Wire } from "./wire.ts";
 
@@ -36,7 +37,7 @@ async function started(
   t: TestContext,
   env: Record<string, string>,
 ): Promise<{ node: StartedNode; register(token: string): Promise<Answer> }> {
-  const node = await startNode({ data: await scratchFolder(t), env });
+  const node = await startNode({ data: scratchFolder("grove-e2e-"), env });
   t.after(() => stopProgram(node, "SIGKILL"));
   const wire = await Wire.connect(node.address);
   t.after(() => wire.close());

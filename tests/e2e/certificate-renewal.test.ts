@@ -8,8 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
-import { scratchFolder } from "./processes.ts";
 
 /** About 26 seconds: a renewal every 17. */
 const CERT_DAYS = 0.0003;
@@ -30,7 +31,7 @@ const serialAt = (port: number, ca: string): Promise<string> =>
 test("certificates are renewed under load, by themselves, by the operator and half-written: no call fails (B-11)", {
   timeout: 150_000 + RENEWALS * 30_000,
 }, async (t) => {
-  const cluster = await startCertificateCluster(t, await scratchFolder(t), CERT_DAYS);
+  const cluster = await startCertificateCluster(t, scratchFolder("grove-e2e-"), CERT_DAYS);
   const node = await cluster.addNode("n1");
   const tls = { ca: cluster.caPem };
   const shared = new GrpcChannel({ addresses: [node.address], tls });
@@ -103,7 +104,7 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   const load = [onOneConnection("a"), onOneConnection("b"), onNewConnections(), onOneStream()];
   const renewed = (program: { output(): string }): number =>
     program.output().split('"why":"renewed"').length - 1;
-  await waitUntil(() => renewed(node) >= RENEWALS && renewed(cluster.metaserver) >= RENEWALS);
+  await until(() => renewed(node) >= RENEWALS && renewed(cluster.metaserver) >= RENEWALS);
   // The operator's turn: half a file first, then the whole, and SIGHUP both times.
   const path = join(node.data, "tls", "node.crt");
   await groveOk(["ca", "renew", "n1", "-ca_dir", cluster.caDir, "-out", cluster.folder]);
@@ -129,11 +130,3 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   assert.doesNotMatch(node.output(), /metaserver_failed|fenced/);
   assert.equal(cluster.metaserver.output().split("node_registered").length - 1, 1);
 });
-
-async function waitUntil(isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (isTrue()) return;
-    await sleep(100);
-  }
-  throw new Error("it did not happen");
-}

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { METRICS_PORT_OFFSET, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
+import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { listedNode } from "#console/cluster-state.fixture.ts";
 import type { PollOutcome } from "#console/cluster-state.ts";
 import { watchCluster } from "#console/cluster-watch.ts";
@@ -13,7 +14,7 @@ import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 test("a FileServer's own document is read without a complaint, and its users are known (spec 4.4, 2.7)", async (t) => {
   const [port = 0] = await freeGrpcPorts(1);
-  const server = await startTestNode({ options: { metricsPort: port - METRICS_PORT_OFFSET } });
+  const server = await startTestNode({ options: { metricsPort: metricsPortOf(port) } });
   t.after(() => server.stop());
   const alice = await server.signIn("alice@example.com");
   await alice.call.createFile({ path: "/note", data: Buffer.from("0123456789") });

@@ -6,9 +6,10 @@ import { test } from "node:test";
 import { WebSocket } from "ws";
 import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { userList } from "#webapi/user.ts";
 import { type CertificateCluster, startCertificateCluster } from "./certificate-cluster.ts";
-import { freePlace, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { freePlace, type Program, startGrove, stopProgram } from "./processes.ts";
 
 const BOB = "bob@example.com";
 const QUOTA_PATH = `/api/users/${encodeURIComponent(BOB)}/quota`;
@@ -57,7 +58,7 @@ async function signIn(
 test("a quota of 2^53 + 1 and of 2^64 - 1 set at the console is what the node, the list and the live stream say", {
   timeout: 120_000,
 }, async (t) => {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const cluster = await startCertificateCluster(t, folder, 30);
   const node = await cluster.addNode("n1");
   const { files, metadata } = await signIn(t, node.address, cluster.caPem);

@@ -5,8 +5,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
-import { scratchFolder, startProgram } from "./processes.ts";
+import { startProgram } from "./processes.ts";
 
 const CALLER = fileURLToPath(new URL("control_caller.py", import.meta.url));
 const METHODS = [
@@ -53,7 +54,7 @@ test("grpcio with openssl's certificates: the right one is served, every other i
   timeout: 120_000,
   skip: canRun ? false : "needs python3-grpcio and openssl",
 }, async (t) => {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const cluster = await startCertificateCluster(t, folder, 90);
   const ca = join(cluster.caDir, "ca.crt");
   const caKey = join(cluster.caDir, "ca.key");

@@ -4,9 +4,10 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
-import { grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** What cluster.json says, as far as it is used here. */
 export interface ClusterFile {
@@ -63,7 +64,7 @@ export async function openDemoSite(t: Owner, wish: DemoWish): Promise<DemoSite> 
   t.after(async () => {
     for (const end of ends.toReversed()) await end();
   });
-  const folder = await scratchFolder({ after: (end) => void ends.push(end) });
+  const folder = scratchFolder("grove-e2e-");
   const undo = wish.prepare?.(folder);
   if (undo !== undefined) ends.push(undo);
   const home = join(folder, "home");

@@ -1,7 +1,5 @@
 // Shows that a node which serves tells of every counter that was planted wrong, in its metrics, by an alert and to the doctor, without a check that stops it (D16, A-17).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
@@ -12,7 +10,8 @@ import { PASS_DUE_CHECK_MS, PASS_START_DELAY_MS } from "#base/limits.ts";
 import { NodeDocument, UserAllowance } from "#console/node-document.ts";
 import { driftFinding } from "#doctor/host-checks.ts";
 import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
-import { until } from "#storage/store.fixture.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 
 const PAUSE_MS = 3_600_000;
 const QUIET = { errors: 0, ops: 0, failingRun: 0, isFull: true };
@@ -46,10 +45,9 @@ const running = new Map<string, TestNode>();
 
 /** A folder with live files, a folder in the trash, and nothing else. */
 async function filled(context: TestContext): Promise<string> {
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-drift-"));
+  const dataFolder = scratchFolder("grove-drift-");
   context.after(async () => {
     await running.get(dataFolder)?.stop();
-    await rm(dataFolder, { recursive: true, force: true });
   });
   const node = await startTestNode({ dataFolder });
   const user = await node.signIn("ada@example.com");

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { freePlace, grove, type StartedNode, scratchFolder, startNode, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { freePlace, grove, type StartedNode, startNode, stopProgram } from "./processes.ts";
 
 const PASSWORD = "correct horse battery staple";
 
@@ -34,7 +35,7 @@ async function setQuota(address: string, username: string, quotaBytes: bigint): 
 test("what people type ends with the exit code of its outcome and says what to do (D24)", {
   timeout: 60_000,
 }, async (t) => {
-  const scratch = await scratchFolder(t);
+  const scratch = scratchFolder("grove-e2e-");
   const node = await startedNode(t, join(scratch, "data"));
   const full = await startedNode(t, join(scratch, "full"), "1000000GiB");
   const signedIn = async (name: string, address: string): Promise<Record<string, string>> => {

@@ -5,25 +5,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
-import { freePlace, type Place, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 const ready = async (place: Place): Promise<{ ready: boolean; reasons: string[] }> =>
   (await (await fetch(`${place.metricsUrl}/ready`)).json()) as { ready: boolean; reasons: string[] };
 
-async function eventually<T>(find: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 600; tries++) {
-    const found = await find();
-    if (found !== undefined) return found;
-    await sleep(100);
-  }
-  throw new Error("it did not happen");
-}
-
 test("a copy of a node fences it at once, a stranger with its name waits for the lease, and the fenced one never comes back", {
   timeout: 180_000,
 }, async (t) => {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const cluster = await startCertificateCluster(t, folder, 90);
   const first = await cluster.addNode("n1");
   const start = async (data: string, ...flags: string[]): Promise<Place & Program> => {
@@ -89,7 +82,7 @@ test("a copy of a node fences it at once, a stranger with its name waits for the
   );
   await copy.says(/"epoch":3/);
   await stranger.says(/"event":"fenced"/);
-  await eventually(async () => ((await ready(stranger)).ready ? undefined : true));
+  await until(async () => ((await ready(stranger)).ready ? undefined : true));
   assert.equal((await ready(copy)).ready, true);
   assert.equal(registrations(stranger), 1);
 });

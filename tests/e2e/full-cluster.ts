@@ -150,6 +150,7 @@ function users(now: number): Record<string, unknown>[] {
       used_bytes: 0,
       live_bytes: 0,
       usage_percent: 0,
+      locked: true,
       quota_source: "pending",
       file_count: 0,
       inode_count: null,

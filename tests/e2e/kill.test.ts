@@ -6,8 +6,9 @@ import { type TestContext, test } from "node:test";
 import { createClient, GrpcChannel } from "#grpc/client.ts";
 import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { BusyFolder, type Contents, Dice } from "./busy-folder.ts";
-import { freePlace, grove, scratchFolder, startGrove, startNode, stopProgram } from "./processes.ts";
+import { freePlace, grove, startGrove, startNode, stopProgram } from "./processes.ts";
 
 /** More rounds, for those who have the time: GROVE_E2E_ROUNDS=100 node --test tests/e2e/kill.test.ts */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 2);
@@ -74,7 +75,7 @@ test("after every kill -9 each folder is as last acknowledged, or with the one c
   timeout: 60_000 + ROUNDS * 10_000,
 }, async (t: TestContext) => {
   t.diagnostic(`seed ${SEED}, ${ROUNDS} rounds`);
-  const data = await scratchFolder(t);
+  const data = scratchFolder("grove-e2e-");
   const place = await freePlace();
   const dice = new Dice(SEED);
   const folders = Array.from({ length: FOLDERS }, (_, index) => new BusyFolder(`/w${index}`, SEED));
@@ -145,7 +146,7 @@ async function makeTree(root: string): Promise<Map<string, Uint8Array>> {
 test("grove put -r outlives a killed server; when it is killed itself, the next one completes the tree (T21)", {
   timeout: 90_000,
 }, async (t: TestContext) => {
-  const scratch = await scratchFolder(t);
+  const scratch = scratchFolder("grove-e2e-");
   const [data, tree, copy] = ["data", "tree", "copy"].map((name) => join(scratch, name)) as [
     string,
     string,

@@ -1,7 +1,6 @@
 // A node with 84,000 users, and a metadata store that is lost: all are found again, and nobody is given a second root meanwhile (D19).
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,6 +16,7 @@ import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { openKnownNodesFile } from "#metaserver/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/meta-server.ts";
 import { MetaServer, RegisterFileServerRequestSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const USERS = 84_000;
 const ownerOf = (user: number): string =>
@@ -89,8 +89,7 @@ function rootsOf(port: number, t: TestContext): (user: string) => Promise<string
 test("84,000 users of one node are registered in pages, again after a restart, and again for a lost store that waits for them", {
   timeout: 240_000,
 }, async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-large-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = scratchFolder("grove-large-");
   const heard = listener();
   const clock = new ManualClock();
   let meta = await startMeta(folder, heard, clock);

@@ -3,14 +3,15 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { groveOk } from "./certificate-cluster.ts";
 import { Person } from "./people.ts";
-import { freePlace, type Place, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 test("a user whose root a restore has lost is told so at sign-in, and gets an empty one once the operator has said it", {
   timeout: 240_000,
 }, async (t) => {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const [meta, node] = [await freePlace(), await freePlace()];
   const metaData = join(folder, "meta");
   const metaserver = startGrove(["metaserver", "-mock", "-data", metaData, "-listen", meta.address]);

@@ -11,7 +11,8 @@ import {
   type UploadRequestSchema,
   type UploadResponse,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { freePlace, grove, scratchFolder, startNode, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { freePlace, grove, startNode, stopProgram } from "./processes.ts";
 
 const PASSWORD = "correct horse battery staple";
 const PIECE_BYTES = 65_536;
@@ -75,7 +76,7 @@ test("200 parallel uploads of one user fill the quota and never pass it by a byt
   timeout: 60_000,
 }, async (t) => {
   const node = await startNode({
-    data: await scratchFolder(t),
+    data: scratchFolder("grove-e2e-"),
     env: { SVC_AUTH_MOCK: "1", ADMIN_PASSWORD: PASSWORD },
   });
   t.after(() => stopProgram(node, "SIGKILL"));
@@ -137,7 +138,7 @@ test("200 parallel uploads of one user fill the quota and never pass it by a byt
 test("processes that find their session gone share one new session, and none is evicted (spec 3.4, T21)", {
   timeout: 60_000,
 }, async (t) => {
-  const scratch = await scratchFolder(t);
+  const scratch = scratchFolder("grove-e2e-");
   const data = join(scratch, "data");
   const env = { GROVE_CONFIG_DIR: join(scratch, "config") };
   const place = await freePlace();

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
-import { grove, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { grove, startGrove, stopProgram } from "./processes.ts";
 
 interface Site {
   readonly url: string;
@@ -23,7 +24,7 @@ const OPERATOR_PATHS = ["/users", "/actions", "/logs", "/audit", "/settings"];
 
 /** A cluster with one node, a user with a file, and a browser before its console. */
 async function openSite(t: TestContext): Promise<Site> {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const up = startGrove(["up", "-mock", "-nodes", "1", "-data", folder]);
   t.after(() => stopProgram(up, "SIGINT"));
   await up.says(/Next, in another terminal/);

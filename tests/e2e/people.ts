@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type Ended, grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** One user's command line. */
 export class Person {
@@ -58,7 +59,7 @@ const STARTS_MAX = 8;
 
 /** A cluster of two nodes in mock mode, and all three signed in, alice and bob each with a root on another node. */
 export async function startPeople(t: TestContext): Promise<People> {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   for (let start = 1; ; start++) {
     const place = join(folder, String(start));
     const data = join(place, "cluster");

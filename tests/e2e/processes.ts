@@ -1,11 +1,8 @@
 // Starts Grove as people do, through ./grove, and takes down whatever a test has left running.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { METRICS_PORT_OFFSET } from "#base/limits.ts";
+import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
@@ -121,13 +118,6 @@ export class Endings {
   }
 }
 
-/** A folder that goes when the test does. */
-export async function scratchFolder(t: { after(hook: () => Promise<void>): void }): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "grove-e2e-"));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
-  return folder;
-}
-
 /** Where a FileServer listens. */
 export interface Place {
   readonly address: string;
@@ -141,7 +131,7 @@ export async function freePlace(): Promise<Place> {
   return {
     address: `127.0.0.1:${port}`,
     port,
-    metricsUrl: `http://127.0.0.1:${port - METRICS_PORT_OFFSET}`,
+    metricsUrl: `http://127.0.0.1:${metricsPortOf(port)}`,
   };
 }
 

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { scratchFolder, startNode, startProgram, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { startNode, startProgram, stopProgram } from "./processes.ts";
 
 const CLIENT = fileURLToPath(new URL("foreign_client.py", import.meta.url));
 const SCENARIOS = [
@@ -33,7 +34,7 @@ test("grpcio registers, moves 100 MB both ways, meets the quota at the right byt
   timeout: 60_000,
   skip: python === undefined ? "needs python3-grpcio and python3-protobuf" : false,
 }, async (t) => {
-  const data = await scratchFolder(t);
+  const data = scratchFolder("grove-e2e-");
   const node = await startNode({
     data,
     env: {

@@ -1,7 +1,6 @@
 // A user whose account at the identity provider was changed, on a node that runs and on one that comes back with what was before.
 import assert from "node:assert/strict";
-import { cp, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { StatusError } from "#grpc/status.ts";
 import { answerAsIssuer, makeKey, signToken, startProvider } from "#identity/provider.fixture.ts";
 import { startForTest } from "#metaserver/meta-server.fixture.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const CLIENT_ID = "client-1";
 const ALICE = "alice@example.com";
@@ -40,7 +40,7 @@ async function bench(t: TestContext) {
   t.after(() => provider.stop());
   answerAsIssuer(provider, key);
   const meta = await startForTest(t);
-  const dataFolder = await mkdtemp(join(tmpdir(), "grove-rebound-"));
+  const dataFolder = scratchFolder("grove-rebound-");
   const env = {
     IDP_ISSUER: provider.origin,
     IDP_CLIENT_ID: CLIENT_ID,
@@ -73,14 +73,12 @@ test("an operator's word ends the sessions, shuts the old account out and lets t
   let node = await start();
   // One after the other: a node that goes on writes into its folder.
   t.after(() => node.stop());
-  t.after(() => rm(dataFolder, { recursive: true, force: true }));
   const { sessionToken } = await register(node, "old");
   const look = (): Promise<unknown> =>
     node.anonymous.getAttr({ path: "/" }, { metadata: { authorization: `Bearer ${sessionToken}` } });
   assert.equal(await outcome(look()), "");
   assert.equal(await outcome(register(node, "new")), "TOKEN_REJECTED");
-  const copy = `${dataFolder}-copy`;
-  t.after(() => rm(copy, { recursive: true, force: true }));
+  const copy = join(scratchFolder("grove-rebound-"), "copy");
   await cp(join(dataFolder, "subjects.json"), copy);
 
   const from = await meta.directory.findSubject(ALICE);

@@ -4,16 +4,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { groveOk, startCertificateCluster } from "./certificate-cluster.ts";
-import {
-  freePlace,
-  grove,
-  type Place,
-  type Program,
-  scratchFolder,
-  startGrove,
-  stopProgram,
-} from "./processes.ts";
+import { freePlace, grove, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 const MOCK = { env: { SVC_AUTH_MOCK: "1" } };
 const TIMEOUT = { timeout: 180_000 };
@@ -22,7 +15,7 @@ test(
   "a restored node does not come up as a server of its own by its usual command, and comes back by the commands that it is told",
   TIMEOUT,
   async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = scratchFolder("grove-e2e-");
     const cluster = await startCertificateCluster(t, folder, 90);
     const first = await cluster.addNode("n1");
     await first.says(/"event":"registered"/);
@@ -79,7 +72,7 @@ test(
   "a node with certificates of its own is not served alone, plain or under another id unless -new_role says so",
   TIMEOUT,
   async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = scratchFolder("grove-e2e-");
     const cluster = await startCertificateCluster(t, folder, 90);
     const files = join(folder, "own");
     await groveOk(["ca", "issue", "n1", "-ca_dir", cluster.caDir, "-host", "127.0.0.1", "-out", files]);

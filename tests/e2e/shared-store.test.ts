@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type PostgresServer, startPostgres, withoutPostgres } from "#testing/postgres-server.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { Person } from "./people.ts";
-import { freePlace, type Place, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 const skip = withoutPostgres();
 /** More rounds, for those who have the time: GROVE_E2E_ROUNDS=20 node --test tests/e2e/shared-store.test.ts */
@@ -55,7 +57,7 @@ interface SharedCluster {
 }
 
 async function startCluster(t: TestContext): Promise<SharedCluster> {
-  const folder = await scratchFolder(t);
+  const folder = scratchFolder("grove-e2e-");
   const name = await database.createDatabase();
   const urlFile = join(folder, "meta-url");
   const password = encodeURIComponent(database.password);
@@ -182,12 +184,10 @@ test("the store is lost: registrations bring back roots and shares, and every fi
   ).trim();
   await database.sql(name, "DROP SCHEMA grove CASCADE");
   // Within two heartbeats both nodes have told theirs.
-  for (let tries = 0; tries < 200; tries++) {
+  await until(async () => {
     const { code, stdout } = await bob.grove("roots", "--json");
-    if (code === 0 && stdout === places) break;
-    await sleep(100);
-  }
-  assert.equal(await bob.ok("roots", "--json"), places);
+    return code === 0 && stdout === places;
+  });
   assert.equal(await bob.ok("cat", "alice@example.com:/docs/a.txt"), "shared");
   for (const { place } of cluster.metaservers) {
     const ready = await fetch(`${place.metricsUrl}/ready`);

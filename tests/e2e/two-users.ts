@@ -16,7 +16,8 @@ import {
   RegisterClientResponseSchema,
   UploadRequestSchema,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { type Place, type StartedNode, scratchFolder, startNode, stopProgram } from "./processes.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { type Place, type StartedNode, startNode, stopProgram } from "./processes.ts";
 import { type Answer, type CallSettings, Wire } from "./wire.ts";
 
 /** The status codes that the tests of bad input expect. */
@@ -90,7 +91,7 @@ export class TwoUsers {
     const closers: (() => unknown)[] = [];
     const owner = { after: (hook: () => unknown): void => void closers.push(hook) };
     const node = await startNode({
-      data: await scratchFolder(owner),
+      data: scratchFolder("grove-e2e-"),
       flags: ["-register_per_minute", "1000"],
       ...(place === undefined ? {} : { place }),
     });

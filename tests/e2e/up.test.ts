@@ -5,9 +5,10 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CHROMIUM } from "#testing/chromium.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { Dice } from "./busy-folder.ts";
-import { type Ended, grove, type Program, scratchFolder, startGrove, stopProgram } from "./processes.ts";
+import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 interface Cluster {
   readonly metaserver: string;
@@ -128,7 +129,7 @@ test("a newcomer's day: up, sign-in in Chromium, put, ls, get, kill -9 of everyt
   timeout: 120_000,
   skip: CHROMIUM === undefined ? "needs Chromium" : false,
 }, async (t: TestContext) => {
-  const scratch = await scratchFolder(t);
+  const scratch = scratchFolder("grove-e2e-");
   const me = new Newcomer(scratch);
   t.after(async () => {
     if (me.up !== undefined) await stopProgram(me.up);

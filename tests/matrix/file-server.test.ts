@@ -1,7 +1,5 @@
 // Every operation of a FileServer for every kind of caller: the specified answer each, and nothing changed where it is a refusal.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Authority, loadOrCreateAuthority } from "#authority/authority.ts";
@@ -14,6 +12,7 @@ import type { CallOptions } from "#grpc/client-call.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { REASON_TRAILER } from "#proto/status-table.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { FILE_SERVER_ROWS, type Outcome, type Row, type Target } from "./file-server-rows.ts";
 
 type Method = keyof typeof FILE_SERVER_ROWS;
@@ -207,7 +206,7 @@ test("what a stranger hears of what is not there is what is heard of what is (D1
 });
 
 test("a certificate is no session: with one of a node, of a foreign authority, or of another name it is as without (spec 5.3, 5.6)", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "grove-matrix-"));
+  const folder = scratchFolder("grove-matrix-");
   const make = (name: string): Promise<Authority> =>
     loadOrCreateAuthority(join(folder, name), { clock: systemClock });
   const [authority, foreign] = await Promise.all([make("ca"), make("foreign")]);
@@ -224,7 +223,6 @@ test("a certificate is no session: with one of a node, of a foreign authority, o
   t.after(async () => {
     for (const channel of channels) channel.close();
     await secure.stop();
-    await rm(folder, { recursive: true, force: true });
   });
   const at = {
     root: OWNER,

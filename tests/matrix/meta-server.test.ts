@@ -17,14 +17,10 @@ import { stringify64 } from "#base/json64.ts";
 import type { Client } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
 import { Code, StatusError } from "#grpc/status.ts";
-import {
-  type MetaServerUnderTest,
-  nodeMessage,
-  startForTest,
-  temporaryFolder,
-} from "#metaserver/meta-server.fixture.ts";
+import { type MetaServerUnderTest, nodeMessage, startForTest } from "#metaserver/meta-server.fixture.ts";
 import { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { REASON_TRAILER } from "#proto/status-table.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 
 const OWNER = "owner@example.com";
 const TIMEOUT = { timeout: 60_000 };
@@ -205,7 +201,7 @@ interface Secured extends MetaServerUnderTest {
 }
 
 async function startSecured(t: TestContext): Promise<Secured> {
-  const folder = await temporaryFolder(t);
+  const folder = scratchFolder("metaserver-");
   const make = async (name: string): Promise<Authority> => {
     await mkdir(join(folder, name));
     return loadOrCreateAuthority(join(folder, name), { clock: systemClock });

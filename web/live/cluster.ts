@@ -2,8 +2,9 @@
 import { replaceEqualDeep, useQuery } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { OperatorCluster, PublicCluster } from "#webapi/cluster.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
-import { Connection, type ConnectionState, type LiveNode, type Phase } from "./connection.ts";
+import { Connection, type ConnectionState, type Phase } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 import { checkSession, forgetSession, noteExpiry, watchSession } from "./session.ts";
 

@@ -1,11 +1,8 @@
 // The connection to /ws/cluster: comes back by itself, knows how old what is shown is, and falls back to polling.
 import type { AlertRecord } from "#webapi/alert.ts";
-import type { OperatorNode, PublicNode } from "#webapi/cluster.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import type { LiveMessage } from "./message-pieces.ts";
 import { MessageReader } from "./message-reader.ts";
-
-/** A node as the pages have it: an operator's fields may be missing. */
-export type LiveNode = PublicNode & Partial<OperatorNode>;
 
 /** What the connection is doing. */
 export type Phase = "connecting" | "live" | "reconnecting";

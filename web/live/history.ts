@@ -1,14 +1,13 @@
 // The last hour of a node or of the cluster: read once, then continued with every snapshot.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import type { HistoryColumn, HistoryReply } from "#webapi/performance.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { onSnapshot, usePhase } from "./cluster.ts";
-import type { LiveNode } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 
-/** An hour of polls. */
-const KEPT = 720;
 const POLL_MS = 15_000;
 
 /** GET /api/history/{id}, for a node's id or "cluster". */
@@ -42,7 +41,7 @@ function continued(known: HistoryReply | undefined, node: LiveNode, ts: number):
   if (known === undefined || ts <= (known.points.at(-1)?.[0] ?? 0)) return known;
   const isGap = node.stale || node.status === "offline";
   const point = known.columns.map((column) => (column === "ts" ? ts : isGap ? null : valueOf(node, column)));
-  return { ...known, to: ts, points: [...known.points.slice(1 - KEPT), point] };
+  return { ...known, to: ts, points: [...known.points.slice(1 - HISTORY_SNAPSHOTS_PER_NODE), point] };
 }
 
 const LATENCY = /^(p50|p95|p99)_(write|read)_ms$/;

@@ -1,9 +1,9 @@
 // Maintenance as the pages begin and end it: a node of which nobody is told anything, and to which no new user comes.
 import { useMutation } from "@tanstack/react-query";
 import type { NodeMaintenance } from "#webapi/maintenance.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { CLUSTER_KEY, type Cluster } from "./cluster.ts";
-import type { LiveNode } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 import { askedEnd, type End } from "./silencing.ts";
 

@@ -1,5 +1,5 @@
 // A message of the socket in pieces that are small enough for one turn of the page each: a snapshot of a thousand nodes is megabytes.
-import type { LiveNode } from "./connection.ts";
+import type { LiveNode } from "../words/live-node.ts";
 
 /** What comes over /ws/cluster. */
 export interface LiveMessage {

@@ -1,7 +1,7 @@
 // The last minutes of each node's throughput, for the small lines of the tables: from the snapshots that have come while the page was open.
 import { useSyncExternalStore } from "react";
+import type { LiveNode } from "../words/live-node.ts";
 import { onSnapshot } from "./cluster.ts";
-import type { LiveNode } from "./connection.ts";
 import { columnOf, useHistory } from "./history.ts";
 
 /** Five minutes. */

@@ -28,14 +28,17 @@ export function useUsers(options: {
   readonly sort: "usage" | "name";
   /** Id of the node whose users are asked for; nothing for those of all. */
   readonly node: string;
+  /** True for those alone who are locked out. */
+  readonly isLockedAlone?: boolean;
 }): UserPages {
-  const { q, sort, node } = options;
+  const { q, sort, node, isLockedAlone = false } = options;
   const query = useInfiniteQuery({
-    queryKey: ["users", q, sort, node],
+    queryKey: ["users", q, sort, node, isLockedAlone],
     queryFn: ({ pageParam, signal }) => {
       const search = new URLSearchParams({ sort, limit: String(PAGE) });
       if (q !== "") search.set("q", q);
       if (node !== "") search.set("node", node);
+      if (isLockedAlone) search.set("locked", "true");
       if (pageParam !== "") search.set("cursor", pageParam);
       return call<UserPage>(`/api/users?${search}`, { signal });
     },

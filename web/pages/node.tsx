@@ -6,7 +6,6 @@ import type { HistoryReply } from "#webapi/performance.ts";
 import { useAddressSearch } from "../live/address-search.ts";
 import { useAlertList } from "../live/alerts.ts";
 import { useCluster, useNowMs } from "../live/cluster.ts";
-import type { LiveNode } from "../live/connection.ts";
 import { columnOf, linesOf, type PlannedLine, useHistory } from "../live/history.ts";
 import { useSpan } from "../live/kept-history.ts";
 import { useIsOperator } from "../live/session.ts";
@@ -26,11 +25,13 @@ import { SilenceMenu } from "../parts/silence-menu.tsx";
 import { SpanPicker } from "../parts/span-picker.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { bytesForUploads, inodesLeftText } from "../words/disk-room.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { maintenanceMeans, maintenanceText } from "../words/maintenance.ts";
 import { isUnusualReserve, reasonOf, reserveText, stateOf } from "../words/node-state.ts";
 import { bytesText, percentText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { sentence } from "../words/sentence.ts";
 import { lastAndHighest } from "../words/summary.ts";
+import { DISK_LIMITS, HEAT_LIMITS } from "../words/thresholds.ts";
 import { formatDaysUntil, formatMoment, formatSpan } from "../words/time.ts";
 
 /** The page at "/nodes/:id". */
@@ -164,20 +165,14 @@ const PLANS: readonly Plan[] = [
     title: "Disk",
     unit: "%",
     top: 100,
-    limits: [
-      { label: "warning above 80 %", value: 80, severity: "warning" },
-      { label: "critical above 95 %", value: 95, severity: "critical" },
-    ],
+    limits: DISK_LIMITS,
     lines: [["disk_usage_percent", "Disk", "--grove-accent"]],
   },
   {
     title: "Temperature",
     unit: "°C",
     top: 100,
-    limits: [
-      { label: "warning above 65 °C", value: 65, severity: "warning" },
-      { label: "critical above 85 °C", value: 85, severity: "critical" },
-    ],
+    limits: HEAT_LIMITS,
     lines: [["cpu_temp_celsius", "Processor", "--grove-accent"]],
   },
   {

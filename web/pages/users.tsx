@@ -1,5 +1,5 @@
 // Users by the thousand: found by name, sorted by use or name, quotas changed beside the list and put back with one click.
-import { Button, SegmentedControl, TextInput } from "@mantine/core";
+import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { UserRow } from "#webapi/user.ts";
@@ -19,8 +19,9 @@ export function Page(): ReactNode {
   const q = search.get("q") ?? "";
   const sort = orderOf(search);
   const node = search.get("node") ?? "";
+  const isLockedAlone = search.get("locked") === "true";
   const chosen = search.get("user");
-  const list = useUsers({ q, sort, node });
+  const list = useUsers({ q, sort, node, isLockedAlone });
   const [done, setDone] = useState<{ changed: QuotaChanged; before: UserRow }>();
   const notice = done === undefined ? null : <Done done={done} onUndone={() => setDone(undefined)} />;
   return (
@@ -32,11 +33,13 @@ export function Page(): ReactNode {
         <Unread what="the users" error={list.error} />
       ) : list.users.length === 0 ? (
         <Nothing>
-          {q !== ""
-            ? `No user${node === "" ? "" : " of this node"} has “${q}” in the name.`
-            : node !== ""
-              ? "No user lives on this node."
-              : "Nobody has signed in yet. A user appears here after the first sign-in."}
+          {isLockedAlone
+            ? `Nobody${q === "" && node === "" ? "" : " who fits"} is locked out. A user is locked out in their panel.`
+            : q !== ""
+              ? `No user${node === "" ? "" : " of this node"} has “${q}” in the name.`
+              : node !== ""
+                ? "No user lives on this node."
+                : "Nobody has signed in yet. A user appears here after the first sign-in."}
         </Nothing>
       ) : (
         <UserTable
@@ -73,6 +76,14 @@ function FilterBar({ search, set }: ReturnType<typeof useAddressSearch>): ReactN
         onChange={(event) => set("q", event.currentTarget.value)}
       />
       <NodeFilter value={search.get("node")} onChange={(value) => set("node", value)} />
+      <Select
+        aria-label="Access"
+        placeholder="Any access"
+        clearable
+        data={[{ value: "true", label: "Locked out" }]}
+        value={search.get("locked")}
+        onChange={(value) => set("locked", value)}
+      />
       <SegmentedControl
         aria-label="Sort by"
         value={orderOf(search)}

@@ -13,6 +13,7 @@ import { measureText } from "../words/alert.ts";
 import { nextSteps } from "../words/next-step.ts";
 import { countText } from "../words/number.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
+import { CommandLine } from "./command-line.tsx";
 import { type Fact, FactList } from "./fact-list.tsx";
 import { HeldBox } from "./held-box.tsx";
 import { SilenceMenu } from "./silence-menu.tsx";
@@ -115,6 +116,12 @@ function Card({
         )}
       </div>
       <p className="card-text">{alert.message}</p>
+      {alert.command === undefined || alert.resolved ? null : (
+        <>
+          <p className="quiet">To be typed where the metadata store can be reached:</p>
+          <CommandLine command={alert.command} />
+        </>
+      )}
       <Cause alert={alert} />
       <div className="card-foot">
         <StepButtons alert={alert} steps={steps} />

@@ -1,8 +1,8 @@
 // How a node is enrolled, so that actions and logs reach it: the command, ready to be copied.
 import type { ReactNode } from "react";
-import { type EnrolledNode, useActionNodes } from "../live/enrolment.ts";
+import { useActionNodes } from "../live/enrolment.ts";
 import { countText } from "../words/number.ts";
-import { CopyButton } from "./copy-button.tsx";
+import { CommandLine } from "./command-line.tsx";
 
 /** As many commands as are shown; the rest have the same form. */
 const SHOWN = 3;
@@ -22,17 +22,9 @@ export function HowToEnrol({ nodeIds }: { readonly nodeIds?: readonly string[] }
         machine in place of USER; it shows the key of the host, which you confirm:
       </p>
       {missing.slice(0, SHOWN).map((node) => (
-        <Command key={node.node_id} node={node} />
+        <CommandLine key={node.node_id} command={node.enrol_command ?? ""} />
       ))}
       {missing.length > SHOWN ? <p>… and so on, node by node.</p> : null}
     </div>
-  );
-}
-
-function Command({ node: { enrol_command: command = "" } }: { readonly node: EnrolledNode }): ReactNode {
-  return (
-    <p className="command-line">
-      <code>{command}</code> <CopyButton text={() => command} />
-    </p>
   );
 }

@@ -1,7 +1,7 @@
 // The line of the first screen about nodes that are in maintenance: which, until when and why.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { LiveNode } from "../live/connection.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { isMaintained, maintenanceText } from "../words/maintenance.ts";
 
 const NAMED_MAX = 3;

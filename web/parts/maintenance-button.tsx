@@ -2,8 +2,8 @@
 import { Button, Modal, TextInput } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNowMs } from "../live/cluster.ts";
-import type { LiveNode } from "../live/connection.ts";
 import { useMaintenance } from "../live/maintenance.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { UntilInput, understood } from "./until-input.tsx";
 
 /** The button, for operators. */

@@ -1,10 +1,10 @@
 // The nodes as a table: one row each with state, disk, temperature, load and throughput. Long lists are drawn as far as they are in sight.
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { LiveNode } from "../live/connection.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import { useRecentRates } from "../live/recent-rates.ts";
 import { refusesUploads } from "../words/disk-room.ts";
+import type { LiveNode } from "../words/live-node.ts";
 import { stateOf } from "../words/node-state.ts";
 import { bytesText, plainNumber, UNKNOWN } from "../words/number.ts";
 import { formatDaysUntil, formatSpan } from "../words/time.ts";

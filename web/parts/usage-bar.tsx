@@ -1,6 +1,7 @@
 // How full something is: a bar and its percentage in words.
 import type { ReactNode } from "react";
 import { percentText } from "../words/number.ts";
+import { fullness } from "../words/thresholds.ts";
 
 /** One stretch of a bar, in percent of the whole. */
 export interface BarPart {
@@ -30,6 +31,6 @@ export function UsageBar({
 }
 
 function colorOf(percent: number | null): string {
-  if (percent === null || percent <= 80) return "var(--grove-accent)";
-  return percent <= 95 ? "var(--grove-warning)" : "var(--grove-critical)";
+  const level = fullness(percent);
+  return level === "ok" ? "var(--grove-accent)" : `var(--grove-${level})`;
 }

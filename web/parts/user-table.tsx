@@ -1,12 +1,14 @@
 // Users as a table: the bar splits live bytes, trash and uploads under way; the level is a word too.
 import { memo, type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
+import { USAGE_LEVEL_PERCENT } from "#base/usage-level.ts";
 import type { UserRow } from "#webapi/user.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { useHeldRows } from "../live/held-rows.ts";
 import type { UserPages } from "../live/users.ts";
 import { bytesText, percentText } from "../words/number.ts";
 import { inodePercent, quotaText } from "../words/quota.ts";
+import { fullness } from "../words/thresholds.ts";
 import { formatAgo, formatDaysUntil } from "../words/time.ts";
 import { HeldBox } from "./held-box.tsx";
 import { SplitBar } from "./split-bar.tsx";
@@ -15,8 +17,8 @@ import { Spacer, useTableWindow } from "./table-window.tsx";
 
 const LEVELS = {
   ok: { state: "online", label: "ok" },
-  yellow: { state: "warning", label: "above 80 %" },
-  red: { state: "critical", label: "above 95 %" },
+  yellow: { state: "warning", label: `above ${USAGE_LEVEL_PERCENT.yellow} %` },
+  red: { state: "critical", label: `above ${USAGE_LEVEL_PERCENT.red} %` },
 } as const;
 
 const idOf = ({ username }: UserRow): string => username;
@@ -122,6 +124,7 @@ const Row = memo(function Row({
         >
           {user.username}
         </Link>
+        {user.locked ? <LockedMark /> : null}
       </th>
       <td data-head="Level">
         <StateMark state={level.state} label={level.label} />
@@ -159,10 +162,21 @@ const Row = memo(function Row({
   );
 });
 
-/** Above 80 % of the inode limit, which is where the quota's level changes too. */
+/** Beside a name: shape and words, as states have them. */
+function LockedMark(): ReactNode {
+  return (
+    <span className="locked-mark">
+      <span aria-hidden="true">⊘</span> locked out
+    </span>
+  );
+}
+
+/** Said of the inode limit from where the quota's level changes too. */
 function inodeNote(user: UserRow): string {
   const percent = inodePercent(user);
-  return percent === null || percent <= 80 ? "" : `, ${percentText(percent)} of the files and folders`;
+  return percent === null || fullness(percent) === "ok"
+    ? ""
+    : `, ${percentText(percent)} of the files and folders`;
 }
 
 /** Says how much of a list is there while there is more; nothing otherwise. */

@@ -1,8 +1,8 @@
 // What the first screen says of who answered the last poll, from the first poll that a node misses on.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LiveNode } from "../live/connection.ts";
 import { answeredText, calmTitle, isLate } from "./answers.ts";
+import type { LiveNode } from "./live-node.ts";
 
 const node = (name: string, fields: Partial<LiveNode> = {}): LiveNode =>
   ({

@@ -1,6 +1,7 @@
 // Who answered the last poll and who is late, as the first screen says it: a silent node is offline only after 30 s, and not well before.
-import type { LiveNode } from "../live/connection.ts";
+
 import { refusesUploads } from "./disk-room.ts";
+import type { LiveNode } from "./live-node.ts";
 import { countText } from "./number.ts";
 import { formatSpan } from "./time.ts";
 

@@ -1,7 +1,6 @@
 // What the first screen says of room: what uploads may still take, which disk is full first, and that this is not known yet.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LiveNode } from "../live/connection.ts";
 import {
   allBytesForUploads,
   bytesForUploads,
@@ -9,6 +8,7 @@ import {
   inodesLeftText,
   refusesUploads,
 } from "./disk-room.ts";
+import type { LiveNode } from "./live-node.ts";
 import { reasonOf } from "./node-state.ts";
 
 const GIB = 2 ** 30;

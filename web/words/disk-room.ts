@@ -1,5 +1,5 @@
 // What the disks have left for uploads, which end at the reserve and not when a disk is full; and which of them is full first.
-import type { LiveNode } from "../live/connection.ts";
+import type { LiveNode } from "./live-node.ts";
 import { countText, percentText, UNKNOWN } from "./number.ts";
 import { formatDaysUntil } from "./time.ts";
 

@@ -1,7 +1,7 @@
 // Maintenance in words: until when and why, and whether new users really stay away.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LiveNode } from "../live/connection.ts";
+import type { LiveNode } from "./live-node.ts";
 import { isMaintained, maintenanceMeans, maintenanceText } from "./maintenance.ts";
 
 const maintenance = {

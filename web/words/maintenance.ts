@@ -1,5 +1,5 @@
 // Maintenance in words: which nodes are in it, until when and why, and whether new users stay away from them.
-import type { LiveNode } from "../live/connection.ts";
+import type { LiveNode } from "./live-node.ts";
 import { formatMoment } from "./time.ts";
 
 /** What is looked at. */

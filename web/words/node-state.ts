@@ -1,8 +1,9 @@
 // The states of a node and of an alert as people read them: a shape, a word, a sentence. Colour is never alone.
 import { DISK_RESERVE_BYTES } from "#base/limits.ts";
-import type { LiveNode } from "../live/connection.ts";
 import { refusesUploads } from "./disk-room.ts";
+import type { LiveNode } from "./live-node.ts";
 import { bytesText, percentText, plainNumber } from "./number.ts";
+import { DISK_STEPS, HEAT_STEPS } from "./thresholds.ts";
 import { formatAgo, formatDaysUntil } from "./time.ts";
 
 /** Every state that has a shape. */
@@ -18,9 +19,6 @@ export const SHAPES: Readonly<Record<ShownState, string>> = {
   unknown: "◌",
   info: "◇",
 };
-
-const STORAGE_STEPS = [95, 90, 80] as const;
-const HEAT_STEPS = [85, 75, 65] as const;
 
 /** The states of a node, the worst first. */
 export const NODE_STATES = ["critical", "offline", "degraded", "warning", "unknown", "online"] as const;
@@ -48,7 +46,7 @@ export function reasonOf(node: LiveNode, nowSeconds: number): string {
   if (refusesUploads(node))
     reasons.push(`refuses uploads: its disk is down to the reserve of ${bytesText(node.reserve_bytes)}`);
   const disk = node.disk_usage_percent;
-  const step = disk === null ? undefined : STORAGE_STEPS.find((limit) => disk > limit);
+  const step = disk === null ? undefined : DISK_STEPS.find((limit) => disk > limit);
   if (step !== undefined) {
     const full =
       node.disk_full_in_days === undefined

@@ -1,6 +1,6 @@
 // A quota in words, and what changing it does, said before it is changed.
 import type { UserRow } from "#webapi/user.ts";
-import type { LiveNode } from "../live/connection.ts";
+import type { LiveNode } from "./live-node.ts";
 import { bytesText, percentText, UNKNOWN } from "./number.ts";
 
 /** "16 GiB", "16 GiB (default)" where nobody has set one, "16 GiB (pending)" while the home node has not reported. */

@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { draftFrom } from "../live/action-draft.ts";
-import type { LiveNode } from "../live/connection.ts";
 import { furtherAlerts, nothingOpen } from "./alert.ts";
 import { keptText } from "./kept.ts";
+import type { LiveNode } from "./live-node.ts";
 import { readable } from "./log-line.ts";
 import { nextSteps } from "./next-step.ts";
 import { byNeed, isUnusualReserve, reasonOf, reserveText } from "./node-state.ts";
@@ -108,15 +107,6 @@ test("what a quota will do is said before: what is free then, and what the disk 
     quotaConsequence(bob, 40n << 30n, undefined),
     "16 GiB → 40 GiB. bob@x then has 24.3 GiB free.",
   );
-});
-
-test("a draft begins as the address says, and no address makes one that is not offered", () => {
-  const draft = (search: string): object => {
-    const { action, nodes } = draftFrom(new URLSearchParams(search));
-    return { action, nodes };
-  };
-  assert.deepEqual(draft("do=reboot&node=n1&node=n2&node=n1"), { action: "reboot", nodes: ["n1", "n2"] });
-  assert.deepEqual(draft("do=constructor&node="), { action: "restart", nodes: [] });
 });
 
 test("a line of our own log is read as time, level, event and facts; any other is its text, markup too", () => {

@@ -1,0 +1,11 @@
+// What an action takes as the name of a branch: no option, no range, nothing that git or a shell reads as something else (decision T15, failure E-02).
+import { z } from "zod";
+
+const BRANCH = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
+const BRANCH_REFUSED = /\.\.|\/\/|\/\.|\.(?:\/|$)|\/$|\.lock(?:\/|$)/;
+
+/** The name of a branch. */
+export const branchName: z.ZodString = z
+  .string()
+  .regex(BRANCH, "letters, digits, . _ / -, at most 200, a letter or digit first")
+  .refine((name) => !BRANCH_REFUSED.test(name), "no such branch can be");

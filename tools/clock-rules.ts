@@ -1,0 +1,116 @@
+// The rule of clocks and chance: product code takes time from base/clock.ts and chance from base/random.ts, or is listed with a reason.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CLOCK_EXCEPTIONS, CLOCK_PORTS, type ClockUse } from "./clock-exceptions.ts";
+import { sourcePaths } from "./room-rules.ts";
+import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
+
+/** One place that takes time or chance from the machine. */
+export interface ClockSite {
+  readonly use: ClockUse;
+  readonly line: number;
+  /** As it is written, for example `Date.now`. */
+  readonly what: string;
+}
+
+const GLOBALS: Readonly<Record<string, ClockUse>> = { setTimeout: "timer", setInterval: "timer" };
+const PROPERTIES: Readonly<Record<string, ClockUse>> = {
+  "AbortSignal.timeout": "timer",
+  "Date.now": "wall",
+  "Math.random": "chance",
+  "performance.now": "steady",
+  "process.hrtime": "steady",
+  "process.uptime": "steady",
+};
+const TIMER_MODULES = new Set(["node:timers", "node:timers/promises"]);
+const TIMERLESS = new Set(["setImmediate", "clearImmediate", "clearInterval", "clearTimeout"]);
+
+/** Every use of a timer, a clock or chance in a file. Types do not count, nor do properties of other things (`socket.setTimeout`). */
+export function clockSites(path: string, text: string): ClockSite[] {
+  const sites: ClockSite[] = [];
+  const names = new Set<SyntaxNode>();
+  walk(parseTypeScript(path, text), (node) => {
+    if (node.type.startsWith("TSType") && node.type !== "TSTypeAssertion") return false;
+    for (const named of namesOf(node)) names.add(named);
+    const found = siteOf(node, names);
+    if (found !== undefined) sites.push({ ...found, line: lineAt(text, node.start) });
+    return node.type !== "ImportDeclaration";
+  });
+  return sites;
+}
+
+/** Identifiers that name a property or a parameter, and stand for no value of that name. */
+function namesOf(node: SyntaxNode): SyntaxNode[] {
+  const key = node.type === "MemberExpression" ? node["property"] : node["key"];
+  return node["computed"] !== true && node["shorthand"] !== true && isNode(key) ? [key] : [];
+}
+
+function siteOf(node: SyntaxNode, names: ReadonlySet<SyntaxNode>): Omit<ClockSite, "line"> | undefined {
+  switch (node.type) {
+    case "Identifier": {
+      const what = String(node["name"]);
+      const use = names.has(node) || !Object.hasOwn(GLOBALS, what) ? undefined : GLOBALS[what];
+      return use && { use, what };
+    }
+    case "MemberExpression":
+      return memberSite(node);
+    case "NewExpression":
+    case "CallExpression": {
+      const isNow = nameOf(node["callee"]) === "Date" && isEmpty(node["arguments"]);
+      return isNow ? { use: "wall", what: "Date()" } : undefined;
+    }
+    case "ImportDeclaration":
+    case "ImportExpression":
+      return importSite(node);
+    default:
+      return undefined;
+  }
+}
+
+function memberSite(node: SyntaxNode): Omit<ClockSite, "line"> | undefined {
+  const { object, property } = node;
+  const key = isNode(property) ? (property["value"] ?? property["name"]) : undefined;
+  const holder = nameOf(object) ?? (isNode(object) ? nameOf(object["property"]) : undefined);
+  const what = `${holder}.${String(key)}`;
+  if (Object.hasOwn(PROPERTIES, what)) return { use: PROPERTIES[what] as ClockUse, what };
+  const isGlobal = holder === "globalThis" && Object.hasOwn(GLOBALS, String(key));
+  return isGlobal ? { use: "timer", what } : undefined;
+}
+
+function importSite(node: SyntaxNode): Omit<ClockSite, "line"> | undefined {
+  const module = isNode(node["source"]) ? String(node["source"]["value"]) : "";
+  if (!TIMER_MODULES.has(module) || node["importKind"] === "type") return undefined;
+  const specifiers = Array.isArray(node["specifiers"]) ? (node["specifiers"] as SyntaxNode[]) : [];
+  const isTimerless = ({ imported }: SyntaxNode): boolean => TIMERLESS.has(nameOf(imported) ?? "");
+  if (specifiers.length > 0 && specifiers.every(isTimerless)) return undefined;
+  return { use: "timer", what: module };
+}
+
+function nameOf(value: unknown): string | undefined {
+  return isNode(value) && value.type === "Identifier" ? String(value["name"]) : undefined;
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+/** Files of the product: what is in src/ and no test, nothing that only tests read, and no port. */
+export function isJudged(path: string): boolean {
+  const isForTests = /^src\/testing\/|\.(?:test|fixture)\.tsx?$/.test(path);
+  return path.startsWith("src/") && !isForTests && !CLOCK_PORTS.includes(path);
+}
+
+/** Where the repository breaks the rule, and where an exception is no longer needed: `path:line what`. */
+export async function brokenClockRules(root: string, exceptions = CLOCK_EXCEPTIONS): Promise<string[]> {
+  const broken: string[] = [];
+  const unused = new Set(
+    Object.entries(exceptions).flatMap(([path, { uses }]) => uses.map((use) => `${path} ${use}`)),
+  );
+  for (const path of (await sourcePaths(root)).filter(isJudged)) {
+    for (const { use, line, what } of clockSites(path, await readFile(join(root, path), "utf8"))) {
+      if (exceptions[path]?.uses.includes(use) === true) unused.delete(`${path} ${use}`);
+      else broken.push(`${path}:${line} ${what} (${use})`);
+    }
+  }
+  return [...broken, ...Array.from(unused, (entry) => `${entry} is excepted, and not used`)];
+}

@@ -1,0 +1,91 @@
+// Runs `npm test` over planted files: what failed is named last, and no result is lost.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const RUNNER = fileURLToPath(new URL("test.ts", import.meta.url));
+const FIRST = new URL("test-process.ts", import.meta.url).href;
+const { NODE_TEST_CONTEXT: _, ...ENV } = process.env;
+
+const FILES: Readonly<Record<string, string>> = {
+  // Its open handle is what the forced exit is for.
+  good: `test("fine", () => {});\nsetInterval(() => {}, 1_000);`,
+  bad: `test("fails at the top", () => { throw new Error("first words"); });
+suite("a suite", () => { test("fails inside", () => assert.fail()); test("passes inside", () => {}); });
+test("outer", async (t) => { await t.test("fails below", () => assert.fail()); });`,
+  dies: `test("one", () => {});\ntest("two", () => process.kill(process.pid, "SIGKILL"));`,
+  leaves: `test("one", () => process.reallyExit(0));\ntest("never told", () => assert.fail());`,
+  wrong: "const = 1;",
+  skipped: `test("has no program", { skip: "no program" }, () => {});\ntest("fine", () => {});`,
+  many: `for (let at = 0; at < 400; at++) test("number " + at + " with a title of some length", () => {});
+setInterval(() => {}, 1_000);`,
+};
+let folder = "";
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "grove-verdict-"));
+  const head = 'import assert from "node:assert/strict"; import { suite, test } from "node:test";';
+  for (const [name, text] of Object.entries(FILES))
+    await writeFile(join(folder, `${name}.test.mjs`), `${head} ${text}\n`);
+});
+after(() => rm(folder, { recursive: true }));
+
+function runTests(...words: string[]): { readonly code: number | null; readonly lines: string[] } {
+  const argv = words.map((word) => (word.startsWith("-") ? word : join(folder, `${word}.test.mjs`)));
+  const { status, stdout } = spawnSync(process.execPath, [RUNNER, ...argv], { env: ENV, encoding: "utf8" });
+  return { code: status, lines: stdout.trimEnd().split("\n") };
+}
+
+/** The lines behind the last that is this one, without the folders of the files. */
+function behind(lines: readonly string[], mark: string): string[] {
+  const at = lines.lastIndexOf(mark);
+  assert.notEqual(at, -1, lines.join("\n"));
+  return lines.slice(at + 1).map((line) => line.replace(/(\s)\S*\/(?=[a-z]+\.test)/, "$1"));
+}
+
+test("the names of what failed are the last on the screen: tests, those in suites, files that die or do not parse", () => {
+  const { code, lines } = runTests("bad", "dies", "good", "leaves", "wrong");
+  assert.equal(code, 1);
+  assert.deepEqual(behind(lines, "Failed:"), [
+    "  ✖ bad.test.mjs:1  fails at the top",
+    "  ✖ bad.test.mjs:2  fails inside",
+    "  ✖ bad.test.mjs:3  fails below",
+    "  ✖ dies.test.mjs:1  (the file itself)",
+    "  ✖ wrong.test.mjs:1  (the file itself)",
+    "  ✖ leaves.test.mjs  (ended before it had told all its results)",
+  ]);
+  assert.ok(lines.some((line) => line.includes("first words")));
+});
+
+test("what was skipped passes, and fails with its name where none may be", () => {
+  const { code, lines } = runTests("good", "skipped");
+  assert.equal(code, 0);
+  assert.deepEqual(lines.slice(-4), ["ℹ tests 3", "ℹ pass 2", "ℹ fail 0", "ℹ skipped 1"]);
+  const strict = runTests("good", "skipped", "--no-skip");
+  assert.equal(strict.code, 1);
+  assert.deepEqual(behind(strict.lines, "Skipped, and here none may be:"), [
+    "  ﹣ skipped.test.mjs:1  has no program",
+  ]);
+});
+
+test("all results of a file arrive, also when nobody reads them before its process wants to end", async () => {
+  const argv = [`--import=${FIRST}`, "--test-force-exit", join(folder, "many.test.mjs")];
+  const env = { ...ENV, NODE_TEST_CONTEXT: "child-v8" };
+  const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  // It has ended, or written until the pipe was full.
+  for (let looks = 0; looks < 20 && child.exitCode === null; looks++) await sleep(100);
+  let told = "";
+  child.stdout.setEncoding("latin1").on("data", (text: string) => {
+    told += text;
+  });
+  assert.deepEqual(await closed, [0, null]);
+  assert.match(told, /number 399 /);
+  assert.match(told, /test:summary/);
+});
