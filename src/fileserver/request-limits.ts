@@ -8,12 +8,17 @@ export const USUAL_REQUEST: ReceiveLimits = { receiveMessageBytes: 64 * 1_024, r
 /** What carries content: the operation itself says what is too much of it. */
 const CONTENT: ReceiveLimits = { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 256 };
 
+/** What has a few paths, and comes from callers who have proven nothing yet: an administrator of the trash brings a password. */
+const WITH_PATHS: ReceiveLimits = { receiveMessageBytes: 16 * 1_024, receiveFields: 64 };
+
 /** The methods that take more, or that anybody may call. */
 export const REQUEST_LIMITS = {
   registerClient: SMALL_REQUEST,
   setQuota: SMALL_REQUEST,
   setUserState: SMALL_REQUEST,
   listUserStates: SMALL_REQUEST,
+  showTrash: WITH_PATHS,
+  restoreFile: WITH_PATHS,
   createFile: CONTENT,
   writeFile: CONTENT,
   uploadFile: CONTENT,

@@ -19,6 +19,7 @@ import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
 import { UsageLegend } from "./usage-legend.tsx";
 import { UserLock } from "./user-lock.tsx";
+import { UserTrash } from "./user-trash.tsx";
 
 /** The panel of a user by name. */
 export function UserPanel({
@@ -44,6 +45,7 @@ export function UserPanel({
           <QuotaEditor user={user} onChanged={onChanged} />
           <InodeLimitEditor user={user} />
           <Changes username={username} />
+          <UserTrash username={username} />
           <UserLock username={username} />
         </>
       ) : error !== null ? (
