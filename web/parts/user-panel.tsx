@@ -71,7 +71,10 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
       }`,
     ],
     ["Files", countText(user.file_count, "file")],
-    ["Files and folders", `${inodesText(user)}, trash included`],
+    [
+      "Files and folders",
+      user.inode_count === null ? "not known yet" : `${inodesText(user)}, trash included`,
+    ],
     [
       "Home",
       <Link key="home" href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>
