@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { z } from "zod";
 import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
-import { SEVERITY_ORDER } from "../words/alert.ts";
+import { gravestFirst } from "../words/alert.ts";
 import { call } from "./api.ts";
 import { ALERTS_KEY, usePhase } from "./cluster.ts";
 import { useIsOperator } from "./session.ts";
@@ -61,9 +61,6 @@ export function useGravest(limit: number): {
       limit: String(READ_FOR_GRAVEST),
     }),
   );
-  const gravest = useMemo(
-    () => alerts?.toSorted((a, b) => SEVERITY_ORDER.indexOf(a.severity) - SEVERITY_ORDER.indexOf(b.severity)),
-    [alerts],
-  );
+  const gravest = useMemo(() => alerts && gravestFirst(alerts), [alerts]);
   return { alerts: gravest?.slice(0, limit), ...rest };
 }
