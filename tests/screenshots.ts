@@ -1,10 +1,12 @@
-// Takes the pictures of the console for README and docs, from a cluster that runs: `npm run screenshots`.
+// Takes the pictures of the console for README and docs, from a cluster that runs: `npm run screenshots`. With `-- --scenes FOLDER [PART]`
+// it takes every page in every state instead, from answers that are made up, for whoever has changed a page and wants to look.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { CHROMIUM, CHROMIUM_FLAGS } from "#testing/chromium.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite } from "./e2e/demo-site.ts";
+import { takeScenes } from "./scene-pictures.ts";
 
 const IMAGES = fileURLToPath(new URL("../docs/images/", import.meta.url));
 const MIB = 2 ** 20;
@@ -13,7 +15,9 @@ const WIDE = { width: 1_280, height: 800 };
 
 const ends: (() => Promise<void>)[] = [];
 try {
-  await takeAll();
+  const [flag, folder, part = ""] = process.argv.slice(2);
+  if (flag === "--scenes" && folder !== undefined) await takeScenes(folder, part);
+  else await takeAll();
 } finally {
   for (const end of ends.toReversed()) await end();
 }

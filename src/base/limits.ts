@@ -512,6 +512,8 @@ export const OPERATOR_LOOKS_PER_USER = 20;
 export const OPERATOR_LOOKS_KEPT = 20_000;
 /** Characters of the reason that an administrator names for it. */
 export const OPERATOR_REASON_MAX_LENGTH = 200;
+/** Items of a user's trash that the console asks for at once. */
+export const USER_TRASH_PAGE = 100;
 /** One file of the audit log; the next line begins another. */
 export const AUDIT_FILE_MAX_BYTES = 16_777_216;
 /** Files of the audit log that are kept; the oldest goes first. */

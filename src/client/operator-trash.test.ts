@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
+import type { ClientContext } from "./client-context.ts";
+import { tellLooks } from "./operator-trash.ts";
 import { type ServerProcess, startServer } from "./server-processes.fixture.ts";
 
 let bob: TestClient;
@@ -82,4 +84,12 @@ test("an administrator lists without names, then with a reason, brings a file ba
   );
   const json = JSON.parse((await trash(bob, ["ls", "--json"])).out) as { operator_looks: { by: string }[] };
   assert.equal(json.operator_looks[0]?.by, "op@example.com");
+});
+
+test("where an administrator proved the password alone, the user reads of an administrator without a name", () => {
+  const notes: string[] = [];
+  const context = { note: (text: string) => void notes.push(text) } as unknown as ClientContext;
+  const look = { atMs: 1_790_000_000_000n, by: "administrator", reason: "ticket", restoredPath: "/f" };
+  tellLooks(context, [{ $typeName: "grove.v1.OperatorLook", ...look }]);
+  assert.match(notes.join("\n"), /: an administrator brought \/f back: ticket$/);
 });

@@ -148,8 +148,13 @@ async function passwordProof(
 export function tellLooks(context: ClientContext, looks: readonly OperatorLook[]): void {
   for (const { atMs, by, reason, restoredPath } of looks) {
     const what = restoredPath === "" ? "looked at the names in your trash" : `brought ${restoredPath} back`;
-    context.note(`${localTime(atMs)}: ${by}, an administrator, ${what}: ${reason}`);
+    context.note(`${localTime(atMs)}: ${administrator(by)} ${what}: ${reason}`);
   }
+}
+
+/** Servers tell no name where the password alone was proven, as the console does. */
+function administrator(by: string): string {
+  return by === "administrator" ? "an administrator" : `${by}, an administrator,`;
 }
 
 /** The same for programs. */

@@ -21,11 +21,12 @@ import { Hub } from "./hub.ts";
 import { MaintenanceDesk } from "./maintenance-desk.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
 import { MetaServerWatch } from "./metaserver-watch.ts";
-import { quotaDialer, userStateDialer } from "./node-dial.ts";
+import { quotaDialer, trashDialer, userStateDialer } from "./node-dial.ts";
 import { feedNotices } from "./notice-feed.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 import { QuotaDesk } from "./quota-desk.ts";
 import { RestoredNodes } from "./restored-node.ts";
+import { TrashDesk } from "./trash-desk.ts";
 import { UserList } from "./user-list.ts";
 import { UserStateDesk } from "./user-state-desk.ts";
 
@@ -45,6 +46,7 @@ export interface ConsoleParts {
   readonly users: UserList;
   readonly quotas: QuotaDesk;
   readonly userStates: UserStateDesk;
+  readonly userTrash: TrashDesk;
   readonly views: ClusterViews;
   readonly actions: ActionDesk;
   /** Ends before the listener does, so that browsers hear why. */
@@ -99,9 +101,9 @@ export async function openParts(
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
-  const users = openUsers(options, { audit, history, watch }, homes);
-  ends.push(() => users.list.close());
-  const live = openLive(options, gate, { history, watch, alerts, users: users.list });
+  const people = openUsers(options, { audit, history, watch }, homes);
+  ends.push(() => people.users.close());
+  const live = openLive(options, gate, { history, watch, alerts, users: people.users });
   ends.push(live.end);
   addSocketFigures(metrics, live.hub);
   const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, history, hub: live.hub });
@@ -119,9 +121,7 @@ export async function openParts(
     alerts,
     notifier,
     maintenance,
-    users: users.list,
-    quotas: users.quotas,
-    userStates: users.states,
+    ...people,
     views: live.views,
     actions: desk,
     hub: live.hub,
@@ -206,9 +206,9 @@ function openUsers(
   { clock, log, directory, nodeAuthority }: ConsoleOptions,
   { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
   homes: HomeNodes,
-): { list: UserList; quotas: QuotaDesk; states: UserStateDesk } {
+): Pick<ConsoleParts, "users" | "quotas" | "userStates" | "userTrash"> {
   const decided = new DecidedUsers({ clock, log, directory });
-  const list = new UserList({
+  const users = new UserList({
     clock,
     cluster: watch.book,
     homes,
@@ -220,12 +220,12 @@ function openUsers(
     log,
     cluster: watch.book,
     directory,
-    users: list,
+    users,
     setQuotaOnNode: quotaDialer(nodeAuthority),
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });
-  const states = new UserStateDesk({
+  const userStates = new UserStateDesk({
     clock,
     log,
     cluster: watch.book,
@@ -234,7 +234,16 @@ function openUsers(
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
   });
-  return { list, quotas, states };
+  const userTrash = new TrashDesk({
+    log,
+    cluster: watch.book,
+    directory,
+    users,
+    onNode: trashDialer(nodeAuthority),
+    audit: (act) => audit.append(act),
+    flushAudit: () => audit.flush(),
+  });
+  return { users, quotas, userStates, userTrash };
 }
 
 function openLive(

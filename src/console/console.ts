@@ -29,6 +29,7 @@ import { rolloutRoutes } from "./rollout-routes.ts";
 import type { App } from "./route.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 import { type Obstacle, statusRoutes } from "./status-routes.ts";
+import { trashRoutes } from "./trash-routes.ts";
 import { userRoutes } from "./user-routes.ts";
 import { userStateRoutes } from "./user-state-routes.ts";
 
@@ -155,6 +156,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
   liveRoutes(app, { hub, redeemTicket: (ticket) => gate.tickets.redeem(ticket) });
   userRoutes(app, { users, quotas });
   userStateRoutes(app, { desk: parts.userStates });
+  trashRoutes(app, { desk: parts.userTrash });
   statusRoutes(app, {
     metrics,
     settings: () => settingsOf(options, parts),

@@ -4,8 +4,12 @@ import { isIP } from "node:net";
 import { isLoopbackAddress } from "#base/network.ts";
 import { type Client, createClient, GrpcChannel } from "#grpc/client.ts";
 import type { CallOptions } from "#grpc/client-call.ts";
-import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
-import { FileServer, type SetUserStateResponse } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Attr, OnConflict, type UserState } from "#proto/gen/grove/v1/common_pb.ts";
+import {
+  FileServer,
+  type SetUserStateResponse,
+  type ShowTrashResponse,
+} from "#proto/gen/grove/v1/file_server_pb.ts";
 import { ProblemError } from "./route.ts";
 
 /** What one SetQuota needs. */
@@ -56,6 +60,44 @@ export function quotaDialer(authority: string | undefined): SetQuotaOnNode {
 export function userStateDialer(authority: string | undefined): SetUserStateOnNode {
   return ({ state, ...call }) =>
     onNode(authority, call, (files, options) => files.setUserState({ state }, options));
+}
+
+/** What a call about a user's trash needs. */
+export interface TrashCall {
+  /** gRPC address of the node, host:port. */
+  readonly address: string;
+  readonly username: string;
+  /** The user is shown it. */
+  readonly reason: string;
+  /** SHA-256 hex of the operator's password (T11). */
+  readonly passwordHash: string;
+  readonly timeoutMs: number;
+}
+
+/** A user's trash on a node. Rejects as SetQuotaOnNode does. */
+export interface TrashOnNode {
+  readonly show: (
+    call: TrashCall & { readonly pageSize: number; readonly pageToken: string },
+  ) => Promise<Pick<ShowTrashResponse, "items" | "nextPageToken">>;
+  readonly restore: (
+    call: TrashCall & { readonly trashId: string; readonly renames: boolean },
+  ) => Promise<Pick<Attr, "path">>;
+}
+
+/** The same for a user's trash. */
+export function trashDialer(authority: string | undefined): TrashOnNode {
+  return {
+    show: ({ username, reason, pageSize, pageToken, ...call }) =>
+      onNode(authority, call, (files, options) =>
+        files.showTrash({ root: username, operator: { reason }, pageSize, pageToken }, options),
+      ),
+    restore: ({ username, reason, trashId, renames, ...call }) => {
+      const onConflict = renames ? OnConflict.RENAME : OnConflict.FAIL;
+      return onNode(authority, call, (files, options) =>
+        files.restoreFile({ root: username, operator: { reason }, trashId, onConflict }, options),
+      );
+    },
+  };
 }
 
 async function onNode<T>(

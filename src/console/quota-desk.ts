@@ -3,14 +3,22 @@
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { isGroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { toJson64 } from "#base/json64.ts";
 import { DEFAULT_QUOTA_BYTES, QUOTA_CHANGE_TIMEOUT_MS, QUOTA_CHANGES_AT_ONCE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
-import { Code, codeName, StatusError } from "#grpc/status.ts";
+import { Code, codeName } from "#grpc/status.ts";
 import type { quotaChanged } from "#webapi/user.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
+import {
+  homeNodeOf,
+  judgedCall,
+  type Outcome,
+  otherPassword,
+  passwordHashFor,
+  type Wanted,
+} from "./home-node.ts";
 import type { SetQuotaOnNode } from "./node-dial.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
 import type { UserList } from "./user-list.ts";
@@ -50,8 +58,10 @@ export interface QuotaWish {
 /** How FileServers say that a user has no root there (decision D19). */
 const NO_SUCH_USER_TEXT = "no such user on this fileserver";
 
-/** What an audit line says of a change that was asked for. */
-type Outcome = "done" | "refused" | "unknown";
+const WANTED: Wanted = {
+  failed: "the quota could not be changed",
+  late: "whether the quota has changed shows in the list after its next poll",
+};
 
 /** The desk. Changes of one user's quota are made one after another, so that the last one asked for is the last one made. */
 export class QuotaDesk {
@@ -88,14 +98,14 @@ export class QuotaDesk {
 
   async #afterOthers(before: Promise<unknown> | undefined, wish: QuotaWish): Promise<QuotaChanged> {
     await before?.catch(() => undefined);
-    const node = await this.#homeOf(wish.username);
+    const node = await homeNodeOf(this.#deps, wish.username);
     const known = await this.#deps.users.find(wish.username);
     const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
     let inodeLimit: number;
     try {
       inodeLimit = await this.#ask(node, wish);
     } catch (error) {
-      const { problem, outcome } = judged(error, node);
+      const { problem, outcome } = judgedCall(error, node, WANTED);
       await this.#record(wish, node, { outcome, error: errorText(error) });
       throw problem;
     }
@@ -121,47 +131,9 @@ export class QuotaDesk {
     };
   }
 
-  async #homeOf(username: string): Promise<NodeState> {
-    const { cluster } = this.#deps;
-    const nodeId = await this.#homeIdOf(username);
-    if (nodeId === undefined) {
-      const starting = cluster.isStarting();
-      throw starting
-        ? new ProblemError("STARTING", "not every node has been heard yet; try again", {
-            retryAfterSeconds: 5,
-          })
-        : new ProblemError("NO_SUCH_USER", "nobody of this name has a root in this cluster");
-    }
-    const node = cluster.node(nodeId);
-    if (node === undefined || node.status === "offline") throw offline(node?.name ?? nodeId);
-    return node;
-  }
-
-  /** The store's word, else that of the node which reports the user. Throws STORE_UNAVAILABLE when neither can be had. */
-  async #homeIdOf(username: string): Promise<string | undefined> {
-    const { directory, users } = this.#deps;
-    try {
-      const root = await directory.findRoot(username);
-      if (root !== undefined) return root.fsId;
-    } catch (error) {
-      const reported = isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")
-        ? await users.find(username)
-        : undefined;
-      if (reported === undefined) throw error;
-      return reported.nodeId;
-    }
-    return (await users.find(username))?.nodeId;
-  }
-
   /** Answers the inode limit that is in force then; 0 of a node that knows none. */
   async #ask(node: NodeState, { username, quotaBytes, inodeLimit, operator }: QuotaWish): Promise<number> {
-    if (operator.passwordHash === "") {
-      throw new ProblemError(
-        "NODE_ERROR",
-        "nodes take the operator's password for this, and the console has only an Argon2 hash of it: sign in with the password for changes of quotas",
-        { reason: "PASSWORD_NEEDED" },
-      );
-    }
+    const passwordHash = passwordHashFor(operator, "changes of quotas");
     const {
       success,
       error,
@@ -171,7 +143,7 @@ export class QuotaDesk {
       username,
       quotaBytes,
       inodeLimit,
-      passwordHash: operator.passwordHash,
+      passwordHash,
       timeoutMs: this.#deps.timeoutMs ?? QUOTA_CHANGE_TIMEOUT_MS,
     });
     if (success) {
@@ -189,10 +161,7 @@ export class QuotaDesk {
       );
     }
     // The console has found the operator's password right: where nothing else is said, the node compares it with another one.
-    const told =
-      error === NOT_ADMIN_TEXT
-        ? `${node.name} has another password than this console's: give it the same ADMIN_PASSWORD_HASH, or see whether it was started with -no_password_path`
-        : `the node refused: ${error}`;
+    const told = error === NOT_ADMIN_TEXT ? otherPassword(node) : `the node refused: ${error}`;
     throw new ProblemError("NODE_ERROR", told, {
       grpc_code: codeName(Code.OK),
       reason: error,
@@ -212,36 +181,4 @@ export class QuotaDesk {
     log.info("quota_changed", { session: operator.id, ...detail });
     await flushAudit();
   }
-}
-
-/** What the caller is told of a failed call, and whether the quota may have changed all the same. */
-function judged(error: unknown, node: NodeState): { problem: ProblemError; outcome: Outcome } {
-  if (error instanceof ProblemError) return { problem: error, outcome: "refused" };
-  if (!(error instanceof StatusError)) {
-    return {
-      problem: new ProblemError("INTERNAL", "the quota could not be changed", { cause: error }),
-      outcome: "unknown",
-    };
-  }
-  const { code, message, metadata } = error;
-  if (code === Code.DEADLINE_EXCEEDED) {
-    const detail = `${node.name} did not answer in time; whether the quota has changed shows in the list after its next poll`;
-    return { problem: new ProblemError("NODE_TIMEOUT", detail, { cause: error }), outcome: "unknown" };
-  }
-  const reason = metadata.get("svc-reason");
-  if (code === Code.UNAVAILABLE && reason === undefined)
-    return { problem: offline(node.name), outcome: "unknown" };
-  const problem = new ProblemError("NODE_ERROR", `the node refused: ${message}`, {
-    grpc_code: codeName(code),
-    ...(reason === undefined ? {} : { reason }),
-    cause: error,
-  });
-  return { problem, outcome: "refused" };
-}
-
-function offline(name: string): ProblemError {
-  return new ProblemError(
-    "NODE_OFFLINE",
-    `${name}, where this user's root lives, cannot be reached; nothing is queued: try again when it is back`,
-  );
 }

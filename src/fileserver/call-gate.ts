@@ -5,6 +5,7 @@ import type { CallGate, CallHead } from "#grpc/call-gate.ts";
 import { type Standing, unproven } from "#grpc/standing.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
 import { bearerToken, callerOf } from "./caller.ts";
+import { PASSWORD_HASH_HEADER } from "./quota-operations.ts";
 import type { ServingState } from "./serving-state.ts";
 
 /** What the gate works with. */
@@ -15,6 +16,8 @@ export interface FileServerGateDeps {
   readonly service: string;
   /** Its methods that bring credentials of another kind. */
   readonly exempt: ReadonlySet<string>;
+  /** Those that also take the administrator's password in the place of a session; the operation compares it. */
+  readonly byPassword: ReadonlySet<string>;
   /** Hears of every call, whatever becomes of it. */
   readonly onCall: (head: CallHead) => void;
   /** Hears of the refused ones. */
@@ -28,11 +31,16 @@ export function fileServerGate(deps: FileServerGateDeps): CallGate {
     const caller = callerOf(head, sessions, state);
     return { kind: "user", party: caller.identity.username, proof: caller };
   };
+  const isByPassword = ({ method, metadata }: CallHead): boolean =>
+    deps.byPassword.has(method.name) &&
+    metadata.get(PASSWORD_HASH_HEADER) !== undefined &&
+    metadata.get("authorization") === undefined;
   const judge = (head: CallHead): Standing => {
     deps.onCall(head);
     const network = networkOf(head.peer.address);
     if (head.method.service !== deps.service) return unproven(network);
     state.requireServing();
+    if (isByPassword(head)) return unproven(network);
     if (!deps.exempt.has(head.method.name)) return userOf(head);
     // What is wrong with a session is for the operation to say: it may have come with another credential.
     try {

@@ -17,6 +17,11 @@ interface Outcome {
   readonly kept?: KeptItem | undefined;
 }
 
+/** Who makes a change. */
+interface Actor {
+  readonly identity: Pick<Caller["identity"], "username">;
+}
+
 /** The quota and storage steps of every change but uploads, which hold their claim over many messages. */
 export class Changes {
   readonly #ledger: QuotaLedger;
@@ -31,7 +36,7 @@ export class Changes {
 
   /** Claims, runs and enters a change at a place that the caller has reached in this turn. Throws QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE. */
   async run<T extends Outcome>(
-    caller: Caller,
+    caller: Actor,
     reached: Reached,
     claim: Claim | undefined,
     command: (context: ChangeContext, holding: Holding) => Promise<T>,
@@ -60,7 +65,7 @@ export class Changes {
 }
 
 /** What storage checks a change against: the access version that the decision was made on, and the path that was followed. */
-export function contextOf(caller: Caller, reached: Reached): ChangeContext {
+export function contextOf(caller: Actor, reached: Reached): ChangeContext {
   const { root } = reached.resolution;
   return {
     owner: root.owner,

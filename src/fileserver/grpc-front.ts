@@ -17,7 +17,7 @@ import { callLog } from "./call-log.ts";
 import { certificateWatch } from "./certificate-watch.ts";
 import type { FileService } from "./file-service.ts";
 import { CALL_COSTS, REQUEST_LIMITS, USUAL_REQUEST } from "./request-limits.ts";
-import { fileServerRoutes, SESSIONLESS_METHODS } from "./routes.ts";
+import { fileServerRoutes, PASSWORD_METHODS, SESSIONLESS_METHODS } from "./routes.ts";
 import type { ServingState } from "./serving-state.ts";
 import { slowCalls } from "./slow-calls.ts";
 
@@ -58,6 +58,7 @@ export function createGrpcFront(deps: GrpcFrontDeps): GrpcFront {
       state,
       service: FileServer.typeName,
       exempt: SESSIONLESS_METHODS,
+      byPassword: PASSWORD_METHODS,
       onCall: ({ peer }) => watchCertificate(peer),
       onRefused: calls.refused,
     }),

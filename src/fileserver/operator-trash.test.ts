@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
+import { createClient } from "#grpc/client.ts";
 import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
+import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 import { OperatorLooks } from "./operator-looks.ts";
@@ -158,4 +160,40 @@ test("looks are there after a restart; each user has places of their own, and a 
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test("the password alone lets in where there is no session, as the console has none, and to nothing but what an administrator may do", async () => {
+  const { user, trashId } = await userWithTrash("by-password");
+  const files = createClient(FileServer, user.channel);
+  const by = (password: string) => ({
+    metadata: { "x-admin-password-hash": hash("sha256", password, "hex") },
+  });
+  const root = user.email;
+  const operator = { reason: "asked by phone" };
+  assert.equal(await reasonOf(files.showTrash({ root, operator })), "SESSION_MISSING");
+  assert.equal(await reasonOf(files.restoreFile({ root, trashId, operator })), "SESSION_MISSING");
+  assert.equal(await reasonOf(files.showTrash({ root, operator }, by("guess"))), "NOT_ADMIN");
+  assert.equal(await reasonOf(files.restoreFile({ root, trashId, operator }, by("guess"))), "NOT_ADMIN");
+  // A user's own requests are a session's, whatever password is known.
+  assert.equal(await reasonOf(files.showTrash({ root }, by("opens"))), "SESSION_MISSING");
+  assert.equal(await reasonOf(files.restoreFile({ root, trashId }, by("opens"))), "SESSION_MISSING");
+  assert.equal(await reasonOf(files.purgeTrash({ root }, by("opens"))), "SESSION_MISSING");
+  assert.equal(await reasonOf(files.readFile({ root, path: "/docs" }, by("opens"))), "SESSION_MISSING");
+  const { items } = await files.showTrash({ root, operator }, by("opens"));
+  assert.deepEqual(
+    items.map(({ originalPath }) => originalPath),
+    ["/docs/f"],
+  );
+  const back = await files.restoreFile({ root, trashId, operator }, by("opens"));
+  assert.deepEqual([back.path, back.owner], ["/docs/f", root]);
+  const { operatorLooks } = await user.call.showTrash({});
+  assert.deepEqual(
+    operatorLooks.map((look) => [look.by, look.restoredPath]),
+    [
+      ["administrator", "/docs/f"],
+      ["administrator", ""],
+    ],
+  );
+  const [line] = await auditOf("trash.restore", `${root}:/docs/f`);
+  assert.equal(line?.actor, "administrator");
 });

@@ -7,7 +7,6 @@ import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
 import type { RestoreFileRequest, ShowTrashRequest, TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { type Reached, retryWhenStale } from "./access.ts";
 import { attrMessage } from "./attr-message.ts";
-import type { Caller } from "./caller.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import { auditRestored } from "./trash-acts.ts";
@@ -22,6 +21,9 @@ export interface OperatorTrashDeps extends TrashDeps {
 }
 
 type Asked = "operator" | "originalPath" | "pageSize" | "pageToken" | "root" | "trashId";
+
+/** Whom users and logs are told of where the password alone was proven, as in changes of quotas. */
+const PASSWORD_ACTOR = "administrator";
 
 /** A request whose right and user are known. */
 interface Granted {
@@ -40,13 +42,12 @@ export class OperatorTrash {
 
   /** One page of a user's trash. Without a reason items come without paths and former shares, and are not to be looked for by path. */
   list(
-    caller: Caller,
     request: Pick<ShowTrashRequest, Asked>,
     credential: AdminCredential,
   ): Promise<{ items: TrashItem[]; nextPageToken: string }> {
     return this.#deps.meter.later("read", async () => {
       const { storage, audit, looks, retentionMs } = this.#deps;
-      const granted = await this.#granted(caller, request, credential);
+      const granted = await this.#granted(request, credential);
       const { actor, owner, reason } = granted;
       const { pageSize, pageToken, trashId, originalPath } = request;
       if (originalPath !== "" && reason === "") throw reasonNeeded();
@@ -73,7 +74,6 @@ export class OperatorTrash {
 
   /** Brings an item back for its owner, by the rules that hold for the owner; nothing is replaced. Throws BAD_ARGUMENT without a reason. */
   restore(
-    caller: Caller,
     request: Pick<RestoreFileRequest, "operator" | "root" | "targetPath" | "trashId"> & {
       readonly onConflict: "fail" | "rename" | "replace";
     },
@@ -81,16 +81,17 @@ export class OperatorTrash {
   ): Promise<Attr> {
     return this.#deps.meter.later("write", async () => {
       const { storage, audit, looks, log } = this.#deps;
-      const { actor, owner, reason } = await this.#granted(caller, request, credential);
+      const { actor, owner, reason } = await this.#granted(request, credential);
       const { trashId, targetPath, onConflict } = request;
       if (reason === "") throw reasonNeeded();
       if (onConflict === "replace") {
         throw new GroveError("BAD_ARGUMENT", "an administrator's restore replaces nothing");
       }
       const names = targetPath === "" ? undefined : splitPath(targetPath);
+      const by = { identity: { username: actor } };
       const done = await retryWhenStale(() => {
         const claim = claimOfRestore(storage, owner, trashId, names);
-        return this.#deps.changes.run(caller, this.#rootOf(owner), claim, (context) =>
+        return this.#deps.changes.run(by, this.#rootOf(owner), claim, (context) =>
           storage.restore({ ...context, trashId, names, onConflict }),
         );
       });
@@ -105,7 +106,6 @@ export class OperatorTrash {
   }
 
   async #granted(
-    caller: Caller,
     { root, operator }: Pick<ShowTrashRequest, "operator" | "root">,
     credential: AdminCredential,
   ): Promise<Granted> {
@@ -121,7 +121,7 @@ export class OperatorTrash {
     if (this.#deps.storage.root(owner) === undefined) {
       throw new GroveError("NO_SUCH_PATH", "no such user on this fileserver");
     }
-    return { actor: caller.identity.username, owner, reason };
+    return { actor: credential.session()?.identity.username ?? PASSWORD_ACTOR, owner, reason };
   }
 
   #rootOf(owner: string): Reached {

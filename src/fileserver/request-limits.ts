@@ -11,12 +11,17 @@ const CONTENT: ReceiveLimits = { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES,
 /** A decision about a user with all that it hands over, each with its reason. */
 const USER_STATE: ReceiveLimits = { ...SMALL_REQUEST, receiveMessageBytes: 8 * 1_024 };
 
+/** What has a few paths, and comes from callers who have proven nothing yet: an administrator of the trash brings a password. */
+const WITH_PATHS: ReceiveLimits = { receiveMessageBytes: 16 * 1_024, receiveFields: 64 };
+
 /** The methods that take more, or that anybody may call. */
 export const REQUEST_LIMITS = {
   registerClient: SMALL_REQUEST,
   setQuota: SMALL_REQUEST,
   setUserState: USER_STATE,
   listUserStates: SMALL_REQUEST,
+  showTrash: WITH_PATHS,
+  restoreFile: WITH_PATHS,
   createFile: CONTENT,
   writeFile: CONTENT,
   uploadFile: CONTENT,

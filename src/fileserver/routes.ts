@@ -14,7 +14,7 @@ import type {
   UploadResponseSchema,
 } from "#proto/gen/grove/v1/file_server_pb.ts";
 import type { ListSort } from "#storage/storage.ts";
-import { bearerToken, callerOf, currentCaller } from "./caller.ts";
+import { bearerToken, type Caller, callerOf, currentCaller } from "./caller.ts";
 import { sendDownload } from "./download.ts";
 import type { Asked } from "./explain-operations.ts";
 import type { FileService } from "./file-service.ts";
@@ -28,6 +28,9 @@ export const SESSIONLESS_METHODS: ReadonlySet<string> = new Set([
   "SetUserState",
   "ListUserStates",
 ]);
+
+/** Methods whose administrators may prove the password and have no session: the console has none (spec 4.3). */
+export const PASSWORD_METHODS: ReadonlySet<string> = new Set(["ShowTrash", "RestoreFile"]);
 
 const SORTS: ReadonlyMap<number, ListSort> = new Map([
   [Sort.NAME, "name"],
@@ -83,15 +86,14 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     trashFile: (request, context) => trash.trashFile(currentCaller(context), request),
     showTrash: (request, context) =>
       request.operator === undefined
-        ? trash.showTrash(currentCaller(context), request)
-        : service.operatorTrash.list(currentCaller(context), request, adminCredential(context, service)),
+        ? trash.showTrash(callerWithSession(context, service), request)
+        : service.operatorTrash.list(request, adminCredential(context, service)),
     restoreFile: async (request, context) => {
       const wish = { ...request, onConflict: known(CONFLICTS, request.onConflict, "on_conflict") };
-      const caller = currentCaller(context);
       return encoded(
         request.operator === undefined
-          ? await trash.restoreFile(caller, wish)
-          : await service.operatorTrash.restore(caller, wish, adminCredential(context, service)),
+          ? await trash.restoreFile(callerWithSession(context, service), wish)
+          : await service.operatorTrash.restore(wish, adminCredential(context, service)),
       );
     },
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
@@ -167,7 +169,12 @@ function adminCredential(context: CallContext, service: FileService): AdminCrede
   };
 }
 
-function sessionIfAny(context: CallContext, service: FileService): ReturnType<typeof callerOf> | undefined {
+/** The caller of a method that a password lets in too, where the request is one of a user's own. Throws SESSION_MISSING. */
+function callerWithSession(context: CallContext, { sessionTable, state }: FileService): Caller {
+  return context.standing.kind === "user" ? currentCaller(context) : callerOf(context, sessionTable, state);
+}
+
+function sessionIfAny(context: CallContext, service: FileService): Caller | undefined {
   return bearerToken(context) === undefined
     ? undefined
     : callerOf(context, service.sessionTable, service.state);

@@ -52,7 +52,7 @@ export function replyTo(cluster: FakeCluster, path: string, search: URLSearchPar
     case "/api/performance":
       return {
         nodes: nodes.map((node) => ({
-          ...(node["status"] === "offline" ? { status: "offline" } : node),
+          ...(node["status"] === "offline" ? { status: "offline", unknown: node["unknown"] === true } : node),
           node_id: node["id"],
           node_name: node["name"],
         })),

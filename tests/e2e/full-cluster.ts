@@ -5,6 +5,8 @@ const GIB = 2 ** 30;
 const TIB = 2 ** 40;
 /** Who has nearly used it up. */
 export const BOB = "bob@people.example";
+/** Who is locked out. */
+export const LOCKED = "carol@people.example";
 /** What its machines run, and what they ran before. */
 export const COMMITS = [
   "4f2a9c81d07be35612f9a3c4d5e6f708192a3b4c",
@@ -140,13 +142,14 @@ function users(now: number): Record<string, unknown>[] {
       live_bytes: 34 * GIB,
       usage_percent: 85,
       level: "yellow",
+      locked: true,
       quota_limit: 40 * GIB,
       quota_source: "explicit",
       last_active: now - 7_300,
       ...home,
     }),
     fakeUser(3, {
-      username: "carol@people.example",
+      username: LOCKED,
       used_bytes: 0,
       live_bytes: 0,
       usage_percent: 0,
@@ -210,6 +213,19 @@ function alerts(now: number, isOperator: boolean): Record<string, unknown>[] {
       value: 78.5,
       threshold: 75,
     }),
+    of(5, {
+      type: "node_restored",
+      severity: "critical",
+      title: "fs-x86-1 was restored from 2026-11-22 20:28 UTC",
+      message:
+        "fs-x86-1 was restored from its backup of 2026-11-22 20:28 UTC (000012-20261122T202800Z): whatever came after that is not there. " +
+        "Its audit log goes on behind line 40; 3 later lines are kept here. Roots that are gone: dave@people.example. " +
+        "Roots that are older than they were: user10@people.example, user11@people.example. " +
+        "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it with grove node lost-root.",
+      command: "grove node lost-root dave@people.example -meta sqlite:/var/lib/grove/metadata.db",
+      node_id: "n1",
+      node_name: "fs-x86-1",
+    }),
     of(90, {
       type: "service_restart",
       severity: "info",
@@ -234,5 +250,7 @@ function alerts(now: number, isOperator: boolean): Record<string, unknown>[] {
       resolved_by: "operator",
     }),
   ];
-  return isOperator ? all : all.filter((alert) => alert["username"] === undefined);
+  return isOperator
+    ? all
+    : all.filter((alert) => alert["username"] === undefined && alert["command"] === undefined);
 }

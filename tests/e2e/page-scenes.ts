@@ -1,7 +1,7 @@
 // Every page of the console in every state worth looking at: for axe, for narrow screens, for eyes.
 import type { Page } from "playwright-core";
 import type { FakeConsole } from "./fake-console.ts";
-import { BOB } from "./full-cluster.ts";
+import { BOB, LOCKED } from "./full-cluster.ts";
 
 /** One state of one page. */
 export interface Scene {
@@ -69,6 +69,7 @@ export const OPERATOR_SCENES: readonly Scene[] = [
   { name: "node-held", path: "/nodes/n4", shows: /In maintenance until/ },
   { name: "users", path: "/users", shows: /23 users/ },
   { name: "users-of-a-node", path: "/users?node=n2", shows: /2 users/ },
+  { name: "users-locked", path: "/users?locked=true", shows: /2 users/ },
   { name: "users-none-fits", path: "/users?q=zzz", shows: /No user has/ },
   { name: "user", path: `/users?user=${encodeURIComponent(BOB)}`, shows: /New quota/ },
   {
@@ -77,6 +78,29 @@ export const OPERATOR_SCENES: readonly Scene[] = [
     shows: /New quota/,
     act: async (page) => page.getByRole("textbox", { name: "New quota" }).fill("10 GiB"),
   },
+  {
+    name: "user-trash",
+    path: `/users?user=${encodeURIComponent(BOB)}`,
+    shows: /New quota/,
+    act: async (page) => {
+      await page.getByLabel("Reason to see the names").fill("ticket 4711");
+      await page.getByRole("button", { name: "Show what is in the trash" }).click();
+      await page.getByRole("button", { name: "Restore /drafts/" }).click();
+      await page.getByText(/^Back at \/drafts \(2\)/).waitFor();
+    },
+  },
+  {
+    name: "user-lock",
+    path: `/users?user=${encodeURIComponent(BOB)}`,
+    shows: /New quota/,
+    act: async (page) => {
+      await page.getByLabel("Reason", { exact: true }).fill("has left");
+      await page.getByRole("button", { name: "Lock out" }).click();
+      await page.getByText(/It does not hold everywhere yet/).waitFor();
+    },
+  },
+  { name: "user-locked", path: `/users?user=${encodeURIComponent(LOCKED)}`, shows: /Let in again/ },
+  { name: "alert-lost-root", path: "/alerts", shows: /grove node lost-root dave@/ },
   { name: "actions", path: "/actions", shows: /What will run/ },
   { name: "actions-not-enrolled", path: "/actions", shows: /grove node add n5 USER@/ },
   { name: "node-not-enrolled", path: "/nodes/n5", shows: /grove node add n5 USER@/ },

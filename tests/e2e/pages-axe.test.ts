@@ -25,7 +25,7 @@ const SIZES = [
   { width: 360, height: 740 },
 ];
 /** What may have to be scrolled sideways beside the page itself. */
-const OVERFLOW = `Math.max(...[document.documentElement, ...document.querySelectorAll(".table-scroll")]
+const OVERFLOW = `Math.max(...[document.documentElement, ...document.querySelectorAll(".table-scroll, .side-panel")]
   .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`;
 /** Folder for pictures of every scene, for whoever wants to look at them one by one. */
 const PICTURES = process.env["GROVE_TEST_PICTURES"];

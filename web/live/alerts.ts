@@ -1,12 +1,16 @@
 // Alerts as the pages read them.
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import type { z } from "zod";
 import type { AlertRecord, alertList, alertSummary } from "#webapi/alert.ts";
+import { gravestFirst } from "../words/alert.ts";
 import { call } from "./api.ts";
 import { ALERTS_KEY, usePhase } from "./cluster.ts";
 import { useIsOperator } from "./session.ts";
 
 const POLL_MS = 10_000;
+/** So many of the newest are read to find the gravest: a critical one must not hide behind newer warnings. */
+const READ_FOR_GRAVEST = 200;
 /** How often visitors ask for the count of what they do not see, and everybody for the numbers in the texts of alerts that stay. */
 const COUNT_POLL_MS = 30_000;
 
@@ -44,13 +48,19 @@ export function useAlertList(filters: URLSearchParams): {
   return { alerts: query.data?.alerts, total: query.data?.total ?? 0, error: query.error };
 }
 
-/** The unresolved alerts that ask for something; undefined until they were read. */
-export function useUnresolved(limit: number): {
+/** The gravest of the unresolved alerts that ask for something, of the same gravity the newest first; undefined until they were read. */
+export function useGravest(limit: number): {
   readonly alerts: readonly AlertRecord[] | undefined;
   readonly total: number;
   readonly error: Error | null;
 } {
-  return useAlertList(
-    new URLSearchParams({ unresolved: "true", severity: "critical,warning", limit: String(limit) }),
+  const { alerts, ...rest } = useAlertList(
+    new URLSearchParams({
+      unresolved: "true",
+      severity: "critical,warning",
+      limit: String(READ_FOR_GRAVEST),
+    }),
   );
+  const gravest = useMemo(() => alerts && gravestFirst(alerts), [alerts]);
+  return { alerts: gravest?.slice(0, limit), ...rest };
 }

@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { useAlertSummary, useUnresolved } from "../live/alerts.ts";
+import { useAlertSummary, useGravest } from "../live/alerts.ts";
 import { type Cluster, useCluster, useNowMs } from "../live/cluster.ts";
 import { useClusterRates } from "../live/recent-rates.ts";
 import { useIsOperator } from "../live/session.ts";
@@ -44,7 +44,7 @@ export function Page(): ReactNode {
 }
 
 function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
-  const { alerts, total: open, error } = useUnresolved(NEEDS_SHOWN);
+  const { alerts, total: open, error } = useGravest(NEEDS_SHOWN);
   const summary = useAlertSummary();
   const further = furtherAlerts(summary?.for_operators);
   const now = useNowMs() / 1_000;
@@ -80,7 +80,7 @@ function Needs({ cluster }: { readonly cluster: Cluster }): ReactNode {
       </ul>
       {open > alerts.length ? (
         <p>
-          The newest {alerts.length} are shown. <Link href="/alerts">All {open} alerts</Link>
+          {alerts.length} are shown, the gravest first. <Link href="/alerts">All {open} alerts</Link>
         </p>
       ) : null}
       {nodes.some(isLate) ? <p className="quiet">{answeredText(nodes, now)}.</p> : null}

@@ -146,12 +146,15 @@ function MetaServers(): ReactNode {
           <code>-metaserver HOST:PORT,…</code>.
         </p>
       ) : (
-        <ul>
+        <ul className="plain-list">
           {data.metaservers.map(({ address, state, last_seen: lastSeen, reason }) => (
             <li key={address}>
-              <StateMark {...METASERVER_STATES[state]} /> {address}
-              {lastSeen === null ? ", no answer yet" : `, last answer ${formatAgo(lastSeen, now)}`}
-              {reason === undefined ? "" : `: ${reason}`}
+              <StateMark {...METASERVER_STATES[state]} />
+              <span>
+                {address}
+                {lastSeen === null ? ", no answer yet" : `, last answer ${formatAgo(lastSeen, now)}`}
+                {reason === undefined ? "" : `: ${reason}`}
+              </span>
             </li>
           ))}
         </ul>

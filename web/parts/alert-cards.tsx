@@ -101,7 +101,7 @@ function Card({
   readonly children: ReactNode;
 }): ReactNode {
   const now = useNowMs() / 1_000;
-  const steps = nextSteps(alert, isOperator).filter(({ path }) => path !== "/alerts");
+  const steps = nextSteps(alert, isOperator).filter(({ path }) => !path.startsWith("/alerts"));
   return (
     <li className="card" data-state={alert.severity}>
       <div className="card-head">
@@ -118,7 +118,10 @@ function Card({
       <p className="card-text">{alert.message}</p>
       {alert.command === undefined || alert.resolved ? null : (
         <>
-          <p className="quiet">To be typed where the metadata store can be reached:</p>
+          <p className="quiet card-text">
+            Type this where the metadata store can be reached; each of these users then gets a new, empty root
+            at the next sign-in:
+          </p>
           <CommandLine command={alert.command} />
         </>
       )}

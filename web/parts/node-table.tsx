@@ -97,7 +97,7 @@ const Row = memo(function Row({
         <span>
           <UsageBar percent={node.disk_usage_percent} />{" "}
           <span className="quiet spacious-only">
-            {bytesText(node.disk_free_bytes)} free
+            {node.disk_free_bytes === null ? "" : `${bytesText(node.disk_free_bytes)} free`}
             {refusesUploads(node)
               ? ", refuses uploads"
               : node.disk_full_in_days === undefined

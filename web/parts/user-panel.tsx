@@ -19,6 +19,7 @@ import { QuotaEditor } from "./quota-editor.tsx";
 import { SidePanel } from "./side-panel.tsx";
 import { UsageLegend } from "./usage-legend.tsx";
 import { UserLock } from "./user-lock.tsx";
+import { UserTrash } from "./user-trash.tsx";
 
 /** The panel of a user by name. */
 export function UserPanel({
@@ -44,6 +45,7 @@ export function UserPanel({
           <QuotaEditor user={user} onChanged={onChanged} />
           <InodeLimitEditor user={user} />
           <Changes username={username} />
+          <UserTrash username={username} />
           <UserLock username={username} />
         </>
       ) : error !== null ? (
@@ -69,7 +71,10 @@ function Facts({ user }: { readonly user: UserRow }): ReactNode {
       }`,
     ],
     ["Files", countText(user.file_count, "file")],
-    ["Files and folders", `${inodesText(user)}, trash included`],
+    [
+      "Files and folders",
+      user.inode_count === null ? "not known yet" : `${inodesText(user)}, trash included`,
+    ],
     [
       "Home",
       <Link key="home" href={`/nodes/${encodeURIComponent(user.home_node_id)}?tab=users`}>

@@ -165,9 +165,12 @@ const Row = memo(function Row({
 /** Beside a name: shape and words, as states have them. */
 function LockedMark(): ReactNode {
   return (
-    <span className="locked-mark">
-      <span aria-hidden="true">⊘</span> locked out
-    </span>
+    <>
+      {" "}
+      <span className="locked-mark">
+        <span aria-hidden="true">⊘</span> locked out
+      </span>
+    </>
   );
 }
 

@@ -5,6 +5,11 @@ import { countText, percentText, plainNumber } from "./number.ts";
 /** Severities as they are offered in filters, the gravest first. */
 export const SEVERITY_ORDER: Severity[] = ["critical", "warning", "info"];
 
+/** The gravest first; those of the same gravity stay as they are. */
+export function gravestFirst(alerts: readonly AlertRecord[]): AlertRecord[] {
+  return alerts.toSorted((a, b) => SEVERITY_ORDER.indexOf(a.severity) - SEVERITY_ORDER.indexOf(b.severity));
+}
+
 /** Types as they are offered in filters. */
 export const TYPE_LABELS: Readonly<Record<AlertType, string>> = {
   node_offline: "Node offline",

@@ -11,6 +11,9 @@ export interface NextStep {
 export function nextSteps(alert: AlertRecord, isOperator: boolean): readonly NextStep[] {
   const { node_id: nodeId } = alert;
   const first = nextStep(alert, isOperator);
+  if (alert.command !== undefined) {
+    return [{ label: "What to type", path: `/alerts?type=${alert.type}` }, first];
+  }
   if (!isOperator || nodeId === undefined || !ENDED_BY_RESTART.has(alert.type)) return [first];
   return [first, { label: "Restart …", path: `/actions?do=restart&node=${encodeURIComponent(nodeId)}` }];
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlertRecord } from "#webapi/alert.ts";
-import { furtherAlerts, nothingOpen } from "./alert.ts";
+import { furtherAlerts, gravestFirst, nothingOpen } from "./alert.ts";
 import { keptText } from "./kept.ts";
 import type { LiveNode } from "./live-node.ts";
 import { readable } from "./log-line.ts";
@@ -88,6 +88,21 @@ test("a node that is away, or takes no writes, offers a restart too; to operator
     path: "/actions?do=restart&node=n%2F1",
   });
   assert.equal(nextSteps(away, false).length, 1);
+});
+
+test("an alert with a command leads to it first; of several the gravest come first, the newest of them before", () => {
+  const lost = { type: "node_restored", node_id: "n1", command: "grove node lost-root x@y" } as AlertRecord;
+  assert.deepEqual(
+    nextSteps(lost, true).map(({ path }) => path),
+    ["/alerts?type=node_restored", "/nodes/n1?tab=users"],
+  );
+  const alerts = ["warning", "info", "critical", "warning", "critical"].map(
+    (severity, index) => ({ id: `${index}`, severity }) as AlertRecord,
+  );
+  assert.deepEqual(
+    gravestFirst(alerts).map(({ id }) => id),
+    ["2", "4", "0", "3", "1"],
+  );
 });
 
 test("what a quota will do is said before: what is free then, and what the disk has above its reserve", () => {

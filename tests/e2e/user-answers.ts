@@ -1,0 +1,60 @@
+// What a console answers an operator about single users: who may come in, and what is in a trash.
+import type { FakeConsole } from "./fake-console.ts";
+import { BOB, LOCKED } from "./full-cluster.ts";
+
+const GIB = 2 ** 30;
+
+/** Fills a fake console with what a user's panel asks for. */
+export function answerForUsers(fake: FakeConsole, now: number): void {
+  const say = (path: string, reply: object): void => void fake.replies.set(path, reply);
+  const trash = `/api/users/${encodeURIComponent(BOB)}/trash`;
+  say(`POST ${trash}`, {
+    username: BOB,
+    node_id: "n2",
+    items: [
+      {
+        trash_id: "0m2x7k1qa-1f",
+        path: "/scans/2026/a-folder-with-a-long-name/a-very-long-name-of-a-file-that-goes-on-and-on.tar.gz",
+        kind: "file",
+        size: 4 * GIB,
+        trashed_at: now - 7_200,
+        expires_at: now + 29 * 86_400,
+        trashed_by: "a.very.long.name.of.somebody@department.university.example",
+      },
+      {
+        trash_id: "0m2x7k1qa-1e",
+        path: "/drafts",
+        kind: "directory",
+        size: 120_000,
+        trashed_at: now - 90_000,
+        expires_at: now + 28 * 86_400,
+        trashed_by: BOB,
+      },
+    ],
+    next_page_token: "2",
+  });
+  say(`POST ${trash}/restore`, { username: BOB, node_id: "n2", path: "/drafts (2)" });
+  say(`GET /api/users/${encodeURIComponent(BOB)}/state`, { username: BOB, state: null });
+  say(`GET /api/users/${encodeURIComponent(LOCKED)}/state`, {
+    username: LOCKED,
+    state: {
+      disabled: true,
+      closes_shares: false,
+      reason: "has left; asked by the head of the department on Monday",
+      set_by: "operator 5f3c9a10",
+      set_at: now - 90_000,
+    },
+  });
+  say(`PUT /api/users/${encodeURIComponent(BOB)}/state`, {
+    username: BOB,
+    disabled: true,
+    holds_everywhere: false,
+    nodes: ["fs-x86-1", "fs-x86-2", "fs-a-node-with-a-rather-long-name-in-the-cellar"].map((name, index) => ({
+      id: `n${index}`,
+      name,
+      holds: index !== 1,
+      sessions_ended: index === 0 ? 2 : 0,
+      problem: index === 1 ? "it did not answer within 4 s" : null,
+    })),
+  });
+}
