@@ -4,6 +4,7 @@ import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
+import { NodeLocks } from "#orchestration/node-locks.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
@@ -69,44 +70,36 @@ export async function openParts(
   ends.push(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
   ends.push(() => notifier.close());
-  const later: { actions?: ActionDesk; watch?: ClusterWatch } = {};
-  const noted = (nodeId: string): void => later.watch?.book.noted(nodeId);
-  const maintenance = openMaintenance(options, { notifier, audit }, noted);
+  const maintenance = openMaintenance(options, { notifier, audit });
   ends.push(() => maintenance.close());
-  const watch = openWatch(options, { notifier, maintenance }, (id) => later.actions?.engine.holderOf(id));
-  later.watch = watch;
+  const locks = new NodeLocks(clock);
+  const watch = openWatch(options, { notifier, maintenance, locks });
   ends.push(() => watch.close());
+  ends.push(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
   const homes = new HomeNodes({ clock, log, directory });
-  // Before all others who listen to polls: they ask for the rates.
   ends.push(feedHistory(watch.book, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
   const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
   ends.push(() => metaServers.close());
-  const alerts = await AlertDesk.open({
-    folder: dataFolder,
-    clock,
-    log,
-    cluster: watch.book,
-    history,
-    homeOf: (username) => homes.ofUser(username),
-    metaServers: () => metaServers.readings(),
-    isDefaultPassword: () => gate.password.isDefault,
-  });
-  ends.push(() => alerts.close());
-  ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
-  ends.push(watchMetaServers({ directory, alerts, clock, log }));
-  for (const damaged of history.damaged) alerts.wasReset(damaged);
-  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
+  const alerts = await openAlerts(options, gate, { notifier, history, watch, homes, metaServers }, ends);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const users = openUsers(options, { audit, history, watch }, homes);
   ends.push(() => users.list.close());
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
   ends.push(live.end);
   addSocketFigures(metrics, live.hub);
-  const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, history, hub: live.hub });
+  const desk = await ActionDesk.open({
+    options,
+    audit,
+    alerts,
+    notifier,
+    watch,
+    history,
+    locks,
+    hub: live.hub,
+  });
   ends.push(() => desk.close());
-  later.actions = desk;
   // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
   void watch.start();
   return {
@@ -139,12 +132,10 @@ function holdFolder(folder: string): End {
 function openMaintenance(
   { clock, log, pausePlacement }: ConsoleOptions,
   { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
-  onChange: (nodeId: string) => void,
 ): MaintenanceDesk {
   return new MaintenanceDesk({
     book: notifier.maintenance,
     pausePlacement,
-    onChange,
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
     clock,
@@ -154,8 +145,7 @@ function openMaintenance(
 
 function openWatch(
   { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
-  { notifier, maintenance }: Pick<ConsoleParts, "notifier" | "maintenance">,
-  holderOf: (nodeId: string) => string | undefined,
+  { notifier, maintenance, locks }: Pick<ConsoleParts, "notifier" | "maintenance"> & { locks: NodeLocks },
 ): ClusterWatch {
   return watchCluster({
     directory,
@@ -164,7 +154,7 @@ function openWatch(
     notesOn: (nodeId) => {
       const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
       const wanted = maintenance.of(nodeId);
-      const lockedBy = holderOf(nodeId);
+      const lockedBy = locks.holder(nodeId)?.actionId;
       return {
         ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
         ...(wanted === undefined ? {} : { maintenance: wanted }),
@@ -175,6 +165,31 @@ function openWatch(
     clock,
     log,
   });
+}
+
+async function openAlerts(
+  { clock, log, directory, dataFolder }: ConsoleOptions,
+  gate: OperatorGate,
+  parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
+  ends: End[],
+): Promise<AlertDesk> {
+  const { notifier, history, watch, metaServers, homes } = parts;
+  const alerts = await AlertDesk.open({
+    folder: dataFolder,
+    clock,
+    log,
+    cluster: watch.book,
+    history,
+    homeOf: (username) => homes.ofUser(username),
+    metaServers: () => metaServers.readings(),
+    isDefaultPassword: () => gate.password.isDefault,
+  });
+  ends.push(() => alerts.close());
+  ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
+  ends.push(watchMetaServers({ directory, alerts, clock, log }));
+  for (const damaged of history.damaged) alerts.wasReset(damaged);
+  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
+  return alerts;
 }
 
 async function openGathering(

@@ -36,7 +36,7 @@ export class RestoredNodes {
         this.#before.set(node.id, { perUserStorage, perUserQuota, perUserDetail, usersWithheld });
       }
       this.#last.set(node.id, reading);
-    });
+    }, "first");
   }
 
   /** The alert about a restore: what is gone, and what is older than it was. */
