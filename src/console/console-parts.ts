@@ -15,7 +15,6 @@ import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { DecidedUsers } from "./decided-users.ts";
-import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { Hub } from "./hub.ts";
@@ -55,39 +54,39 @@ export interface ConsoleParts {
 /** Locked by the console that has the folder. */
 const LOCK_FILE = "grove.lock";
 
-/** Opens every part; what ends with it is pushed on `ends` as soon as it is there. */
+/** Opens every part; what ends with it is deferred on `ends` as soon as it is there. */
 export async function openParts(
   options: ConsoleOptions,
   gate: OperatorGate,
   metrics: ConsoleMetrics,
-  ends: End[],
+  ends: AsyncDisposableStack,
 ): Promise<ConsoleParts> {
   const { clock, log, random, directory, dataFolder } = options;
-  ends.push(holdFolder(dataFolder));
+  ends.defer(holdFolder(dataFolder));
   const audit = await AuditLog.open({ dataFolder, clock, log });
-  ends.push(() => audit.close());
+  ends.defer(() => audit.close());
   const history = await History.open({ folder: dataFolder, clock, log });
-  ends.push(() => history.close());
+  ends.defer(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
-  ends.push(() => notifier.close());
+  ends.defer(() => notifier.close());
   const maintenance = openMaintenance(options, { notifier, audit });
-  ends.push(() => maintenance.close());
+  ends.defer(() => maintenance.close());
   const locks = new NodeLocks(clock);
   const watch = openWatch(options, { notifier, maintenance, locks });
-  ends.push(() => watch.close());
-  ends.push(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
+  ends.defer(() => watch.close());
+  ends.defer(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
   const homes = new HomeNodes({ clock, log, directory });
-  ends.push(feedHistory(watch.book, history, homes));
+  ends.defer(feedHistory(watch.book, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
   const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
-  ends.push(() => metaServers.close());
+  ends.defer(() => metaServers.close());
   const alerts = await openAlerts(options, gate, { notifier, history, watch, homes, metaServers }, ends);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const users = openUsers(options, { audit, history, watch }, homes);
-  ends.push(() => users.list.close());
+  ends.defer(() => users.list.close());
   const live = openLive(options, gate, { history, watch, alerts, users: users.list });
-  ends.push(live.end);
+  ends.defer(live.end);
   addSocketFigures(metrics, live.hub);
   const desk = await ActionDesk.open({
     options,
@@ -99,7 +98,7 @@ export async function openParts(
     locks,
     hub: live.hub,
   });
-  ends.push(() => desk.close());
+  ends.defer(() => desk.close());
   // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
   void watch.start();
   return {
@@ -122,7 +121,7 @@ export async function openParts(
 }
 
 /** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
-function holdFolder(folder: string): End {
+function holdFolder(folder: string): () => void {
   return holdAlone(
     join(folder, LOCK_FILE),
     `${folder} is in use by another console; stop that one first, or name another folder with -data`,
@@ -171,7 +170,7 @@ async function openAlerts(
   { clock, log, directory, dataFolder }: ConsoleOptions,
   gate: OperatorGate,
   parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
-  ends: End[],
+  ends: AsyncDisposableStack,
 ): Promise<AlertDesk> {
   const { notifier, history, watch, metaServers, homes } = parts;
   const alerts = await AlertDesk.open({
@@ -184,9 +183,9 @@ async function openAlerts(
     metaServers: () => metaServers.readings(),
     isDefaultPassword: () => gate.password.isDefault,
   });
-  ends.push(() => alerts.close());
-  ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
-  ends.push(watchMetaServers({ directory, alerts, clock, log }));
+  ends.defer(() => alerts.close());
+  ends.defer(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
+  ends.defer(watchMetaServers({ directory, alerts, clock, log }));
   for (const damaged of history.damaged) alerts.wasReset(damaged);
   for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
   return alerts;
@@ -195,12 +194,12 @@ async function openAlerts(
 async function openGathering(
   { clock, log, dataFolder, store }: ConsoleOptions,
   { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
-  ends: End[],
+  ends: AsyncDisposableStack,
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
-  ends.push(() => auditCopies.close());
+  ends.defer(() => auditCopies.close());
   const restored = new RestoredNodes(watch.book, store);
-  ends.push(() => restored.close());
+  ends.defer(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
@@ -213,7 +212,7 @@ async function openGathering(
     clock,
     log,
   });
-  ends.push(() => gathering.close());
+  ends.defer(() => gathering.close());
   return { auditCopies, gathering };
 }
 
@@ -256,7 +255,7 @@ function openLive(
   { clock, log }: ConsoleOptions,
   { sessions }: OperatorGate,
   { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
-): { views: ClusterViews; hub: Hub; end: End } {
+): { views: ClusterViews; hub: Hub; end: () => void } {
   const views = new ClusterViews({
     cluster: watch.book,
     figuresOf: (id) => ({
