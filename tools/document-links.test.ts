@@ -59,3 +59,25 @@ test("each of the three guides lists all its sections under Contents", async () 
     assert.deepEqual(listed, headings.slice(1), path);
   }
 });
+
+/** Paths of sources in spans of code, without those that stand for many. */
+const CITED_PATH = /(?<![\w/.])(?:src|tools|tests|bench|prove|web|packaging|proto|docs)\/[\w./-]*\w/g;
+
+test("every file and folder that a document names in code is there", async () => {
+  const missing: string[] = [];
+  for await (const path of glob(["*.md", "docs/*.md"], { cwd: ROOT })) {
+    if (path === "CHANGELOG.md" || path === "docs/specification.md") continue;
+    const markdown = (await readFile(join(ROOT, path), "utf8")).replaceAll(/^ *```.*?^ *```$/gms, "");
+    for (const [span] of markdown.matchAll(/`[^`\n]+`/g)) {
+      if (/[*{<]|[A-Z]{3}|…/.test(span)) continue;
+      for (const [cited] of span.matchAll(CITED_PATH)) {
+        const isThere = await access(join(ROOT, cited)).then(
+          () => true,
+          () => false,
+        );
+        if (!isThere) missing.push(`${path}: ${cited}`);
+      }
+    }
+  }
+  assert.deepEqual([...new Set(missing)], []);
+});

@@ -1,4 +1,4 @@
-// Holds the documents to short sentences and narrow lines, and ARCHITECTURE.md to what can be read in ten minutes.
+// Holds the documents to short and plain sentences and narrow lines, and ARCHITECTURE.md to what can be read in ten minutes.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -10,13 +10,22 @@ const ARCHITECTURE_MAX_WORDS = 1_800;
 
 /** The specification is a copy, asvs.md a table in the order of its standard, CHANGELOG.md history. */
 const DOCUMENTS: readonly string[] = [
+  "README.md",
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
+  "docs/benchmarks.md",
+  "docs/budgets.md",
   "docs/decisions.md",
   "docs/design.md",
   "docs/install.md",
   "docs/operating.md",
+  "docs/proof.md",
+  "docs/reference.md",
 ];
+
+/** Words that leave open who acts; a noun serves better. */
+const RIDDLES = /\b(?:whoever|nobody|somebody|(?:is|are|was|were|be) told)\b/iu;
 
 const textOf = (path: string): Promise<string> => readFile(new URL(`../${path}`, import.meta.url), "utf8");
 const tooLong = (markdown: string): string[] =>
@@ -27,6 +36,14 @@ const tooLong = (markdown: string): string[] =>
 for (const path of DOCUMENTS) {
   test(`${path} has no sentence of more than ${MAX_WORDS} words`, async () => {
     assert.deepEqual(tooLong(await textOf(path)), []);
+  });
+
+  test(`${path} names who acts, and has no "whoever", "nobody" or "is told"`, async () => {
+    const riddles = sentencesOf(await textOf(path)).filter(({ text }) => RIDDLES.test(text));
+    assert.deepEqual(
+      riddles.map(({ line, text }) => `${line}: ${text}`),
+      [],
+    );
   });
 
   test(`${path} has no line of more than ${MAX_COLUMNS} columns beside tables and code`, async () => {

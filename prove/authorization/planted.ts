@@ -15,7 +15,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/fileserver/access.ts",
-        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));\n",
+        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
         to: "",
       },
     ],
@@ -32,7 +32,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/fileserver/access.ts",
-        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));\n",
+        from: "    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));\n",
         to: "",
       },
     ],

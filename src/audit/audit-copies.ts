@@ -13,7 +13,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
 import { type AuditFile, auditFile, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
-import { type CopiedLine, copiedText, EXPLAINED, readCopied } from "./copied-line.ts";
+import { ACCUSED, type CopiedLine, copiedText, EXPLAINED, readCopied, SUSPECTED } from "./copied-line.ts";
 
 /** Folder of the gathered lines inside the console's data folder. */
 export const COPIES_FOLDER = "gathered-audit";
@@ -27,6 +27,15 @@ export interface SourceState {
   readonly head: ChainHead | undefined;
   /** Breaks that had a reason which accuses nobody; absent where there was none. */
   readonly explained?: number;
+  /** The last break, while nobody has judged it. */
+  readonly suspicion?: Suspicion;
+}
+
+/** A break that may have a reason which accuses nobody. */
+export interface Suspicion {
+  readonly reason: string;
+  /** Number of the last line that was taken before it. */
+  readonly knownSeq: number;
 }
 
 /** A place in the gathered lines. */
@@ -111,26 +120,22 @@ export class AuditCopies {
     return { taken, problem };
   }
 
-  /** Notes that a source's chain broke, and begins another for it. */
-  startOver(source: string, reason: string): void {
-    const known = this.#states.get(source);
-    const generation = (known?.generation ?? 1) + 1;
-    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
-    const broken = reason.replaceAll(/[\r\n\t]/g, " ");
-    this.#pending.push(copiedText({ gatheredAt, source, generation, text: undefined, broken }));
-    this.#states.set(source, { ...known, generation, head: undefined });
-    this.#schedule();
+  /** Notes that a source's chain broke, and begins another for it; who is only suspected of it is judged later, whatever happens to the process. */
+  startOver(source: string, reason: string, isSuspected = false): void {
+    const generation = (this.#states.get(source)?.generation ?? 1) + 1;
+    this.#note(source, generation, `${isSuspected ? SUSPECTED : ""}${reason}`);
   }
 
   /** Notes that the break before the present chain of a source has a reason that accuses nobody. */
   explain(source: string, reason: string): void {
-    const known = this.#states.get(source) ?? { generation: 1, head: undefined };
-    const { generation } = known;
-    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
-    const broken = `${EXPLAINED}${reason.replaceAll(/[\r\n\t]/g, " ")}`;
-    this.#pending.push(copiedText({ gatheredAt, source, generation, text: undefined, broken }));
-    this.#states.set(source, { ...known, explained: (known.explained ?? 0) + 1 });
-    this.#schedule();
+    this.#note(source, this.#states.get(source)?.generation ?? 1, `${EXPLAINED}${reason}`);
+  }
+
+  /** Notes that somebody was accused of the break that was suspected last. */
+  accuse(source: string): void {
+    const known = this.#states.get(source);
+    if (known?.suspicion === undefined) return;
+    this.#note(source, known.generation, `${ACCUSED}${known.suspicion.reason}`);
   }
 
   /** Resolves when everything taken so far is on stable storage, or cannot be written. */
@@ -161,6 +166,20 @@ export class AuditCopies {
     this.#isClosed = true;
     this.#cancelTimer?.();
     await this.#saveHeads().catch((error: unknown) => this.#tell(error));
+  }
+
+  #note(source: string, generation: number, note: string): void {
+    const gatheredAt = Math.floor(this.#options.clock.wallMs() / 1000);
+    const line = {
+      gatheredAt,
+      source,
+      generation,
+      text: undefined,
+      broken: note.replaceAll(/[\r\n\t]/g, " "),
+    };
+    this.#pending.push(copiedText(line));
+    this.#states.set(source, stateAfter(this.#states.get(source), line));
+    this.#schedule();
   }
 
   #schedule(): void {
@@ -292,12 +311,19 @@ async function findStates(folder: string): Promise<Found> {
 /** What a line makes of its source's state. */
 function stateAfter(before: SourceState | undefined, line: CopiedLine): SourceState {
   const { generation, text, broken } = line;
+  const { suspicion, ...known } = before ?? { head: undefined };
   if (broken?.startsWith(EXPLAINED) === true) {
-    return { head: undefined, ...before, generation, explained: (before?.explained ?? 0) + 1 };
+    return { ...known, generation, explained: (before?.explained ?? 0) + 1 };
   }
+  if (broken?.startsWith(ACCUSED) === true) return { ...known, generation };
+  if (broken?.startsWith(SUSPECTED) === true) {
+    const found = { reason: broken.slice(SUSPECTED.length), knownSeq: before?.head?.seq ?? 0 };
+    return { ...known, generation, head: undefined, suspicion: found };
+  }
+  if (broken !== undefined) return { ...known, generation, head: undefined };
   const seq = text === undefined ? undefined : readLine(text)?.seq;
   const head = seq === undefined ? undefined : { seq, hash: hashOf(text ?? "") };
-  return { ...before, generation, head };
+  return { ...known, generation, head, ...(suspicion === undefined ? {} : { suspicion }) };
 }
 
 async function readHeads(
@@ -308,19 +334,33 @@ async function readHeads(
       readonly file: unknown;
       readonly offset: unknown;
       readonly sources: Readonly<
-        Record<string, Partial<ChainHead> & { readonly generation?: unknown; readonly explained?: unknown }>
+        Record<
+          string,
+          Partial<ChainHead> & Readonly<Partial<Record<"generation" | "explained" | "suspicion", unknown>>>
+        >
       >;
     };
     if (typeof value.file !== "number" || typeof value.offset !== "number") return undefined;
     const states = new Map<string, SourceState>();
-    for (const [source, { generation, explained, seq, hash }] of Object.entries(value.sources)) {
+    for (const [source, { generation, explained, suspicion, seq, hash }] of Object.entries(value.sources)) {
       if (typeof generation !== "number") return undefined;
       const head = typeof seq === "number" && typeof hash === "string" ? { seq, hash } : undefined;
-      states.set(source, { generation, head, ...(typeof explained === "number" ? { explained } : {}) });
+      states.set(source, {
+        generation,
+        head,
+        ...(typeof explained === "number" ? { explained } : {}),
+        ...(isSuspicion(suspicion) ? { suspicion } : {}),
+      });
     }
     return { place: { file: value.file, offset: value.offset }, states };
   } catch {
     // Everything is read again: slower, and no less right.
     return undefined;
   }
+}
+
+function isSuspicion(value: unknown): value is Suspicion {
+  if (typeof value !== "object" || value === null) return false;
+  const { reason, knownSeq } = value as Partial<Record<keyof Suspicion, unknown>>;
+  return typeof reason === "string" && typeof knownSeq === "number";
 }

@@ -17,6 +17,11 @@ export interface CopiedLine {
 /** How the note begins that a break had a reason. */
 export const EXPLAINED = "explained: ";
 
+/** How the note of a break begins while nobody has judged it, and how one that was accused is noted then. */
+export const SUSPECTED = "suspected: ";
+/** The same of the end of that. */
+export const ACCUSED = "accused: ";
+
 /** Source of the console's own lines. */
 export const CONSOLE_SOURCE = "console";
 

@@ -4,6 +4,7 @@ import type { AuditCopies } from "./audit-copies.ts";
 import { linesOf } from "./audit-files.ts";
 import { hashOf, readLine } from "./audit-line.ts";
 import { readCopied } from "./copied-line.ts";
+import { type RestoreLine, readRestore } from "./restore-line.ts";
 
 /** Users that are kept by name, of each kind. */
 const USERS_MAX = 1_000;
@@ -47,6 +48,24 @@ export async function lostLines(
     }
   }
   return { hash, count, changed, quotas };
+}
+
+/** The last restore that the copies of one chain of a source tell of, and that goes on from a line up to this one. What waits to be written is not seen. */
+export async function copiedRestore(
+  copies: Pick<AuditCopies, "files">,
+  chain: { readonly source: string; readonly generation: number },
+  knownSeq: number,
+): Promise<RestoreLine | undefined> {
+  let found: RestoreLine | undefined;
+  for (const { path } of await copies.files()) {
+    for await (const { text, isWhole } of linesOf(path)) {
+      const copied = isWhole ? readCopied(text) : undefined;
+      if (copied?.source !== chain.source || copied.generation !== chain.generation) continue;
+      const line = copied.text === undefined ? undefined : readRestore(copied.text);
+      if (line !== undefined && line.upTo <= knownSeq) found = line;
+    }
+  }
+  return found;
 }
 
 function note(users: Set<string>, user: string): void {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { COPIES_FOLDER } from "./audit-copies.ts";
 import { AUDIT_FOLDER, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
-import { EXPLAINED, readCopied } from "./copied-line.ts";
+import { ACCUSED, EXPLAINED, readCopied, SUSPECTED } from "./copied-line.ts";
 
 /** What was found of one source. */
 export interface CopyVerdict {
@@ -151,7 +151,9 @@ class CopyChain {
       return;
     }
     if (broken !== undefined) {
-      this.#broken.push(broken);
+      // Who was accused of a break stands there already.
+      if (broken.startsWith(ACCUSED)) return;
+      this.#broken.push(broken.startsWith(SUSPECTED) ? broken.slice(SUSPECTED.length) : broken);
       return;
     }
     const line = text === undefined ? undefined : readLine(text);

@@ -39,7 +39,15 @@ export type AuditActName =
   | "user.disable"
   | "user.enable"
   | "user.end_sessions"
-  | "user.rebind";
+  | "user.gone"
+  | "user.hand_over"
+  | "user.hand_over_end"
+  | "user.inherit"
+  | "user.inherit_end"
+  | "user.rebind"
+  | "user.release"
+  | "user.remove"
+  | "user.restore";
 
 /** One act. Never holds a token, a hash or a password. */
 export interface AuditAct {

@@ -249,9 +249,21 @@ export const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 export const USER_STATES_MAX = 10_000;
 /** Characters of the reason for such a decision. */
 export const USER_STATE_REASON_MAX_LENGTH = 200;
+/** How long the files of a removed user are kept, by the administrator's clock... */
+export const REMOVAL_GRACE_MS = 30 * 24 * 60 * 60_000;
+/** ...which a server's may be behind by so much. */
+export const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
+/** How often a node looks whether a removed user's files are due... */
+export const REMOVAL_LOOK_INTERVAL_MS = 60_000;
+/** ...from so long after its start on: its clock may be wrong until somebody has told it the time. */
+export const REMOVAL_SETTLE_MS = 10 * 60_000;
+/** Users to whom one root is handed over at the same time. */
+export const HAND_OVERS_PER_USER = 4;
+/** For how long at most. */
+export const HAND_OVER_MAX_MS = 400 * 24 * 60 * 60_000;
 /** How long a node may take for one that the console pushes; all are asked at once. */
 export const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
-/** Such decisions in one message. */
+/** Such decisions in one message, each with what it hands over counted too. */
 export const USER_STATES_PER_MESSAGE = 500;
 /** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */
 export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
@@ -400,6 +412,8 @@ export const DOWNLOAD_STALL_MS = 1_000;
 export const NODES_MAX = 1_000;
 /** Entries of one answer about roots that others share with a user. */
 export const SHARED_ROOTS_LISTED_MAX = 1_000;
+/** Roots that administrators have handed over to a user, on the first page of such a list. */
+export const INHERITED_ROOTS_LISTED_MAX = 100;
 /** Entries of one page of all roots. */
 export const ROOTS_LISTED_MAX = 1_000;
 /** Bytes of what others share in one page of GetRoots: far below what a gRPC client takes unless told otherwise. */

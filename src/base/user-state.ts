@@ -1,8 +1,10 @@
 // What administrators have decided about one user's right to come in, and which of two decisions counts.
 import { hash } from "node:crypto";
 import { GroveError } from "./errors.ts";
-import { USER_STATE_REASON_MAX_LENGTH } from "./limits.ts";
+import { checkedHandOvers, type HandOver } from "./hand-over.ts";
+import { USER_STATE_REASON_MAX_LENGTH, USER_STATES_PER_MESSAGE } from "./limits.ts";
 import { canonicalUsername } from "./names.ts";
+import { checkedRemoval, type Removal } from "./removal.ts";
 
 /** A decision about one user. Of two about the same user the one with the higher version counts, wherever they meet. */
 export interface UserState {
@@ -22,6 +24,10 @@ export interface UserState {
   /** The person behind the address, without `https://`; empty where nobody was known. Who comes as this person is meant too. */
   readonly issuer: string;
   readonly subject: string;
+  /** To whom the user's root is handed over; absent for nobody. */
+  readonly handOvers?: readonly HandOver[] | undefined;
+  /** Set for a user who is to go, or has gone. */
+  readonly removal?: Removal | undefined;
 }
 
 /** The decision that counts of two about one user. The same from whichever side it is asked, so that all come to the same. */
@@ -31,6 +37,19 @@ export function laterState(one: UserState, other: UserState): UserState {
   // One may have been filled in where the person was known.
   if ((one.subject === "") !== (other.subject === "")) return one.subject === "" ? other : one;
   return lineOf(one) >= lineOf(other) ? one : other;
+}
+
+/** What a decision says of the right to come in, as text to compare; of nothing decided: that everybody may. */
+export function entryOf(state: UserState | undefined): string {
+  const { disabled = false, closesShares = false, tokensFromMs = 0, reason = "", removal } = state ?? {};
+  return JSON.stringify([
+    disabled,
+    closesShares,
+    tokensFromMs,
+    reason,
+    removal?.dueAtMs,
+    removal?.isReleased,
+  ]);
 }
 
 /** A decision as it may be kept and sent. Throws BAD_ARGUMENT. */
@@ -46,6 +65,8 @@ export function checkedUserState(state: UserState): UserState {
   }
   const { disabled, closesShares } = state;
   const username = canonicalUsername(state.username);
+  const handOvers = checkedHandOvers(username, state.handOvers);
+  const removal = checkedRemoval(state.removal, disabled);
   return {
     username,
     disabled,
@@ -57,7 +78,19 @@ export function checkedUserState(state: UserState): UserState {
     tokensFromMs,
     issuer,
     subject,
+    ...(handOvers === undefined ? {} : { handOvers }),
+    ...(removal === undefined ? {} : { removal }),
   };
+}
+
+/** As many of them, from the first on, as one message takes; at least one where there is any. */
+export function firstOfMessage(states: readonly UserState[]): UserState[] {
+  let weight = 0;
+  const beyond = states.findIndex(({ handOvers }) => {
+    weight += 1 + (handOvers?.length ?? 0);
+    return weight > USER_STATES_PER_MESSAGE;
+  });
+  return beyond < 0 ? [...states] : states.slice(0, beyond);
 }
 
 /** One line of text that people can read: no control characters, no more than so many. */
@@ -85,5 +118,17 @@ const FIELDS = [
 ] as const satisfies readonly (keyof UserState)[];
 
 function lineOf(state: UserState): string {
-  return JSON.stringify(FIELDS.map((field) => state[field]));
+  const handOvers = state.handOvers?.map(({ to, mayDelete, reason, setBy, setAtMs, untilMs }) => [
+    to,
+    mayDelete,
+    reason,
+    setBy,
+    setAtMs,
+    untilMs,
+  ]);
+  return JSON.stringify([
+    ...FIELDS.map((field) => state[field]),
+    ...(handOvers === undefined || handOvers.length === 0 ? [] : [handOvers]),
+    ...(state.removal === undefined ? [] : [state.removal.dueAtMs, state.removal.isReleased]),
+  ]);
 }

@@ -1,6 +1,7 @@
 // What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import { ClientError, type ClientErrorCode, HintedRefusal, isLocalFailure } from "./client-error.ts";
+import { localTime } from "./local-time.ts";
 import { explainInodes, explainQuota } from "./quota-text.ts";
 
 /** The two sentences of a refusal. */
@@ -97,10 +98,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   ),
   NOT_SHARED: explainNotShared,
   NOT_ADMIN: quoted("Ask an administrator of the cluster."),
-  USER_DISABLED: fixed(
-    "Your account is locked: an administrator of the cluster has closed it.",
-    "Your files are kept; ask an administrator.",
-  ),
+  USER_DISABLED: explainDisabled,
   NO_SUCH_PATH: told("'grove ls' shows what is there."),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
   NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),
@@ -187,6 +185,23 @@ function explainToken({ message, metadata }: Refusal): Explanation {
 }
 
 /** Who was let in when it began is told that this has ended; everybody else learns nothing. */
+function explainDisabled({ metadata }: Refusal): Explanation {
+  const removedAtMs = Number(metadata["removed_at_ms"] ?? 0);
+  if (!Number.isSafeInteger(removedAtMs) || removedAtMs <= 0) {
+    return {
+      what: "Your account is locked: an administrator of the cluster has closed it.",
+      todo: "Your files are kept; ask an administrator.",
+    };
+  }
+  return {
+    what: "This address is retired: an administrator of the cluster has removed its user.",
+    todo:
+      removedAtMs > Date.now()
+        ? `The files are kept until ${localTime(removedAtMs)}; ask an administrator before then.`
+        : "Nobody signs in with it until an administrator releases it.",
+  };
+}
+
 function explainNotShared(refusal: Refusal): Explanation {
   return refusal.metadata["has_ended"] === "true"
     ? about("This is no longer shared with you.", "Ask its owner.")(refusal)

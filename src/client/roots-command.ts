@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { type ClientFlags, withClientFlags } from "./client-flags.ts";
 import { type CommandHost, processHost } from "./command-host.ts";
+import { handOverJson, handOverText } from "./hand-over-text.ts";
 
 /** Makes the parser of `grove roots`. */
 export function command(host: CommandHost = processHost()): Command {
@@ -25,6 +26,7 @@ export function command(host: CommandHost = processHost()): Command {
             path: root.path,
             fs_id: root.fsId,
             address: root.address,
+            ...(root.handOvers.length === 0 ? {} : { hand_overs: root.handOvers.map(handOverJson) }),
           })),
         );
         return;
@@ -32,9 +34,11 @@ export function command(host: CommandHost = processHost()): Command {
       if (roots.length === 0) context.note("You have no root yet; the first upload makes one.");
       const width = Math.max(0, ...roots.map((root) => `${root.owner}:${root.path}`.length));
       await context.print(
-        ...roots.map(
-          (root) => `${`${root.owner}:${root.path}`.padEnd(width)}  ${root.fsId}  ${root.address}`,
-        ),
+        ...roots.flatMap((root) => [
+          `${`${root.owner}:${root.path}`.padEnd(width)}  ${root.fsId}  ${root.address}`,
+          // In a root of one's own they say who else reaches it, in another's how one does.
+          ...root.handOvers.map((handOver) => `  ${handOverText(handOver, handOver.to)}`),
+        ]),
       );
     }),
   );

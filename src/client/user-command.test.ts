@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { Code } from "#grpc/status.ts";
+import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
+import { EXIT } from "./exit-codes.ts";
 import { type FakeHandlers, type FakeServer, refusal, startFakeServer } from "./fake-server.fixture.ts";
 
 let client: TestClient;
@@ -47,6 +49,9 @@ test("disable asks for a version above all that is known, and tells what has end
           tokensFromMs: 0n,
           issuer: "",
           subject: "",
+          handOvers: [],
+          removeAtMs: 0n,
+          released: false,
         },
       ],
       more: false,
@@ -116,4 +121,75 @@ test("what every server refuses is told as a refusal", async () => {
   const { code, err } = await user("disable", "dave@example.com", "--reason", "x");
   assert.equal(code, 4);
   assert.match(err, /Ask an administrator of the cluster/);
+});
+
+test("hand-over keeps what else is decided, says until when, and ends what it began", async () => {
+  let known: UserState | undefined;
+  await signIn({
+    listUserStates: () => ({ states: known === undefined ? [] : [known], more: false, sessions: 0 }),
+    setUserState: ({ state }) => {
+      assert.ok(state !== undefined);
+      known = state;
+      return { state, applied: true, sessionsEnded: 0, uploadsDropped: 0 };
+    },
+  });
+  const handOver = (...words: string[]) =>
+    user("hand-over", "Dave@Example.com", "--to", "Carol@Example.com", ...words);
+  await user("disable", "dave@example.com", "--reason", "has left");
+  assert.equal((await handOver()).code, EXIT.usage);
+  assert.equal((await handOver("--reason", "x", "--until", "some day")).code, EXIT.usage);
+  const { code, out } = await handOver("--reason", "finishes the report", "--until", "12h");
+  assert.equal(code, 0);
+  assert.match(out, /^carol@example\.com may read and write all of the root of dave@example\.com until 2/);
+  assert.match(out, /counts for the quota of dave@example\.com\. Both see it in 'grove roots'/);
+  const [given] = known?.handOvers ?? [];
+  assert.deepEqual(
+    [known?.disabled, known?.reason, given?.to, given?.mayDelete],
+    [true, "has left", "carol@example.com", false],
+  );
+  assert.ok(Math.abs(Number(given?.untilMs) - Date.now() - 12 * 3_600_000) < 600_000);
+  await handOver("--reason", "x", "--with-delete");
+  assert.deepEqual(
+    known?.handOvers.map(({ mayDelete }) => mayDelete),
+    [true],
+  );
+  const listed = await user("list");
+  assert.match(listed.out, /handed over to carol@example\.com until .*, read, write and delete, by/);
+  assert.match((await handOver("--end")).out, /is no longer handed over to carol@example\.com/);
+  assert.deepEqual(known?.handOvers, []);
+  assert.match((await handOver("--end")).err, /is not handed over to carol@example\.com/);
+});
+
+test("remove asks who has the files, says until when they are kept, and is undone or released in words", async () => {
+  let known: UserState | undefined;
+  await signIn({
+    listUserStates: () => ({ states: known === undefined ? [] : [known], more: false, sessions: 0 }),
+    setUserState: ({ state }) => {
+      assert.ok(state !== undefined);
+      known = state;
+      return { state, applied: true, sessionsEnded: 0, uploadsDropped: 0 };
+    },
+  });
+  const remove = (...words: string[]) => user("remove", "dave@example.com", ...words);
+  assert.match((await remove()).err, /Say --reason TEXT/);
+  assert.match((await remove("--reason", "has left")).err, /Hand the root over first/);
+  assert.deepEqual([known], [undefined]);
+  const { code, out } = await remove("--reason", "has left", "--without-export");
+  assert.equal(code, 0);
+  assert.match(
+    out,
+    /^dave@example\.com is removed: .* kept until 2\d{3}-.* and deleted then.* The address is retired\./,
+  );
+  assert.deepEqual([known?.disabled, known?.released], [true, false]);
+  assert.ok(Math.abs(Number(known?.removeAtMs) - Date.now() - 30 * 86_400_000) < 600_000);
+  assert.match((await remove("--reason", "x", "--without-export")).err, /was removed already/);
+  assert.match((await user("list")).out, /removed; the files are kept until/);
+  assert.match((await remove("--undo")).out, /may sign in again, and finds everything as it was/);
+  assert.deepEqual([known?.disabled, known?.removeAtMs], [false, 0n]);
+  assert.match((await remove("--undo")).err, /is not being removed/);
+  assert.match((await remove("--release")).err, /is not retired/);
+  await user("hand-over", "dave@example.com", "--to", "carol@example.com", "--reason", "x");
+  assert.equal((await remove("--reason", "has left")).code, 0);
+  assert.match((await remove("--release")).out, /is free: whoever comes with it begins with an empty root/);
+  assert.deepEqual([known?.disabled, known?.released, known?.handOvers], [false, true, []]);
 });

@@ -7,6 +7,7 @@ import type { ClientContext } from "./client-context.ts";
 import { withClientFlags } from "./client-flags.ts";
 import type { CommandHost } from "./command-host.ts";
 import { EXIT } from "./exit-codes.ts";
+import { handOverJson, handOverText } from "./hand-over-text.ts";
 import { localTime } from "./local-time.ts";
 
 type Page = { readonly states: readonly UserState[]; readonly more: boolean };
@@ -17,16 +18,18 @@ export function listVerb(host: CommandHost): Command {
     withClientFlags(
       new Command("list")
         .description(
-          "List the users about whom there is a decision: who is locked out, since when, by whom and why. For administrators.",
+          "List the users about whom there is a decision: who is locked out or removed, and whose root is handed over, since when, by whom and why. For administrators.",
         )
         .option("--all", "also those who were let in again", false),
       [["grove user list", "who is locked out"]],
     ),
   ).action((flags: AdministrationFlags & { all: boolean }) =>
     host.run("user list", flags, async (context) => {
-      const states = (await allStates(context, flags)).filter(({ disabled }) => disabled || flags.all);
+      const states = (await allStates(context, flags)).filter(
+        (state) => state.disabled || inForce(state).length > 0 || flags.all,
+      );
       if (context.isJson) await context.printJson({ users: states.map(jsonOf) });
-      else if (states.length === 0) await context.print("Nobody is locked out.");
+      else if (states.length === 0) await context.print("Nobody is locked out, and no root is handed over.");
       else await context.print(...states.flatMap(linesOf));
     }),
   );
@@ -141,13 +144,31 @@ async function allPages(read: (after: string) => Promise<Page>): Promise<UserSta
 }
 
 function linesOf(state: UserState): string[] {
-  const what = state.disabled
-    ? `locked out${state.closesShares ? ", shares closed" : ""}`
-    : state.tokensFromMs > 0n
-      ? "may sign in; sessions were ended"
-      : "may sign in again";
+  const what = isRetired(state)
+    ? state.removeAtMs > BigInt(Date.now())
+      ? `removed; the files are kept until ${localTime(state.removeAtMs)}`
+      : "removed; the address is retired"
+    : state.disabled
+      ? `locked out${state.closesShares ? ", shares closed" : ""}`
+      : state.tokensFromMs > 0n
+        ? "may sign in; sessions were ended"
+        : state.handOvers.length > 0
+          ? "may sign in"
+          : "may sign in again";
   const why = state.reason === "" ? "" : `: ${state.reason}`;
-  return [`${state.username}  ${what}`, `  since ${localTime(state.setAtMs)}, by ${state.setBy}${why}`];
+  return [
+    `${state.username}  ${what}`,
+    `  since ${localTime(state.setAtMs)}, by ${state.setBy}${why}`,
+    ...inForce(state).map((handOver) => `  ${handOverText(handOver, handOver.to)}`),
+  ];
+}
+
+function isRetired({ removeAtMs, released }: UserState): boolean {
+  return removeAtMs > 0n && !released;
+}
+
+function inForce({ handOvers }: UserState): UserState["handOvers"] {
+  return handOvers.filter(({ untilMs }) => untilMs > BigInt(Date.now()));
 }
 
 function jsonOf(state: UserState): Record<string, unknown> {
@@ -161,5 +182,7 @@ function jsonOf(state: UserState): Record<string, unknown> {
     set_by: setBy,
     set_at_ms: setAtMs,
     tokens_from_ms: tokensFromMs,
+    ...(state.removeAtMs === 0n ? {} : { remove_at_ms: state.removeAtMs, released: state.released }),
+    hand_overs: state.handOvers.map(handOverJson),
   };
 }

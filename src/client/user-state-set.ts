@@ -11,9 +11,15 @@ import {
 import type { ClientContext } from "./client-context.ts";
 import { ClientError } from "./client-error.ts";
 import { EXIT } from "./exit-codes.ts";
+import { handOverJson } from "./hand-over-text.ts";
 
 /** What is decided, on top of what is known about the user. */
-export type Change = Partial<Pick<UserState, "closesShares" | "disabled" | "reason" | "tokensFromMs">>;
+export type Change = Partial<
+  Pick<
+    UserState,
+    "closesShares" | "disabled" | "handOvers" | "reason" | "released" | "removeAtMs" | "tokensFromMs"
+  >
+>;
 
 /** How the outcome is told. */
 export interface Words {
@@ -24,6 +30,8 @@ export interface Words {
 }
 
 type Plain = Omit<UserState, "$typeName" | "$unknown">;
+/** What is known about a user when something is decided. */
+export type KnownState = Readonly<Plain>;
 type Outcome = Answer<Pick<SetUserStateResponse, "sessionsEnded" | "uploadsDropped">> & {
   readonly later?: Plain;
 };
@@ -42,13 +50,21 @@ const NOTHING: Plain = {
   tokensFromMs: 0n,
   issuer: "",
   subject: "",
+  handOvers: [],
+  removeAtMs: 0n,
+  released: false,
 };
 
 /** Decides, and tells what each server says. Answers 7 when not all of them hold it. Throws what all of them refuse. */
 export async function decide(
   context: ClientContext,
   flags: AdministrationFlags,
-  order: { readonly username: string; readonly change: Change; readonly words: Words },
+  order: {
+    readonly username: string;
+    /** What is decided, or how it follows from what is known. */
+    readonly change: Change | ((known: KnownState) => Change);
+    readonly words: Words;
+  },
 ): Promise<number> {
   const administration = await Administration.open(context, flags);
   try {
@@ -58,7 +74,8 @@ export async function decide(
     for (let attempt = 1; ; attempt++) {
       const now = BigInt(systemClock.wallMs());
       const version = known.version >= now ? known.version + 1n : now;
-      const state = { ...known, ...order.change, username: order.username, version };
+      const change = typeof order.change === "function" ? order.change(known) : order.change;
+      const state = { ...known, ...change, username: order.username, version };
       const outcomes = await decideAt(administration, { nodes, hasDirectory, state });
       const newer = outcomes.flatMap(({ later }) => later ?? []);
       const latest = newer.toSorted((a, b) => (a.version > b.version ? -1 : 1))[0];
@@ -129,6 +146,7 @@ async function tell(
       username,
       disabled: state.disabled,
       version: state.version,
+      ...(state.handOvers.length === 0 ? {} : { hand_overs: state.handOvers.map(handOverJson) }),
       holds_everywhere: isWhole,
       servers: outcomes.map(({ name, address, value, problem, later }) => ({
         name,

@@ -1,5 +1,6 @@
 // A console that gathers the audit logs of nodes in the hands of a test.
 import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
 import type { Occurrence } from "#alerts/condition.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { CHAIN_START, type ChainHead, lineAfter } from "#audit/audit-line.ts";
@@ -89,7 +90,26 @@ export async function startGathering(
   ends: (() => Promise<unknown>)[],
   ...ids: readonly string[]
 ): Promise<GatheringUnderTest> {
-  const dataFolder = scratchFolder("grove-gather-");
+  return await startGatheringIn(scratchFolder("grove-gather-"), ends, ...ids);
+}
+
+/** The next console, which has what one that was killed now would leave; the one before goes on with what is its own. */
+export async function startAfterKill(
+  { dataFolder, copies }: GatheringUnderTest,
+  ends: (() => Promise<unknown>)[],
+  ...ids: readonly string[]
+): Promise<GatheringUnderTest> {
+  await copies.flush();
+  const left = scratchFolder("grove-gather-");
+  await cp(dataFolder, left, { recursive: true });
+  return await startGatheringIn(left, ends, ...ids);
+}
+
+async function startGatheringIn(
+  dataFolder: string,
+  ends: (() => Promise<unknown>)[],
+  ...ids: readonly string[]
+): Promise<GatheringUnderTest> {
   const { book, clock } = testCluster(...ids);
   const own = await AuditLog.open({ dataFolder, clock, log: silentLogger });
   const copies = await AuditCopies.open({ dataFolder, clock, log: silentLogger });

@@ -7,7 +7,7 @@ import type { AuditCopies } from "#audit/audit-copies.ts";
 import { hashOf, readLine } from "#audit/audit-line.ts";
 import type { AuditLog } from "#audit/audit-log.ts";
 import { CONSOLE_SOURCE } from "#audit/copied-line.ts";
-import { type LostLines, lostLines } from "#audit/lost-lines.ts";
+import { copiedRestore, type LostLines, lostLines } from "#audit/lost-lines.ts";
 import { type RestoreLine, readRestore } from "#audit/restore-line.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
@@ -67,12 +67,14 @@ interface Source {
 
 /** A log that does not go on from what was gathered. It is read anew, and accused at its end unless a restore in it says why. */
 interface Suspect {
-  readonly node: NodeName;
+  node: NodeName;
   readonly reason: string;
   /** The chain as it was gathered before. */
   readonly generation: number;
   readonly knownSeq: number;
   readonly sinceMs: number;
+  /** True when an earlier console began to look at it, and may have taken what tells of a restore. */
+  readonly isTakenUp: boolean;
   restore: RestoreLine | undefined;
 }
 
@@ -95,6 +97,7 @@ export class AuditGathering {
 
   constructor(deps: AuditGatheringDeps) {
     this.#deps = deps;
+    this.#takeUpSuspects();
     this.#ends = [
       deps.cluster.onPoll(({ node, reading }) => {
         if (reading !== undefined) this.#maybe(node);
@@ -135,6 +138,16 @@ export class AuditGathering {
     for (const end of this.#ends) end();
     for (const suspect of this.#suspects.values()) this.#accuse(suspect);
     this.#suspects.clear();
+  }
+
+  /** Those whom a console that was killed could not judge any more. */
+  #takeUpSuspects(): void {
+    const sinceMs = this.#deps.clock.steadyMs();
+    for (const [id, { generation, suspicion }] of this.#deps.copies.states()) {
+      if (suspicion === undefined) continue;
+      const chain = { node: { id, name: id }, generation: generation - 1, sinceMs };
+      this.#suspects.set(id, { ...chain, ...suspicion, isTakenUp: true, restore: undefined });
+    }
   }
 
   async #takeOwnPages(): Promise<void> {
@@ -233,10 +246,11 @@ export class AuditGathering {
     const { copies, log } = this.#deps;
     const { generation = 1, head } = copies.states().get(id) ?? {};
     log.warn("audit_goes_back", { node: id, reason });
-    copies.startOver(id, reason);
+    copies.startOver(id, reason, true);
     const knownSeq = head?.seq ?? 0;
     const sinceMs = this.#deps.clock.steadyMs();
-    this.#suspects.set(id, { node: { id, name }, reason, generation, knownSeq, sinceMs, restore: undefined });
+    const found = { reason, generation, knownSeq, sinceMs, isTakenUp: false, restore: undefined };
+    this.#suspects.set(id, { node: { id, name }, ...found });
   }
 
   /** Whose log cannot be read to its end is not spared for that. */
@@ -248,6 +262,7 @@ export class AuditGathering {
   /** Lines that were taken may tell of a restore: of a log that is looked at it is kept, of one that simply goes on it is told. */
   #noteRestores(node: NodeName, lines: readonly string[], isCaughtUp: boolean): void {
     const suspect = this.#suspects.get(node.id);
+    if (suspect !== undefined) suspect.node = { id: node.id, name: node.name };
     let last: RestoreLine | undefined;
     for (const text of lines) {
       const line = readRestore(text);
@@ -274,10 +289,13 @@ export class AuditGathering {
   }
 
   /** True when a restore goes on from a line that was gathered, which is told then. */
-  async #isExplained({ restore: line, node, generation }: Suspect): Promise<boolean> {
-    if (line === undefined) return false;
+  async #isExplained({ restore, node, generation, knownSeq, isTakenUp }: Suspect): Promise<boolean> {
+    if (restore === undefined && !isTakenUp) return false;
     const { copies } = this.#deps;
     await copies.flush();
+    const next = { source: node.id, generation: generation + 1 };
+    const line = restore ?? (await copiedRestore(copies, next, knownSeq));
+    if (line === undefined) return false;
     const lost = await lostLines(copies, { source: node.id, generation }, line.upTo);
     // Lines of long ago may be among the copies no more.
     if (line.upTo > 0 && lost.hash !== undefined && lost.hash !== line.prev) return false;
@@ -302,7 +320,7 @@ export class AuditGathering {
   }
 
   #accuse({ node: { id, name }, reason }: Pick<Suspect, "node" | "reason">): void {
-    const { audit, onBroken, log } = this.#deps;
+    const { audit, copies, onBroken, log } = this.#deps;
     log.error("audit_broken", { node: id, reason });
     audit({ act: "audit.broken", actor: "console", subject: id, detail: { reason } });
     onBroken({
@@ -313,6 +331,7 @@ export class AuditGathering {
       nodeName: name,
       detail: { reason },
     });
+    copies.accuse(id);
   }
 
   #sourceOf(id: string, nowMs: number): Source {

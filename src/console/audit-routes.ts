@@ -1,6 +1,6 @@
 // GET /api/audit: who did what, on every node and in the console, for operators (decision D24).
 import type { AuditCopies, CopyPlace } from "#audit/audit-copies.ts";
-import { CONSOLE_SOURCE, type CopiedLine, EXPLAINED } from "#audit/copied-line.ts";
+import { ACCUSED, CONSOLE_SOURCE, type CopiedLine, EXPLAINED, SUSPECTED } from "#audit/copied-line.ts";
 import { scanCopies } from "#audit/scan-copies.ts";
 import { AUDIT_SCAN_MAX_BYTES } from "#base/limits.ts";
 import { type AuditEntry, type AuditQuery, auditChains, auditList, auditQuery } from "#webapi/audit.ts";
@@ -132,6 +132,9 @@ function entryOf(line: CopiedLine): AuditEntry | undefined {
       const detail = { reason: broken.slice(EXPLAINED.length) };
       return { node, gathered_at, seq: 0, time, ...about, act: "audit.explained", detail };
     }
+    // It stands there as a break since it was suspected.
+    if (broken?.startsWith(ACCUSED) === true) return undefined;
+    const why = broken?.startsWith(SUSPECTED) === true ? broken.slice(SUSPECTED.length) : broken;
     return {
       node,
       gathered_at,
@@ -139,7 +142,7 @@ function entryOf(line: CopiedLine): AuditEntry | undefined {
       time,
       ...about,
       act: "audit.broken",
-      ...(broken === undefined ? {} : { broken }),
+      ...(why === undefined ? {} : { broken: why }),
     };
   }
   const { seq, time, actor, act, subject, request, detail } = JSON.parse(text) as Record<string, unknown>;

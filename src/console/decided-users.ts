@@ -5,6 +5,7 @@ import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { laterState, type UserState } from "#base/user-state.ts";
 import type { Directory } from "#directory/directory.ts";
+import { type Inheritance, UserStates } from "#identity/user-states.ts";
 
 /** What is asked of the store. */
 export interface DecidedUsersDeps {
@@ -37,6 +38,14 @@ export class DecidedUsers {
       if (own === undefined || !isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED")) throw error;
       return own;
     }
+  }
+
+  /** Whose roots are handed over to a user; where the store is away, as far as that was decided here. */
+  async inheritedBy(username: string, nowMs: number): Promise<readonly Inheritance[]> {
+    const stored = await this.#deps.directory.userStates().catch(() => []);
+    const states = new UserStates(stored);
+    states.take(states.news(this.#decided.values()));
+    return states.inheritedBy(username, nowMs);
   }
 
   /** Remembers what was decided here: lists show it from now on. */

@@ -56,6 +56,10 @@ function withFlags(command: Command): Command {
     .option("--json", "print JSON", false);
 }
 
+/** They take the password for `grove user` where they were given it, and cannot be asked whether they were. */
+const METASERVERS =
+  "A MetaServer that has ADMIN_PASSWORD_HASH takes the password before until it is started with the new line too.";
+
 /** The console has flags of the same names, and the parser takes them for its own wherever they stand. */
 function flagsOf(command: Command): PasswordFlags {
   const { passwordFile, ...flags } = command.optsWithGlobals<Partial<PasswordFlags>>();
@@ -136,6 +140,7 @@ async function tell(
   }
   for (const answer of answers) process.stdout.write(`  ${answer.id}: ${wordsFor(answer)}\n`);
   process.stdout.write(`${leftOf(answers)}\n`);
+  if (isRotation) process.stdout.write(`${METASERVERS}\n`);
 }
 
 function leftOf(answers: readonly NodeAnswer[]): string {

@@ -2,8 +2,16 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { verifyCopies } from "#audit/verify-copies.ts";
+import { AUDIT_SUSPECT_MS } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
-import { FakeLog, startGathering, TAKEN_MS } from "./audit-gathering.fixture.ts";
+import {
+  FakeLog,
+  type GatheringUnderTest,
+  startAfterKill,
+  startGathering,
+  TAKEN_MS,
+} from "./audit-gathering.fixture.ts";
+import { NoAnswer } from "./no-answer.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {
@@ -88,4 +96,66 @@ test("a backup of just now, restored, is told too; one that an older console has
     restored.map(({ node, lost }) => [node.id, lost.count]),
     [["fs-a", 0]],
   );
+});
+
+/** A log that goes back, and is too long to be read to its end at once. */
+async function goneBack(isRestore: boolean): Promise<{ before: GatheringUnderTest; log: FakeLog }> {
+  const before = await startGathering(ends, "fs-a");
+  const log = before.logs.get("fs-a") ?? assert.fail();
+  for (let i = 0; i < 8; i++) log.add("file.delete", `bob@example.com:/${i}`);
+  const back = isRestore ? log.restored({ backup: "000012-20261122T202800Z" }) : new FakeLog();
+  for (let i = 0; i < 4; i++) log.add("trash.purge", "dave@example.com:/x");
+  for (let i = 0; i < 3; i++) await before.round();
+  for (let i = 0; i < 60; i++) back.add("file.delete", `bob@example.com:/later-${i}`);
+  before.logs.set("fs-a", back);
+  await before.round();
+  assert.equal(before.copies.states().get("fs-a")?.generation, 2, "it has gone back");
+  assert.deepEqual([before.raised, before.restored], [[], []], "nobody has judged it yet");
+  return { before, log: back };
+}
+
+test("a console that is killed before it has judged a log that went back leaves that to the next: it accuses, once", async () => {
+  const { before, log } = await goneBack(false);
+  const next = await startAfterKill(before, ends, "fs-a");
+  assert.equal(next.gathering.chains().find(({ node }) => node === "fs-a")?.breaks, 0, "nor is it yet");
+  next.logs.set("fs-a", log);
+  for (let i = 0; i < 6; i++) await next.round();
+  await until(() => next.raised.length > 0);
+  assert.deepEqual(
+    next.raised.map(({ key, detail }) => [key, detail?.["reason"]]),
+    [["audit_broken:fs-a", "line 12 is not the one that was gathered"]],
+  );
+  await next.copies.flush();
+  const [verdict] = (await verifyCopies(next.dataFolder)).filter(({ source }) => source === "fs-a");
+  assert.deepEqual(verdict?.broken, ["line 12 is not the one that was gathered"]);
+  const third = await startAfterKill(next, ends, "fs-a");
+  third.logs.set("fs-a", log);
+  for (let i = 0; i < 2; i++) await third.round();
+  assert.deepEqual([third.raised, third.restored], [[], []]);
+  assert.equal(third.gathering.chains().find(({ node }) => node === "fs-a")?.breaks, 1);
+});
+
+test("the same where a restore is the reason, which the console before has gathered: it is told, and nobody is accused", async () => {
+  const { before, log } = await goneBack(true);
+  const next = await startAfterKill(before, ends, "fs-a");
+  next.logs.set("fs-a", log);
+  for (let i = 0; i < 6; i++) await next.round();
+  await until(() => next.restored.length > 0);
+  assert.deepEqual(next.raised, []);
+  const [found] = next.restored;
+  assert.deepEqual([found?.node.name, found?.line.upTo, found?.lost.count], ["fs-a", 8, 4]);
+  await next.copies.flush();
+  const [verdict] = (await verifyCopies(next.dataFolder)).filter(({ source }) => source === "fs-a");
+  assert.deepEqual(verdict?.broken, []);
+});
+
+test("one that lies in wait is accused too when its node answers no more", async () => {
+  const { before } = await goneBack(false);
+  const next = await startAfterKill(before, ends, "fs-a");
+  next.lies.set("fs-a", new NoAnswer("it is away"));
+  await next.round();
+  assert.deepEqual(next.raised, []);
+  next.clock.advance(AUDIT_SUSPECT_MS);
+  await next.round();
+  await until(() => next.raised.length > 0);
 });

@@ -8,7 +8,7 @@ import type { UserState } from "#base/user-state.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
-import { userStateOf } from "#proto/user-state-message.ts";
+import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
 import { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
 import { type Answer, type AppUnderTest, FIXTURE_PASSWORD, startApp } from "./app.fixture.ts";
 import { ClusterBook } from "./cluster-book.ts";
@@ -36,14 +36,12 @@ before(async () => {
       told.push({ state, hash: context.metadata.get("x-admin-password-hash") });
       const applied = known === undefined || state.version > known.version;
       if (applied) known = state;
-      const { version, setAtMs, tokensFromMs, ...rest } = known ?? state;
-      const numbers = {
-        version: BigInt(version),
-        setAtMs: BigInt(setAtMs),
-        tokensFromMs: BigInt(tokensFromMs),
+      return {
+        state: userStateMessage(known ?? state),
+        applied,
+        sessionsEnded: applied ? 2 : 0,
+        uploadsDropped: 0,
       };
-      const kept = { $typeName: "grove.v1.UserState" as const, ...rest, ...numbers };
-      return { state: kept, applied, sessionsEnded: applied ? 2 : 0, uploadsDropped: 0 };
     },
   });
   const { port } = await node.listen({ host: "127.0.0.1", port: 0 });
@@ -134,4 +132,62 @@ test("a lock without a reason, and what is no user, are refused before any node 
   }
   assert.equal((await put({ disabled: true, reason: "x" }, "nobody")).status, 422);
   assert.deepEqual(told, []);
+});
+
+const post = (what: string, body: unknown): Promise<Answer> =>
+  app.askAsOperator(`/api/users/dave%40x/${what}`, { method: "POST", body });
+
+test("a root is handed over on every node, a lock stays as it was, and the panel shows it at both users", async () => {
+  await put({ disabled: true, reason: "has left" });
+  const until = Math.floor(Date.now() / 1_000) + 2 * 366 * 86_400;
+  assert.equal((await post("hand-over", { to: "carol@x", until, reason: "too long" })).status, 422);
+  const soon = Math.floor(app.clock.wallMs() / 1_000) + 3_600;
+  for (const wrong of [
+    { to: "dave@x", until: soon, reason: "x" },
+    { to: "carol@x", until: soon, reason: " " },
+    { to: "carol@x", until: 0, reason: "x" },
+    { to: "nobody", until: soon, reason: "x" },
+  ]) {
+    assert.equal((await post("hand-over", wrong)).status, 422, JSON.stringify(wrong));
+  }
+  const handed = await post("hand-over", { to: "Carol@X", until: soon, reason: "finishes the report" });
+  assert.equal(handed.status, 200);
+  assert.deepEqual([known?.disabled, known?.reason], [true, "has left"]);
+  assert.deepEqual(
+    known?.handOvers?.map(({ to, mayDelete, untilMs }) => [to, mayDelete, untilMs]),
+    [["carol@x", false, soon * 1_000]],
+  );
+  assert.deepEqual(
+    acts.slice(-2).map(({ act, subject }) => [act, subject]),
+    [
+      ["user.hand_over", "dave@x"],
+      ["user.inherit", "carol@x"],
+    ],
+  );
+  const dave = userStateKnown.parse((await app.askAsOperator("/api/users/dave%40x/state")).json);
+  const carol = userStateKnown.parse((await app.askAsOperator("/api/users/carol%40x/state")).json);
+  assert.deepEqual(
+    [dave.hand_overs[0]?.to, carol.inherits[0]?.root, carol.inherits[0]?.reason],
+    ["carol@x", "dave@x", "finishes the report"],
+  );
+  await put({ disabled: false, reason: "is back" });
+  assert.equal(known?.handOvers?.length, 1);
+  assert.equal((await post("end-hand-over", { to: "carol@x", reason: "done" })).status, 200);
+  assert.equal(known?.handOvers, undefined);
+  assert.equal(acts.at(-1)?.act, "user.inherit_end");
+});
+
+test("a removal that was decided elsewhere is shown, and is not undone by letting the user in", async () => {
+  await put({ disabled: true, reason: "has left" });
+  assert.ok(known !== undefined);
+  const dueAtMs = app.clock.wallMs() + 30 * 86_400_000;
+  known = { ...known, version: known.version + 1_000_000, removal: { dueAtMs, isReleased: false } };
+  const removed = known;
+  stored = () => Promise.resolve([removed]);
+  const shown = userStateKnown.parse((await app.askAsOperator("/api/users/dave%40x/state")).json);
+  assert.equal(shown.state?.removed_until, Math.floor(dueAtMs / 1_000));
+  const { status, json } = await put({ disabled: false, reason: "is back" });
+  assert.equal(status, 422);
+  assert.match(JSON.stringify(json), /'grove user remove' with --undo brings back/);
+  assert.equal(known.disabled, true);
 });

@@ -2,9 +2,15 @@
 import type { z } from "zod";
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { QUOTA_CHANGES_AT_ONCE, USER_STATE_PUSH_TIMEOUT_MS } from "#base/limits.ts";
+import { GroveError } from "#base/errors.ts";
+import { type HandOver, isInForce } from "#base/hand-over.ts";
+import {
+  INHERITED_ROOTS_LISTED_MAX,
+  QUOTA_CHANGES_AT_ONCE,
+  USER_STATE_PUSH_TIMEOUT_MS,
+} from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
-import { laterState, type UserState } from "#base/user-state.ts";
+import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
 import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
 import type { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
@@ -20,7 +26,7 @@ export interface UserStateDeskDeps {
   readonly clock: Pick<Clock, "wallMs">;
   readonly log: Logger;
   readonly cluster: Pick<ClusterState, "nodes">;
-  readonly decided: Pick<DecidedUsers, "latest" | "decide">;
+  readonly decided: Pick<DecidedUsers, "latest" | "decide" | "inheritedBy">;
   readonly setOnNode: SetUserStateOnNode;
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
@@ -35,6 +41,10 @@ export interface UserStateWish {
   readonly closesShares?: boolean | undefined;
   /** True ends all sessions, and no ID token of before opens one. */
   readonly endsSessions?: boolean | undefined;
+  /** Hands the root over, in the place of an earlier one to the same user. */
+  readonly handsOver?: Pick<HandOver, "mayDelete" | "to" | "untilMs"> | undefined;
+  /** The user to whom the root is handed over no more. */
+  readonly endsHandOverTo?: string | undefined;
   readonly reason: string;
   readonly operator: OperatorSession;
   readonly address: string;
@@ -60,14 +70,33 @@ export class UserStateDesk {
 
   /** What is decided about a user. Throws what the store throws where nothing was decided here either. */
   async known(username: string): Promise<Known> {
+    const nowMs = this.#deps.clock.wallMs();
     const state = await this.#deps.decided.latest(username);
-    if (state === undefined) return { username, state: null };
+    const handOvers = state?.handOvers?.filter((handOver) => isInForce(handOver, nowMs)) ?? [];
+    const inherits = await this.#inherits(username, nowMs);
+    const roots = { hand_overs: handOvers.map(handedOver), inherits };
+    if (state === undefined) return { username, state: null, ...roots };
     const { disabled, closesShares, reason, setBy, setAtMs } = state;
-    const told = { disabled, closes_shares: closesShares, reason, set_by: setBy };
-    return { username, state: { ...told, set_at: Math.floor(setAtMs / 1_000) } };
+    const { removal } = state;
+    const told = {
+      disabled,
+      closes_shares: closesShares,
+      reason,
+      set_by: setBy,
+      set_at: Math.floor(setAtMs / 1_000),
+      removed_until: removal === undefined || removal.isReleased ? null : Math.floor(removal.dueAtMs / 1_000),
+    };
+    return { username, state: told, ...roots };
   }
 
-  /** Decides and pushes. Throws ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken it. */
+  async #inherits(username: string, nowMs: number): Promise<Known["inherits"]> {
+    const roots = await this.#deps.decided.inheritedBy(username, nowMs);
+    return roots
+      .slice(0, INHERITED_ROOTS_LISTED_MAX)
+      .map(({ owner, ...handOver }) => ({ root: owner, ...handedOver(handOver) }));
+  }
+
+  /** Decides and pushes. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken it. */
   async change(wish: UserStateWish): Promise<Changed> {
     if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
       const again = { retryAfterSeconds: 1 };
@@ -115,18 +144,23 @@ export class UserStateDesk {
 
   #stateOf(wish: UserStateWish, known: UserState | undefined): UserState {
     const nowMs = Math.trunc(this.#deps.clock.wallMs());
-    return {
+    const handOvers = handOversOf(wish, known, nowMs);
+    // What concerns the root alone says nothing of who may come in.
+    const isEntry = wish.disabled !== undefined || wish.endsSessions === true;
+    return checkedUserState({
       username: wish.username,
       disabled: wish.disabled ?? known?.disabled ?? false,
       closesShares: wish.closesShares ?? known?.closesShares ?? false,
       version: Math.max((known?.version ?? 0) + 1, nowMs),
-      reason: wish.reason,
-      setBy: wish.operator.id,
-      setAtMs: nowMs,
+      reason: isEntry ? wish.reason : (known?.reason ?? ""),
+      setBy: isEntry ? wish.operator.id : (known?.setBy ?? wish.operator.id),
+      setAtMs: isEntry ? nowMs : (known?.setAtMs ?? nowMs),
       tokensFromMs: wish.endsSessions === true ? nowMs : (known?.tokensFromMs ?? 0),
       issuer: known?.issuer ?? "",
       subject: known?.subject ?? "",
-    };
+      ...(handOvers.length === 0 ? {} : { handOvers }),
+      removal: known?.removal,
+    });
   }
 
   /** A node that is offline by the last poll is asked all the same: it may be back, and each has its own time. */
@@ -156,16 +190,56 @@ export class UserStateDesk {
   /** Written before the answer: what an operator has seen succeed is in the log whatever happens next. */
   async #record(
     wish: UserStateWish,
-    { disabled, reason, version, closesShares }: UserState,
+    { disabled, version, closesShares }: UserState,
     counts: { readonly holding: number; readonly nodes: number },
   ): Promise<void> {
     const { audit, flushAudit, log } = this.#deps;
-    const { operator, username, requestId, address } = wish;
-    const act: AuditActName =
-      wish.endsSessions === true ? "user.end_sessions" : disabled ? "user.disable" : "user.enable";
-    const detail = { reason, version, closes_shares: closesShares, address, ...counts };
-    audit({ act, actor: operator.id, subject: username, request: requestId, detail });
+    const { operator, username, reason, requestId, address } = wish;
+    const act = actOf(wish, disabled);
+    const { to, mayDelete, untilMs } = { to: wish.endsHandOverTo, ...wish.handsOver };
+    const root =
+      to === undefined
+        ? { closes_shares: closesShares }
+        : {
+            to,
+            may_delete: mayDelete,
+            until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+          };
+    const detail = { reason, version, ...root, address, ...counts };
+    const who = { actor: operator.id, request: requestId };
+    audit({ act, ...who, subject: username, detail });
+    if (to !== undefined) {
+      const inherited = wish.handsOver === undefined ? "user.inherit_end" : "user.inherit";
+      audit({ act: inherited, ...who, subject: to, detail: { ...detail, to: undefined, root: username } });
+    }
     log.info("user_state_pushed", { session: operator.id, act, ...detail });
     await flushAudit();
   }
+}
+
+function actOf(wish: UserStateWish, disabled: boolean): AuditActName {
+  if (wish.handsOver !== undefined) return "user.hand_over";
+  if (wish.endsHandOverTo !== undefined) return "user.hand_over_end";
+  if (wish.endsSessions === true) return "user.end_sessions";
+  return disabled ? "user.disable" : "user.enable";
+}
+
+/** To whom the root is handed over then; what has come to its end is left out. */
+function handOversOf(wish: UserStateWish, known: UserState | undefined, nowMs: number): HandOver[] {
+  const { handsOver, endsHandOverTo, operator, reason } = wish;
+  const to = handsOver?.to ?? endsHandOverTo;
+  const others =
+    known?.handOvers?.filter((handOver) => isInForce(handOver, nowMs) && handOver.to !== to) ?? [];
+  if (handsOver === undefined) return others;
+  // Who signed in by name stands before the session.
+  if (operator.id.startsWith(`${handsOver.to}/`)) {
+    throw new GroveError("BAD_ARGUMENT", "nobody hands a root over to themselves; another operator can");
+  }
+  return [...others, { ...handsOver, reason, setBy: operator.id, setAtMs: nowMs }];
+}
+
+function handedOver(handOver: HandOver): Known["hand_overs"][number] {
+  const { to, mayDelete, reason, setBy, setAtMs, untilMs } = handOver;
+  const [setAt, until] = [Math.floor(setAtMs / 1_000), Math.floor(untilMs / 1_000)];
+  return { to, may_delete: mayDelete, reason, set_by: setBy, set_at: setAt, until };
 }

@@ -22,6 +22,17 @@ const stateBody = z
   .strict()
   .refine(({ disabled, reason: text }) => !disabled || text.trim() !== "", "locking out needs a reason");
 const endBody = z.object({ reason }).strict();
+const toWhom = z.string().max(320).describe("E-mail address of who gets the root");
+const handOverBody = z
+  .object({
+    to: toWhom,
+    may_delete: z.boolean().optional().describe("Delete too, and the trash; it is read and write otherwise"),
+    until: z.int().min(0).describe("Unix seconds; within 400 days"),
+    reason: reason.describe("Both users see it"),
+  })
+  .strict()
+  .refine(({ reason: text }) => text.trim() !== "", "handing a root over needs a reason");
+const endHandOverBody = z.object({ to: toWhom, reason }).strict();
 const params = z.object({ username: z.string() });
 
 /** Registers the routes. */
@@ -75,6 +86,53 @@ export function userStateRoutes(app: App, { desk }: { readonly desk: UserStateDe
     },
     (request) =>
       desk.change({ ...asked(request, request.params), endsSessions: true, reason: request.body.reason }),
+  );
+  handOverRoutes(app, desk);
+}
+
+function handOverRoutes(app: App, desk: UserStateDesk): void {
+  const tags = ["users"];
+  const config = { auth: "operator" } as const;
+  app.post(
+    "/api/users/:username/hand-over",
+    {
+      config,
+      schema: {
+        operationId: "handOverRoot",
+        summary: "Let another user reach all of a user's root for a time, on every node",
+        tags,
+        params,
+        body: handOverBody,
+        response: { 200: userStateChanged },
+      },
+    },
+    (request) => {
+      const { to, may_delete: mayDelete = false, until, reason: text } = request.body;
+      const handsOver = { to: usernameOf(to), mayDelete, untilMs: until * 1_000 };
+      return desk.change({ ...asked(request, request.params), handsOver, reason: text });
+    },
+  );
+  app.post(
+    "/api/users/:username/end-hand-over",
+    {
+      config,
+      schema: {
+        operationId: "endHandOver",
+        summary: "End what was handed over to a user",
+        tags,
+        params,
+        body: endHandOverBody,
+        response: { 200: userStateChanged },
+      },
+    },
+    (request) => {
+      const { to, reason: text } = request.body;
+      return desk.change({
+        ...asked(request, request.params),
+        endsHandOverTo: usernameOf(to),
+        reason: text,
+      });
+    },
   );
 }
 

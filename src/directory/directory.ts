@@ -311,9 +311,12 @@ export interface Directory extends PeopleStore {
   /**
    * Takes a node out of the store, and out of those that are reached over SSH. One that holds roots goes only with as many of them given up as
    * it holds: their users get new, empty ones. Throws BAD_ARGUMENT for one whose lease runs, and for one that has not listed its roots since
-   * the store was lost. A node that registers again is there again.
+   * the store was lost. With the certificate's key that it had the node registers no more, until it is readmitted.
    */
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval>;
+
+  /** A node that was taken out has joined anew with this key: it may register again. */
+  readmitNode(fsId: string, keyFingerprint: string): Promise<void>;
 
   /** An operator says that what a restore has lost of a user stays lost; undefined when no node held a root of this user. A root that is there stays. */
   giveUpRoot(owner: string): Promise<GivenUpRoot | undefined>;

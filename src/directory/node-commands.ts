@@ -24,6 +24,7 @@ import {
   requireEpoch,
   toNodeRecord,
 } from "./node-row.ts";
+import { requireNotRemoved } from "./removed-nodes.ts";
 import { registerRoots } from "./root-takeover.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
@@ -62,6 +63,7 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
     "SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?",
     registration.fsId,
   );
+  yield* requireNotRemoved(registration.fsId, registration.speaker);
   if (known !== undefined) {
     maySpeak(known, registration.speaker);
     if (now.isLive(known)) mayHold(known, registration);

@@ -1,7 +1,7 @@
 // The promises of the metadata store about nodes that are taken out of it, as tests for every implementation.
 import assert from "node:assert/strict";
 import { NODE_LEASE_MS } from "#base/limits.ts";
-import type { HeldRoot } from "./directory.ts";
+import type { HeldRoot, Speaker } from "./directory.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
 
@@ -30,9 +30,44 @@ export function testNodeRemoval(contract: Contract): void {
       assert.deepEqual((await directory.missingLists()).awaited, []);
       await directory.putSshNode(sshNode("only-ssh"));
       assert.deepEqual(await directory.removeNode("only-ssh"), { ...unknown, ssh: true });
-      // It may come back, as a node like any other.
+      // One that has proven nothing may come back, as a node like any other.
       assert.equal((await directory.register(registration("a"))).epoch, 1);
       assert.deepEqual(await directory.missingLists(), { awaited: [], givenUp: [] });
+    },
+  );
+
+  contract(
+    "a node that was taken out comes back with its key no more, before it is readmitted; another key is a node that joined anew (D20)",
+    async ({ directory, reopen }, clock) => {
+      const named = (keyFingerprint: string): Speaker => ({ kind: "named", keyFingerprint });
+      const generic: Speaker = { kind: "generic", keyFingerprint: "K1" };
+      await directory.register(registration("a", { speaker: named("K1") }));
+      await directory.register(registration("b", { speaker: named("K2") }));
+      // It went over to another key since, and both are its own.
+      clock.advance(NODE_LEASE_MS);
+      await directory.register(registration("a", { speaker: named("K3") }));
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await directory.removeNode("a")).outcome, "removed");
+      const again = await reopen();
+      assert.equal((await again.heartbeat(beat("a", 2, { speaker: named("K3") }))).known, false);
+      for (const speaker of [named("K1"), named("K3"), generic]) {
+        await refused("CLIENT_CERT_REQUIRED", again.register(registration("a", { speaker })));
+      }
+      assert.deepEqual(
+        (await again.nodes()).map(({ fsId }) => fsId),
+        ["b"],
+      );
+      await again.register(registration("b", { speaker: named("K2") }));
+      await again.readmitNode("b", "K2");
+      await again.readmitNode("a", "K3");
+      await again.register(registration("a", { speaker: named("K3") }));
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await again.removeNode("a")).outcome, "removed");
+      await again.register(registration("a", { speaker: named("K4") }));
+      clock.advance(NODE_LEASE_MS);
+      for (const speaker of [named("K1"), named("K3")]) {
+        await refused("CLIENT_CERT_REQUIRED", again.register(registration("a", { speaker })));
+      }
     },
   );
 

@@ -5,6 +5,7 @@ import { giveUpList } from "./missing-lists.ts";
 import type { Moment } from "./node-commands.ts";
 import type { NodeRow } from "./node-row.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
+import { noteRemoved } from "./removed-nodes.ts";
 import { all, get, getLocked, type Plan, run } from "./sql-plan.ts";
 import { removeSshNode } from "./ssh-node-commands.ts";
 import { forgetStaged } from "./staged-pages.ts";
@@ -14,8 +15,8 @@ const OWNERS_LISTED = 100;
 
 /** Removes a node that holds as many roots as are given up. Throws BAD_ARGUMENT for one that runs, or may hold roots that nobody knows. */
 export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan<NodeRemoval> {
-  const node = yield* getLocked<Pick<NodeRow, "fs_id" | "last_seen_ms">>(
-    "SELECT fs_id, last_seen_ms FROM nodes WHERE fs_id = ?",
+  const node = yield* getLocked<Pick<NodeRow, "fs_id" | "last_seen_ms" | "holder_key" | "first_key">>(
+    "SELECT fs_id, last_seen_ms, holder_key, first_key FROM nodes WHERE fs_id = ?",
     fsId,
   );
   if (node === undefined)
@@ -41,6 +42,7 @@ export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan
   yield* run("DELETE FROM roots WHERE fs_id = ?", fsId);
   yield* forgetStaged(fsId);
   yield* setPlacementPause(now, fsId, undefined);
+  yield* noteRemoved(fsId, [node.holder_key, node.first_key]);
   yield* run("DELETE FROM nodes WHERE fs_id = ?", fsId);
   return { outcome: "removed", rootCount, owners, ssh: yield* removeSshNode(fsId) };
 }

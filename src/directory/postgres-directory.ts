@@ -46,6 +46,7 @@ import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
 import { PostgresStatements, rolledBack } from "./postgres-statements.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
+import { readmitNode } from "./removed-nodes.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import type { Plan } from "./sql-plan.ts";
 import { putSshNode, removeSshNode, sshNodes } from "./ssh-node-commands.ts";
@@ -224,6 +225,10 @@ class PostgresDirectory implements Directory {
 
   removeNode(fsId: string, abandonedRoots?: number): Promise<NodeRemoval> {
     return this.#run(this.#decide, (now) => removeNode(now, fsId, abandonedRoots));
+  }
+
+  readmitNode(fsId: string, keyFingerprint: string): Promise<void> {
+    return this.#run(this.#decide, () => readmitNode(fsId, keyFingerprint));
   }
 
   giveUpRoot(owner: string): Promise<GivenUpRoot | undefined> {

@@ -211,6 +211,10 @@ class SqliteDirectory implements Directory {
     return this.#call("removeNode", fsId, abandonedRoots);
   }
 
+  readmitNode(fsId: string, keyFingerprint: string): Promise<void> {
+    return this.#call("readmitNode", fsId, keyFingerprint);
+  }
+
   giveUpRoot(owner: string): Promise<GivenUpRoot | undefined> {
     return this.#call("giveUpRoot", owner);
   }

@@ -27,6 +27,7 @@ import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
+import { readmitNode } from "./removed-nodes.ts";
 import { putSecurityReport, securityReports } from "./security-commands.ts";
 import { all, type Plan } from "./sql-plan.ts";
 import { SqlSession } from "./sql-session.ts";
@@ -180,6 +181,10 @@ export class SqliteStore {
 
   removeNode(now: Now, fsId: string, abandonedRoots?: number): NodeRemoval {
     return this.#write(removeNode(this.#moment(now), fsId, abandonedRoots));
+  }
+
+  readmitNode(_now: Now, fsId: string, keyFingerprint: string): void {
+    this.#write(readmitNode(fsId, keyFingerprint));
   }
 
   giveUpRoot(now: Now, owner: string): GivenUpRoot | undefined {

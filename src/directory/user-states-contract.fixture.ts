@@ -39,6 +39,18 @@ export function testUserStates(contract: Contract): void {
     },
   );
 
+  contract("what was handed over and who was removed come back as they were", async (store) => {
+    const handOver = { to: "c@x.de", mayDelete: true, reason: "takes over", setBy: "root@x.de" };
+    const removal = { dueAtMs: 1_792_600_000_000, isReleased: false };
+    const times = { setAtMs: 1_790_000_000_000, untilMs: 1_791_000_000_000 };
+    const kept = state("a@x.de", 7, { handOvers: [{ ...handOver, ...times }], removal });
+    await store.directory.putUserStates([kept]);
+    const again = await store.reopen();
+    assert.deepEqual(await again.userStates(), [kept]);
+    const toOneself = [{ ...handOver, ...times, to: "a@x.de" }];
+    await refused("BAD_ARGUMENT", again.putUserStates([state("a@x.de", 8, { handOvers: toOneself })]));
+  });
+
   contract(
     "what is no decision is refused, and nothing is kept of what came with it",
     async ({ directory }) => {

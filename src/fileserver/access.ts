@@ -3,7 +3,7 @@ import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
-import { type Decision, decide, type Permission } from "#policy/decide.ts";
+import { type Decision, decide, type Heir, type Permission } from "#policy/decide.ts";
 import { type Inode, StaleAccessError } from "#storage/inode.ts";
 import type { Resolution, ShareStorage, Storage } from "#storage/storage.ts";
 
@@ -18,6 +18,8 @@ export interface AccessDeps {
   readonly homeAddressOf: (username: string) => string | undefined;
   /** True where an administrator has closed what a user shares. */
   readonly closesShares?: ((owner: string) => boolean) | undefined;
+  /** The user as the heir of a root, where an administrator has handed it over and that holds now. */
+  readonly heirOf?: ((owner: string, username: string) => Heir | undefined) | undefined;
 }
 
 /** A place that the caller was allowed to reach; the path below what exists may be missing. */
@@ -29,6 +31,8 @@ export interface Reached {
   /** The deepest inode that exists. */
   readonly last: Inode;
   readonly isOwner: boolean;
+  /** Set for whom the root was handed over to. */
+  readonly heir?: Heir | undefined;
 }
 
 /** The one way from a request to storage. Everything is read in one turn, so that decision and read see the same state. */
@@ -61,22 +65,27 @@ export class Access {
     permission: Permission,
   ): Reached {
     if (owner !== caller.username) this.#requireLetIn(caller, owner, names, permission);
+    const { adminUsername } = this.#deps;
+    const heir = this.heirOf(owner, caller);
+    const heirs = heir === undefined ? [] : [heir];
     const resolution = this.#resolve(owner, names);
     if (resolution === undefined) {
       if (owner === caller.username) throw this.#wrongNode(owner);
-      this.#require(decide(caller, permission, { owner, shared: [] }, this.#deps.adminUsername));
+      this.#require(decide(caller, permission, { owner, shared: [], heirs }, adminUsername));
       throw new GroveError("NO_SUCH_PATH", "no such root on this fileserver");
     }
-    this.#require(decide(caller, permission, { owner, shared: resolution.shared }, this.#deps.adminUsername));
+    this.#require(decide(caller, permission, { owner, shared: resolution.shared, heirs }, adminUsername));
     const last = resolution.chain[resolution.chain.length - 1] ?? resolution.chain[0];
-    return { owner, names, resolution, last, isOwner: owner === caller.username };
+    return { owner, names, resolution, last, isOwner: owner === caller.username, heir };
   }
 
   /**
    * How deep the highest directory lies that is shared with the caller on the way to a place, and below what the caller was last taken out
-   * of, 0 being the root itself: two places with the same one lie in one shared subtree (D13). Only for callers who are not the owner.
+   * of, 0 being the root itself: two places with the same one lie in one shared subtree (D13). Only for callers who are not the owner. To an
+   * heir all of the root is one.
    */
   sharedSubtree(caller: VerifiedIdentity, reached: Reached): number {
+    if (reached.heir !== undefined) return 0;
     const { granted, excluded } = this.#deps.storage.shares.pathsOf(reached.owner, caller.username);
     const place = joinPath(reached.names);
     const above = longestCovering(excluded, place);
@@ -87,10 +96,15 @@ export class Access {
   }
 
   /** The user to whom a listing shows not all; the others see every entry, and their listing looks for nothing. */
-  hiddenFrom(caller: VerifiedIdentity, { owner, isOwner }: Reached): string | undefined {
-    if (isOwner) return undefined;
+  hiddenFrom(caller: VerifiedIdentity, { owner, isOwner, heir }: Reached): string | undefined {
+    if (isOwner || heir !== undefined) return undefined;
     const { excluded } = this.#deps.storage.shares.pathsOf(owner, caller.username);
     return excluded.length === 0 ? undefined : caller.username;
+  }
+
+  /** The caller as the heir of somebody's root; undefined for who is none now. */
+  heirOf(owner: string, { username }: VerifiedIdentity): Heir | undefined {
+    return owner === username ? undefined : this.#deps.heirOf?.(owner, username);
   }
 
   /** True when anything in a root is shared with somebody; costs the same whether or not there is such a root. */
@@ -105,10 +119,19 @@ export class Access {
    */
   stillAllowed(caller: VerifiedIdentity, reached: Reached, permission: Permission): boolean {
     if (reached.isOwner) return true;
-    if (this.#isClosed(reached.owner)) return false;
     const { storage, adminUsername } = this.#deps;
-    const now = storage.root(reached.owner);
-    if (now?.accessVersion === reached.resolution.root.accessVersion) return true;
+    const { owner } = reached;
+    const now = storage.root(owner);
+    const heir = this.heirOf(owner, caller);
+    if (
+      heir !== undefined &&
+      decide(caller, permission, { owner, shared: [], heirs: [heir] }, adminUsername).allowed
+    )
+      return now !== undefined;
+    if (this.#isClosed(owner)) return false;
+    // Who came as an heir and is none any more had looked at no share.
+    if (reached.heir === undefined && now?.accessVersion === reached.resolution.root.accessVersion)
+      return true;
     if (now === undefined) return false;
     let shared = storage.shares.usersOf(reached.last.id);
     // What was to be replaced may be gone meanwhile: then the place that it was in decides.
@@ -116,7 +139,7 @@ export class Access {
       shared ??= storage.shares.usersOf(reached.last.parentId);
     }
     if (shared === undefined) return false;
-    const target = { owner: reached.owner, shared };
+    const target = { owner, shared };
     return decide(caller, permission, target, adminUsername).allowed;
   }
 
@@ -132,7 +155,9 @@ export class Access {
     const isShared = longestCovering(granted, place) > longestCovering(excluded, place);
     const isLetIn = isShared && !this.#isClosed(owner);
     const shared = isLetIn ? [caller.username] : [];
-    this.#require(decide(caller, permission, { owner, shared }, this.#deps.adminUsername));
+    const heir = this.heirOf(owner, caller);
+    const target = { owner, shared, heirs: heir === undefined ? [] : [heir] };
+    this.#require(decide(caller, permission, target, this.#deps.adminUsername));
   }
 
   #isClosed(owner: string): boolean {

@@ -13,9 +13,12 @@ export interface AttrScope {
 const OWNER_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE, Perm.DELETE];
 const SHAREE_PERMISSIONS: readonly Perm[] = [Perm.READ, Perm.WRITE];
 
-/** What somebody who may read may do: sharees read and write, owners delete too (spec 5.4). */
-export function permissionsOf(isOwner: boolean): readonly Perm[] {
-  return isOwner ? OWNER_PERMISSIONS : SHAREE_PERMISSIONS;
+/** What somebody who may read may do: sharees read and write, owners delete too, and heirs who were given that (spec 5.4). */
+export function permissionsOf(caller: {
+  readonly isOwner: boolean;
+  readonly heir?: { readonly mayDelete: boolean } | undefined;
+}): readonly Perm[] {
+  return caller.isOwner || caller.heir?.mayDelete === true ? OWNER_PERMISSIONS : SHAREE_PERMISSIONS;
 }
 
 /** The Attr of an inode at a canonical path. The lists in it are shared between messages: treat it as immutable. */

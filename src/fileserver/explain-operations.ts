@@ -14,7 +14,7 @@ import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
 /** A permission that a path can be asked about. */
-export type Asked = Exclude<Permission, "admin">;
+export type Asked = Exclude<Permission, "admin" | "share">;
 
 /** One thing that was looked at. */
 export interface Step {
@@ -117,7 +117,7 @@ export class ExplainOperations {
     steps.push({
       check: "owner",
       passed: true,
-      text: `this is the root of ${owner} and not yours, so it takes a share`,
+      text: `this is the root of ${owner} and not yours, so it takes a share or a handing over`,
     });
     // First the right to look: who lacks it learns nothing more, whatever was asked (D1).
     const seen = attempt<Reached>(
@@ -125,6 +125,13 @@ export class ExplainOperations {
       "grant",
       () => {
         const found = access.reach(caller.identity, root, path, "read");
+        if (found.heir !== undefined) {
+          const rights = found.heir.mayDelete ? "read, write and delete" : "read and write";
+          return [
+            found,
+            `an administrator has handed this root over to you, which gives ${rights} in all of it`,
+          ];
+        }
         const depth = access.sharedSubtree(caller.identity, found);
         const at = joinPath(found.names.slice(0, depth));
         return [found, `${at} is shared with you, which gives read and write there and below`];
@@ -134,7 +141,7 @@ export class ExplainOperations {
     if (permission === "read") return seen;
     return attempt<Reached>(steps, "right", () => [
       access.reach(caller.identity, root, path, permission),
-      `a share gives the right to ${permission}`,
+      `${seen.heir === undefined ? "a share" : "the handing over"} gives the right to ${permission}`,
     ]);
   }
 

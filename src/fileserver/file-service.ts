@@ -10,6 +10,7 @@ import type { AdminPassword } from "#identity/admin-password.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
 import type { UserStateBook } from "#identity/user-state-book.ts";
+import type { Heir } from "#policy/decide.ts";
 import { QuotaLedger } from "#quota/ledger.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
@@ -26,6 +27,7 @@ import { OperationMeter } from "./operation-meter.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { OperatorTrash } from "./operator-trash.ts";
 import { QuotaOperations } from "./quota-operations.ts";
+import { RemovalKeeper } from "./removal-keeper.ts";
 import { ResumableOperations } from "./resumable-operations.ts";
 import { type ClaimRoot, RootKeeper } from "./root-keeper.ts";
 import { RootUsage } from "./root-usage.ts";
@@ -94,6 +96,7 @@ export interface FileService {
   readonly usage: RootUsage;
   readonly ledger: QuotaLedger;
   readonly trashKeeper: TrashKeeper;
+  readonly removals: RemovalKeeper;
   readonly meter: OperationMeter;
   /** Ends what runs by the clock. */
   stop(): Promise<void>;
@@ -115,19 +118,24 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
   const homeAddressOf = (username: string): string | undefined => roots.homeAddressOf(username);
-  const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner);
-  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares });
+  const closesShares = (owner: string): boolean => deps.userStates.states.closesShares(owner, clock.wallMs());
+  const heirOf = (owner: string, username: string): Heir | undefined => {
+    const handOver = deps.userStates.states.handOverTo(username, owner, clock.wallMs());
+    return handOver === undefined ? undefined : { username, mayDelete: handOver.mayDelete };
+  };
+  const access = new Access({ storage, adminUsername, homeAddressOf, closesShares, heirOf });
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
   const watch = new UploadWatch(clock);
   const keeper = keeperOver(deps, { changes, usage });
+  const removals = new RemovalKeeper({ ...deps, book: deps.userStates, changes });
   const names = { storage, access, changes, meter, clock, audit: deps.audit };
   const turns = new UploadTurns();
   const core = { storage, access, ledger, usage, meter, audit: deps.audit, log };
   const resumable = new ResumableOperations({ ...core, turns, clock, random: deps.random });
   const slots = () => new StreamSlots(limits.streamsPerUser);
-  const accounts = accountOperations(deps, { access, roots, usage, limits, resumable });
+  const accounts = accountOperations(deps, { access, roots, usage, limits, resumable, removals });
   const trash = { ...names, retentionMs: deps.trashRetentionMs, looks: deps.operatorLooks };
   return {
     ...nameOperations(deps, names),
@@ -145,11 +153,12 @@ export function createFileService(deps: FileServiceDeps): FileService {
     ledger,
     meter,
     trashKeeper: keeper,
+    removals,
     async stop() {
       stalls.stop();
       watch.stop();
       resumable.stop();
-      await keeper.stop();
+      await Promise.all([keeper.stop(), removals.stop()]);
     },
   };
 }
@@ -171,7 +180,11 @@ function nameOperations(
   return {
     namespace: new NamespaceOperations(names),
     copies: new CopyOperations(names),
-    shares: new ShareOperations({ ...names, told: deps.sharesTold ?? (() => Promise.resolve()) }),
+    shares: new ShareOperations({
+      ...names,
+      told: deps.sharesTold ?? (() => Promise.resolve()),
+      isRetired: (username) => deps.userStates.states.isRetired(username),
+    }),
   };
 }
 
@@ -199,6 +212,7 @@ interface AccountParts {
   readonly usage: RootUsage;
   readonly limits: ServiceLimits;
   readonly resumable: ResumableOperations;
+  readonly removals: RemovalKeeper;
 }
 
 /** Sessions and quotas: what concerns users and not files. */
@@ -229,7 +243,12 @@ function accountOperations(
       sessions: deps.sessions,
       verifier: deps.verifier,
       admit: deps.admit,
-      users: book.states,
+      users: {
+        requireEntry(entrant, issuedAtWallMs) {
+          book.states.requireEntry(entrant, issuedAtWallMs);
+          parts.removals.requireClear(entrant.username);
+        },
+      },
       roots,
       signIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       refusedSignIns: new RateLimiter(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),

@@ -292,7 +292,7 @@ function sharePath(a: Reached, b: Reached, depth: number): boolean {
 const scopeOf = (reached: Reached) => ({
   owner: reached.owner,
   shared: reached.resolution.shared,
-  permissions: permissionsOf(reached.isOwner),
+  permissions: permissionsOf(reached),
 });
 
 /** The Attr of the inode that a path led to. */

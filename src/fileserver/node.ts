@@ -369,7 +369,7 @@ async function startLink(
   const link = new MetaLink({
     client,
     subjectOf: (owner) => parts.subjects.find(owner),
-    onRebound: (words) => parts.admission.rebind(words),
+    onRebound: (words) => parts.admission.rebind(words, (owner) => service.usage.of(owner) !== undefined),
     userStates: knownUserStates(parts.userStates, service.users),
     node: {
       id: options.id,

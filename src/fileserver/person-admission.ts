@@ -65,9 +65,9 @@ export class PersonAdmission {
   }
 
   /** Takes an operator's word: whoever had one of the addresses before is signed out. */
-  async rebind(words: readonly ReboundSubject[]): Promise<void> {
+  async rebind(words: readonly ReboundSubject[], hasRoot: (username: string) => boolean): Promise<void> {
     const { subjects, sessions, audit, log } = this.#deps;
-    const changed = new Set(await subjects.rebind(words));
+    const changed = new Set(await subjects.rebind(words, hasRoot));
     for (const { username, issuer } of words) {
       if (!changed.has(username)) continue;
       const ended = sessions.endAll(username);

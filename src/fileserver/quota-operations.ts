@@ -62,7 +62,9 @@ export class QuotaOperations {
     const owner = access.ownerOf(caller.identity, rootName);
     const { username } = caller.identity;
     const isSharee = owner !== username && access.sharesAnything(owner, username);
-    const target = { owner, shared: isSharee ? [username] : [] };
+    const heir = access.heirOf(owner, caller.identity);
+    const heirs = heir === undefined ? [] : [heir];
+    const target = { owner, shared: isSharee ? [username] : [], heirs };
     const decision = decideQuotaView(caller.identity, target, adminUsername);
     if (!decision.allowed) throw new GroveError(decision.code, decision.message);
     const root = storage.root(owner);

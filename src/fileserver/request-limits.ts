@@ -8,11 +8,14 @@ export const USUAL_REQUEST: ReceiveLimits = { receiveMessageBytes: 64 * 1_024, r
 /** What carries content: the operation itself says what is too much of it. */
 const CONTENT: ReceiveLimits = { receiveMessageBytes: RECEIVE_MESSAGE_MAX_BYTES, receiveFields: 256 };
 
+/** A decision about a user with all that it hands over, each with its reason. */
+const USER_STATE: ReceiveLimits = { ...SMALL_REQUEST, receiveMessageBytes: 8 * 1_024 };
+
 /** The methods that take more, or that anybody may call. */
 export const REQUEST_LIMITS = {
   registerClient: SMALL_REQUEST,
   setQuota: SMALL_REQUEST,
-  setUserState: SMALL_REQUEST,
+  setUserState: USER_STATE,
   listUserStates: SMALL_REQUEST,
   createFile: CONTENT,
   writeFile: CONTENT,

@@ -43,6 +43,8 @@ export interface ShareDeps {
   readonly meter: OperationMeter;
   /** Resolves when the MetaServer has heard of a root's shares, or has had its time; never rejects. */
   readonly told: (owner: string) => Promise<void>;
+  /** True for the address of a removed user, with which nothing new is shared. */
+  readonly isRetired: (username: string) => boolean;
   readonly audit: AuditSink;
 }
 
@@ -101,7 +103,7 @@ export class ShareOperations {
           metadata: { limit: String(LIST_PAGE_MAX) },
         });
       }
-      const reached = access.reach(caller.identity, root, path, "delete");
+      const reached = access.reach(caller.identity, root, path, "share");
       const { id } = existing(reached);
       const page = storage.shares.listed(reached.owner, {
         path: joinPath(reached.names),
@@ -128,9 +130,14 @@ export class ShareOperations {
     return meter.later("write", async () => {
       const username = canonicalUsername(request.user);
       const { reached, affectedInodes } = await retryWhenStale(async () => {
-        // To own a root is what the right to delete in it means (spec 5.4).
-        const reached = access.reach(caller.identity, request.root, request.path, "delete");
+        const reached = access.reach(caller.identity, request.root, request.path, "share");
         const inode = existing(reached);
+        if (act === "share" && this.#deps.isRetired(username)) {
+          throw new GroveError(
+            "BAD_ARGUMENT",
+            `${username} was removed by an administrator, and nothing is shared with that address until it is released`,
+          );
+        }
         const done = await changes.run(caller, reached, undefined, (context) =>
           storage.shares[VERB[act]]({ ...context, inodeId: inode.id, username }),
         );

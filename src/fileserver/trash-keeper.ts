@@ -14,6 +14,7 @@ import type { Storage } from "#storage/storage.ts";
 import type { TrashHead } from "#storage/trash.ts";
 import type { Changes } from "./changes.ts";
 import type { RootUsage } from "./root-usage.ts";
+import { WallClockTrust } from "./wall-clock-trust.ts";
 
 /** What the keeper is made from. */
 export interface TrashKeeperDeps {
@@ -34,26 +35,22 @@ type Reason = "trash.expire" | "trash.space";
 
 /** After a purge for space the disk is given so long to show it; as long as free space grows, the time begins anew. */
 const SETTLE_MS = 15_000;
-/** A wall clock that jumps further than this between two looks is not believed... */
-const CLOCK_JUMP_MS = 60 * 60_000;
-/** ...for so long: time enough for somebody to set it right before the trash is gone. */
-const CLOCK_DISTRUST_MS = 24 * 60 * 60_000;
-
 /** Purges by the clock and by free space, one small transaction after another, so that nobody waits for it. */
 export class TrashKeeper {
   readonly #deps: TrashKeeperDeps;
   readonly #stops: readonly (() => void)[];
   #running: Promise<void> | undefined;
   #isStopped = false;
+  readonly #wallClock: WallClockTrust;
   #freeBytesSeen = 0n;
   #settlesAtMs = 0;
-  #wallAheadMs: number;
-  #distrustUntilMs = 0;
 
   constructor(deps: TrashKeeperDeps) {
     this.#deps = deps;
-    const { clock } = deps;
-    this.#wallAheadMs = this.#wallAhead();
+    const { clock, log } = deps;
+    this.#wallClock = new WallClockTrust(clock, (jumpedMs, distrustMs) =>
+      log.error("trash_clock_jumped", { jumped_ms: jumpedMs, no_purge_for_ms: distrustMs }),
+    );
     this.#stops = [
       clock.every(TRASH_EXPIRY_INTERVAL_MS, () => void this.expire()),
       clock.every(TRASH_SPACE_INTERVAL_MS, () => void this.makeRoom()),
@@ -95,7 +92,7 @@ export class TrashKeeper {
 
   async #expire(neededBytes = Number.POSITIVE_INFINITY): Promise<number> {
     const { retentionMs, clock, storage } = this.#deps;
-    if (retentionMs === 0 || !this.#isClockTrusted()) return 0;
+    if (retentionMs === 0 || !this.#wallClock.isTrusted()) return 0;
     const beforeMs = clock.wallMs() - retentionMs;
     let freedBytes = 0;
     while (!this.#isStopped && freedBytes < neededBytes) {
@@ -128,7 +125,7 @@ export class TrashKeeper {
 
   /** The oldest item of all who are above their share, one after the other, until enough is freed or nobody is left. */
   async #purgeOldest(neededBytes: number): Promise<number> {
-    if (!this.#isClockTrusted()) return 0;
+    if (!this.#wallClock.isTrusted()) return 0;
     const heads = new Map<string, TrashHead>();
     for (const [owner] of this.#deps.usage.entries()) this.#note(heads, owner);
     let freedBytes = 0;
@@ -166,25 +163,6 @@ export class TrashKeeper {
       audit({ act, actor: "node", subject: `${owner}:${originalPath}`, detail });
     }
     return done.freedBytes;
-  }
-
-  /** False for a day after the wall clock has jumped by more than the time that has passed: nothing that it says is purged on. */
-  #isClockTrusted(): boolean {
-    const { clock, log } = this.#deps;
-    const aheadMs = this.#wallAhead();
-    const jumpedMs = aheadMs - this.#wallAheadMs;
-    this.#wallAheadMs = aheadMs;
-    if (jumpedMs > CLOCK_JUMP_MS) {
-      this.#distrustUntilMs = clock.steadyMs() + CLOCK_DISTRUST_MS;
-      log.error("trash_clock_jumped", { jumped_ms: jumpedMs, no_purge_for_ms: CLOCK_DISTRUST_MS });
-    } else if (jumpedMs < -CLOCK_JUMP_MS) this.#distrustUntilMs = 0;
-    return clock.steadyMs() >= this.#distrustUntilMs;
-  }
-
-  /** How far the wall clock is ahead of the one that counts from the machine's start, sleep included. */
-  #wallAhead(): number {
-    const { clock } = this.#deps;
-    return clock.wallMs() - (clock.bootMs?.() ?? clock.steadyMs());
   }
 }
 

@@ -5,7 +5,7 @@ import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
-import type { UserState } from "#base/user-state.ts";
+import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
 import type { UserStateBook } from "#identity/user-state-book.ts";
 import type {
   ListUserStatesRequest,
@@ -15,6 +15,7 @@ import type {
 } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { userStateMessage, wishedUserState } from "#proto/user-state-message.ts";
 import type { SessionTable } from "#sessions/session-table.ts";
+import { auditHandOvers } from "./hand-over-acts.ts";
 import type { AdminCredential, QuotaOperations } from "./quota-operations.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 
@@ -49,6 +50,7 @@ interface Ended {
   readonly uploads: Promise<number>;
   /** The user's ID tokens of before open no session any more. */
   readonly endsTokens: boolean;
+  readonly before: UserState | undefined;
 }
 
 const NOT_ADMIN = "permission denied: only cluster administrators can do that";
@@ -101,7 +103,10 @@ export class UserOperations {
       const { reason, version } = state;
       const facts = { reason, version, sessions_ended: sessionsEnded, uploads_dropped: uploadsDropped };
       const detail = { ...facts, closes_shares: state.closesShares, address: credential.peer.address };
-      audit({ act: actOf(state, ended), actor: by, subject: username, detail });
+      if (entryOf(state) !== entryOf(ended?.before)) {
+        audit({ act: actOf(state, ended), actor: by, subject: username, detail });
+      }
+      this.#auditHandOvers(state, ended, by);
       log.info("user_state_set", { user: username, by, disabled: state.disabled, ...facts });
       this.#deps.onDecided?.();
     }
@@ -130,7 +135,7 @@ export class UserOperations {
       };
     }
     const page = book.states.page(request.after, USER_STATES_PER_MESSAGE + 1);
-    const states = page.slice(0, USER_STATES_PER_MESSAGE).map(userStateMessage);
+    const states = firstOfMessage(page).map(userStateMessage);
     return { states, more: page.length > states.length, sessions: 0 };
   }
 
@@ -141,14 +146,28 @@ export class UserOperations {
       const ended = this.#ended.get(state.username);
       this.#ended.delete(state.username);
       const facts = { version: state.version, sessions_ended: ended?.sessions ?? 0, via: "metaserver" };
-      audit({
-        act: actOf(state, ended),
-        actor: state.setBy,
-        subject: state.username,
-        detail: { reason: state.reason, ...facts },
-      });
+      if (entryOf(state) !== entryOf(ended?.before)) {
+        audit({
+          act: actOf(state, ended),
+          actor: state.setBy,
+          subject: state.username,
+          detail: { reason: state.reason, ...facts },
+        });
+      }
+      this.#auditHandOvers(state, ended);
       log.info("user_state_learned", { user: state.username, disabled: state.disabled, ...facts });
     }
+  }
+
+  /** Who has ended one elsewhere is not told with the decision. */
+  #auditHandOvers(state: UserState, ended: Ended | undefined, by?: string): void {
+    auditHandOvers(this.#deps.audit, {
+      state,
+      before: ended?.before,
+      endedBy: by ?? "administrator",
+      nowMs: this.#deps.clock.wallMs(),
+      detail: by === undefined ? { via: "metaserver" } : {},
+    });
   }
 
   async #requireRight(credential: AdminCredential): Promise<string> {
@@ -176,11 +195,15 @@ export class UserOperations {
       log.warn("uploads_not_dropped", { user: username, error: errorText(error) });
       return 0;
     });
-    this.#ended.set(username, { sessions: ended, uploads: told, endsTokens });
+    this.#ended.set(username, { sessions: ended, uploads: told, endsTokens, before });
   }
 }
 
-function actOf({ disabled }: UserState, ended: Ended | undefined): AuditActName {
+function actOf({ disabled, removal }: UserState, ended: Ended | undefined): AuditActName {
+  const before = ended?.before?.removal;
+  if (removal?.isReleased === true && before?.isReleased !== true) return "user.release";
+  if (removal !== undefined && removal.dueAtMs !== before?.dueAtMs) return "user.remove";
+  if (removal === undefined && before !== undefined) return "user.restore";
   if (disabled) return "user.disable";
   return ended?.endsTokens === true ? "user.end_sessions" : "user.enable";
 }

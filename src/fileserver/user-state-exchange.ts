@@ -1,5 +1,5 @@
 // Has node and metadata store know the same decisions about users: each gives the other what it lacks.
-import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
+import { firstOfMessage } from "#base/user-state.ts";
 import type { Client } from "#grpc/client.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
@@ -22,7 +22,7 @@ export async function exchangeUserStates(
   let told = 0;
   let after = "";
   for (let more = true; more || told < own.length; ) {
-    const states = own.slice(told, told + USER_STATES_PER_MESSAGE).map(userStateMessage);
+    const states = firstOfMessage(own.slice(told)).map(userStateMessage);
     told += states.length;
     const answer = await client.exchangeUserStates({ fsId, epoch, states, after }, { timeoutMs });
     await known.learn(answer.states.map(userStateOf));

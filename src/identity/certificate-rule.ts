@@ -1,5 +1,5 @@
 // Which client certificates may speak for a node of the cluster (spec 5.6, C-07).
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash, type KeyObject, X509Certificate } from "node:crypto";
 
 /** A peer's certificate as the TLS layer hands it over. */
 export interface PeerCertificate {
@@ -99,7 +99,12 @@ function judgeNames(certificate: X509Certificate): CertificateVerdict {
 
 /** SHA-256 of a certificate's public key (SPKI), in hex. */
 export function keyFingerprint(certificate: X509Certificate): string {
-  const spki = certificate.publicKey.export({ type: "spki", format: "der" });
+  return publicKeyFingerprint(certificate.publicKey);
+}
+
+/** The same of a key that has no certificate yet. */
+export function publicKeyFingerprint(key: KeyObject): string {
+  const spki = key.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest("hex");
 }
 

@@ -85,19 +85,35 @@ test("a sign-in whose note cannot be saved is refused and forgotten", async () =
 });
 
 const NEW = "https://new.example";
+const nowhere = (): boolean => false;
+
+test("an operator's word on an address that the book does not know counts where its files are, and nowhere else (D21)", async () => {
+  const path = newPath();
+  const book = await SubjectBook.open(path);
+  const word = { username: "here@x", issuer: NEW, subject: "9", version: 5n };
+  const words = [word, { ...word, username: "elsewhere@x" }];
+  const isHere = (username: string): boolean => username === "here@x";
+  assert.deepEqual(await book.rebind(words, isHere), ["here@x"]);
+  assert.deepEqual(await book.rebind(words, isHere), [], "it is heard once");
+  const opened = await SubjectBook.open(path);
+  await assert.rejects(opened.admit(person("here@x", "1", NEW)), isOtherPerson);
+  await opened.admit(person("here@x", "9", NEW));
+  assert.equal(opened.find("here@x")?.version, 5n);
+  assert.equal(opened.find("elsewhere@x"), undefined);
+});
 
 test("an operator's word counts by its version, over restarts too (D21)", async () => {
   const path = newPath();
   const book = await SubjectBook.open(path);
   await book.admit(person("a@x", "1"));
   const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
-  assert.deepEqual(await book.rebind([word, { ...word, username: "not-here@x" }]), ["a@x"]);
+  assert.deepEqual(await book.rebind([word, { ...word, username: "not-here@x" }], nowhere), ["a@x"]);
   for (const opened of [book, await SubjectBook.open(path)]) {
     await opened.admit(person("a@x", "9", NEW));
     await assert.rejects(opened.admit(person("a@x", "1")), isOtherPerson);
     for (const version of [4n, 5n]) {
       assert.deepEqual(
-        await opened.rebind([{ ...word, issuer: "https://idp.example", subject: "1", version }]),
+        await opened.rebind([{ ...word, issuer: "https://idp.example", subject: "1", version }], nowhere),
         [],
       );
     }
@@ -109,7 +125,7 @@ test("an operator's word counts by its version, over restarts too (D21)", async 
 test("an address that waits for a provider's word takes the first who comes from there, and nobody else", async () => {
   const book = await SubjectBook.open(newPath());
   await book.admit(person("a@x", "1"));
-  await book.rebind([{ username: "a@x", issuer: NEW, subject: "", version: 2n }]);
+  await book.rebind([{ username: "a@x", issuer: NEW, subject: "", version: 2n }], nowhere);
   for (const other of [person("a@x", "1"), person("a@x", "", NEW), person("a@x", "")]) {
     assert.equal(book.isAwaited(other), false);
     await assert.rejects(book.admit(other), isOtherPerson);
@@ -125,11 +141,11 @@ test("after damage the operator's word is heard once more, and not taken for hea
   const book = await SubjectBook.open(path);
   await book.admit(person("a@x", "1"));
   const word = { username: "a@x", issuer: NEW, subject: "9", version: 5n };
-  await book.rebind([word]);
+  await book.rebind([word], nowhere);
   await writeFile(path, "{");
   const before = await SubjectBook.open(path);
   assert.equal(before.find("a@x")?.version, 0n);
-  assert.deepEqual(await before.rebind([word]), ["a@x"]);
+  assert.deepEqual(await before.rebind([word], nowhere), ["a@x"]);
   await writeFile(path.replace(".json", "-versions.json"), "{");
   assert.deepEqual((await SubjectBook.open(path)).find("a@x"), { issuer: NEW, subject: "9", version: 0n });
 });
@@ -177,10 +193,11 @@ test("an operator's word that could not be written down is heard when it is said
   await book.admit(person("a@x", "1"));
   await rm(inner, { recursive: true });
   const word = { username: "a@x", issuer: "https://new.example", subject: "9", version: 5n };
-  await assert.rejects(book.rebind([word]));
+  await assert.rejects(book.rebind([word, { ...word, username: "b@x" }], (username) => username === "b@x"));
+  assert.equal(book.find("b@x"), undefined);
   await book.admit(person("a@x", "1"));
   await mkdir(inner);
-  assert.deepEqual(await book.rebind([word]), ["a@x"]);
+  assert.deepEqual(await book.rebind([word], nowhere), ["a@x"]);
   await book.forget("a@x");
   await assert.rejects(book.admit(person("a@x", "1")), isOtherPerson);
 });

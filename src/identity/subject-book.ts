@@ -99,14 +99,21 @@ export class SubjectBook {
     return known !== undefined && isAwaited(known, identity);
   }
 
-  /** Takes an operator's word on addresses that are in the book, where it is newer; answers with those that have changed hands, once that is on stable storage. */
-  async rebind(words: readonly ReboundSubject[]): Promise<string[]> {
+  /**
+   * Takes an operator's word on addresses that are in the book, or whose files are here, where it is newer; answers with those that have
+   * changed hands, once that is on stable storage.
+   */
+  async rebind(words: readonly ReboundSubject[], hasRoot: (username: string) => boolean): Promise<string[]> {
     const changed: string[] = [];
-    const before = new Map<string, Subject>();
+    const before = new Map<string, Subject | undefined>();
     for (const { username, issuer, subject, version } of words) {
       const known = this.#subjects.get(username);
-      if (known === undefined || known.version >= version) continue;
-      const isSame = bareIssuer(known.issuer) === bareIssuer(issuer) && known.subject === subject;
+      // Else the first who came with the address after the book was lost would have the files.
+      const isMissing =
+        known === undefined && this.#subjects.size < SUBJECT_BOOK_ENTRIES && hasRoot(username);
+      if (known === undefined ? !isMissing : known.version >= version) continue;
+      const isSame =
+        known !== undefined && bareIssuer(known.issuer) === bareIssuer(issuer) && known.subject === subject;
       this.#subjects.set(username, { issuer, subject, version });
       before.set(username, known);
       if (!isSame) changed.push(username);
@@ -116,7 +123,10 @@ export class SubjectBook {
       await this.#save();
     } catch (error) {
       // Else it would be taken for heard when it is said again.
-      for (const [username, known] of before) this.#subjects.set(username, known);
+      for (const [username, known] of before) {
+        if (known === undefined) this.#subjects.delete(username);
+        else this.#subjects.set(username, known);
+      }
       throw error;
     }
     return changed;

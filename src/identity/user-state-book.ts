@@ -1,7 +1,7 @@
 // A server's own copy of the decisions about users: `user_states.json` in the data folder, so that a lock holds while nobody else answers.
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { USER_STATES_MAX } from "#base/limits.ts";
+import { HAND_OVERS_PER_USER, USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, type UserState } from "#base/user-state.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
@@ -25,6 +25,20 @@ const bookFile = z.strictObject({
         tokensFromMs: z.number(),
         issuer: z.string(),
         subject: z.string(),
+        handOvers: z
+          .array(
+            z.strictObject({
+              to: z.string(),
+              mayDelete: z.boolean(),
+              reason: z.string(),
+              setBy: z.string(),
+              setAtMs: z.number(),
+              untilMs: z.number(),
+            }),
+          )
+          .max(HAND_OVERS_PER_USER)
+          .optional(),
+        removal: z.strictObject({ dueAtMs: z.number(), isReleased: z.boolean() }).optional(),
       }),
     )
     .max(USER_STATES_MAX),

@@ -1,6 +1,8 @@
 // All decisions of administrators about users that a server knows, and who may come in by them.
 import { GroveError } from "#base/errors.ts";
+import { type HandOver, isInForce } from "#base/hand-over.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
+import { isDue, isRetired } from "#base/removal.ts";
 import { checkedUserState, digestOfStates, laterState, type UserState } from "#base/user-state.ts";
 import { bareIssuer } from "#base/verified-identity.ts";
 import { rejected } from "./claims.ts";
@@ -12,6 +14,11 @@ export interface Entrant {
   readonly subject: string;
 }
 
+/** A root that is handed over to somebody. */
+export interface Inheritance extends HandOver {
+  readonly owner: string;
+}
+
 /** An ID token's `iat` is in whole seconds. */
 const ISSUED_AT_GRAIN_MS = 1_000;
 
@@ -20,11 +27,13 @@ export class UserStates {
   readonly #byName = new Map<string, UserState>();
   /** Persons who are locked out, by issuer and subject, so that another address of theirs is no way in. */
   readonly #lockedPersons = new Map<string, UserState>();
+  /** Whose roots are handed over to a user, by that user. */
+  readonly #inherited = new Map<string, Inheritance[]>();
   #digest: string | undefined;
 
   constructor(states: Iterable<UserState> = []) {
     for (const state of states) this.#byName.set(state.username, state);
-    this.#collectPersons();
+    this.#collect();
   }
 
   /** How many users there is a decision about. */
@@ -87,7 +96,7 @@ export class UserStates {
     if (news.length === 0) return;
     for (const state of news) this.#byName.set(state.username, state);
     this.#digest = undefined;
-    this.#collectPersons();
+    this.#collect();
   }
 
   /** The decision by which somebody is locked out, by name or as a person; undefined for who may come in. */
@@ -97,10 +106,16 @@ export class UserStates {
     return subject === "" ? undefined : this.#lockedPersons.get(personKey(issuer, subject));
   }
 
-  /** True where what a user shares is closed. */
-  closesShares(owner: string): boolean {
+  /** True where what a user shares is closed, also since the files are to go at that moment. */
+  closesShares(owner: string, nowMs: number): boolean {
     const state = this.#byName.get(owner);
-    return state !== undefined && state.disabled && state.closesShares;
+    if (state?.disabled !== true) return false;
+    return state.closesShares || (state.removal !== undefined && isDue(state.removal, nowMs));
+  }
+
+  /** True where the user was removed and nobody can come in by the address. */
+  isRetired(username: string): boolean {
+    return isRetired(this.#byName.get(username)?.removal);
   }
 
   /**
@@ -108,25 +123,66 @@ export class UserStates {
    * reason of the decision is not told: it is the administrators' own.
    */
   requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
-    if (this.lockOf(entrant) !== undefined) throw lockedOut();
+    const lock = this.lockOf(entrant);
+    if (lock !== undefined) throw lockedOut(lock);
     const fromMs = this.#byName.get(entrant.username)?.tokensFromMs ?? 0;
     if (issuedAtWallMs !== undefined && issuedAtWallMs + ISSUED_AT_GRAIN_MS <= fromMs) {
       throw rejected("iat", "is before an administrator ended your sessions; sign in again");
     }
   }
 
-  #collectPersons(): void {
+  /** To whom a user's root is handed over at a moment. */
+  handOversOf(owner: string, nowMs: number): HandOver[] {
+    const handOvers = this.#byName.get(owner)?.handOvers ?? [];
+    return handOvers.filter((handOver) => this.#holds(owner, handOver, nowMs));
+  }
+
+  /** The handing over of a root to a user at a moment; undefined for none. Costs the same whoever owns what (D1). */
+  handOverTo(user: string, owner: string, nowMs: number): HandOver | undefined {
+    return this.inheritedBy(user, nowMs).find((inheritance) => inheritance.owner === owner);
+  }
+
+  /** The roots that are handed over to a user at a moment, by owner. */
+  inheritedBy(user: string, nowMs: number): Inheritance[] {
+    const inherited = this.#inherited.get(user) ?? [];
+    return inherited.filter((inheritance) => this.#holds(inheritance.owner, inheritance, nowMs));
+  }
+
+  /** False too for what was handed over by, or to, whoever had an address before its user was removed. */
+  #holds(owner: string, handOver: HandOver, nowMs: number): boolean {
+    const isOver = (username: string): boolean => {
+      const removal = this.#byName.get(username)?.removal;
+      return removal !== undefined && isDue(removal, nowMs) && handOver.setAtMs <= removal.dueAtMs;
+    };
+    return isInForce(handOver, nowMs) && !isOver(owner) && !isOver(handOver.to);
+  }
+
+  #collect(): void {
     this.#lockedPersons.clear();
+    this.#inherited.clear();
     for (const state of this.#byName.values()) {
+      for (const handOver of state.handOvers ?? []) {
+        const inherited = this.#inherited.get(handOver.to) ?? [];
+        this.#inherited.set(handOver.to, [...inherited, { ...handOver, owner: state.username }]);
+      }
       if (state.disabled && state.subject !== "") {
         this.#lockedPersons.set(personKey(state.issuer, state.subject), state);
       }
     }
+    for (const inherited of this.#inherited.values()) inherited.sort((a, b) => (a.owner < b.owner ? -1 : 1));
   }
 }
 
 /** The refusal of who is locked out. */
-export function lockedOut(): GroveError {
+export function lockedOut({ removal }: Pick<UserState, "removal"> = {}): GroveError {
+  if (removal !== undefined) {
+    const until = new Date(removal.dueAtMs).toISOString();
+    return new GroveError(
+      "USER_DISABLED",
+      `this address is retired: its user was removed by an administrator, and the files are kept until ${until}`,
+      { metadata: { removed_at_ms: String(removal.dueAtMs) } },
+    );
+  }
   return new GroveError("USER_DISABLED", "this account is locked by an administrator");
 }
 

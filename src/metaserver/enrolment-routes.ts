@@ -1,5 +1,5 @@
 // How nodes come by certificates: the first one by a one-time token, each next one by the one before (D20).
-import { createPublicKey, X509Certificate } from "node:crypto";
+import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type Authority, checkNodeRequest, type NodeCertificateRequest } from "#authority/authority.ts";
 import { type Grant, JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
 import { signAgain } from "#authority/sign-again.ts";
@@ -11,7 +11,9 @@ import {
 } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
+import type { Directory } from "#directory/directory.ts";
 import type { ServiceHandlers } from "#grpc/handler.ts";
+import { publicKeyFingerprint } from "#identity/certificate-rule.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { JoinNodeRequest, MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import { type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
@@ -20,6 +22,8 @@ import { type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
 export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
   /** The cluster's authority; undefined on a MetaServer without -ca_dir, which signs nothing. */
   readonly authority: Authority | undefined;
+  /** The metadata store: who was taken out of the cluster comes back by joining. */
+  readonly directory: Pick<Directory, "readmitNode">;
   /** True for a DNS name or address under which this MetaServer is reached, which no other node gets unasked. */
   readonly isOwnName: (name: string) => boolean;
 }
@@ -50,6 +54,9 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
       });
       const { order, certificate } = await oneByOne(async () => {
         const checked = await checkedOrder(request, granted, deps, authority);
+        // First: where the store is away the token is good for another try.
+        const key = publicKeyFingerprint(keyOf(checked.publicKey));
+        await deps.directory.readmitNode(checked.request.id, key);
         await tokens.use(token);
         return {
           order: checked,
@@ -139,6 +146,10 @@ async function requestedKey(pem: string): Promise<Uint8Array> {
   }
 }
 
+function keyOf(spki: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
+}
+
 /** A token that names no id must not bring a second holder for one that is taken. */
 async function requireFreeId(
   id: string,
@@ -147,7 +158,7 @@ async function requireFreeId(
   authority: Authority,
 ): Promise<void> {
   const nowMs = deps.clock.wallMs();
-  const key = createPublicKey({ key: Buffer.from(publicKey), format: "der", type: "spki" });
+  const key = keyOf(publicKey);
   for (const record of await authority.issued.list(nowMs)) {
     if (record.id !== id || record.notAfterWallMs < nowMs || deps.isRevoked?.(record.serial) === true)
       continue;

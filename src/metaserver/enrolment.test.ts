@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import { createAuthority } from "#authority/authority.ts";
 import { exportPrivateKey, makeCertificateRequest, makeKeyPair } from "#authority/certificate-maker.ts";
-import { JOIN_FAILURES_PER_MINUTE_PER_ADDRESS } from "#base/limits.ts";
+import { JOIN_FAILURES_PER_MINUTE_PER_ADDRESS, NODE_LEASE_MS } from "#base/limits.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { HOUR_MS, has, startCluster, TIMEOUT } from "./enrolment.fixture.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -31,6 +31,36 @@ test(
     const client = cluster.connect(node);
     assert.equal((await client.registerFileServer(nodeMessage("n1"))).serverVersion !== "", true);
     await refused(client.registerFileServer(nodeMessage("n2")), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
+  },
+);
+
+test(
+  "a node that was taken out is refused until it has joined anew, with the same key or another (D20)",
+  TIMEOUT,
+  async (t) => {
+    const cluster = await startCluster(t);
+    const { directory, clock } = cluster;
+    const data = join(cluster.folder, "n1");
+    const first = cluster.connect(await cluster.join(await cluster.token("n1"), { data }));
+    await first.registerFileServer(nodeMessage("n1"));
+    const remove = async (): Promise<void> => {
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await directory.removeNode("n1")).outcome, "removed");
+      await refused(
+        first.registerFileServer(nodeMessage("n1")),
+        Code.UNAUTHENTICATED,
+        "CLIENT_CERT_REQUIRED",
+      );
+    };
+    await remove();
+    const again = await cluster.join(await cluster.token("n1"), { data, again: true });
+    await cluster.connect(again).registerFileServer(nodeMessage("n1"));
+    await remove();
+    // The machine is another one: what the old one has counts no more.
+    const other = await cluster.join(await cluster.token("n1"), { data: join(cluster.folder, "other") });
+    await cluster.connect(other).registerFileServer(nodeMessage("n1"));
+    clock.advance(NODE_LEASE_MS);
+    await refused(first.registerFileServer(nodeMessage("n1")), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
   },
 );
 

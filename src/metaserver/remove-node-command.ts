@@ -61,7 +61,7 @@ function* linesOf(id: string, { outcome, rootCount, ssh }: NodeRemoval): Generat
   }
   if (ssh) yield `${id} is no longer reached over SSH.`;
   if (outcome === "removed")
-    yield `Its certificate is good until it ends, and with it ${id} could come back: grove ca revoke ${id} -ca_dir FOLDER`;
+    yield `Its certificate lets it register no more, until it joins anew (grove node token -id ${id}), and counts as the cluster's until it ends: grove ca revoke ${id} -ca_dir FOLDER`;
 }
 
 async function removeSsh(id: string, flags: RemoveFlags, store: NodeStore): Promise<void> {

@@ -1,11 +1,19 @@
 // The user plane's routes: which roots a signed-in user can reach, and on which FileServer (spec 4.5, D19).
+import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { ROUTE_TTL_SECONDS, SHARED_ROOTS_LISTED_MAX, SHARED_ROOTS_PAGE_BYTES } from "#base/limits.ts";
+import type { HandOver } from "#base/hand-over.ts";
+import {
+  INHERITED_ROOTS_LISTED_MAX,
+  ROUTE_TTL_SECONDS,
+  SHARED_ROOTS_LISTED_MAX,
+  SHARED_ROOTS_PAGE_BYTES,
+} from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { Directory, LocatedRoot, SharedRoot, SharePlace } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
 import type { TokenVerifier } from "#identity/token-verifier.ts";
-import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import type { MetaServer, Root } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { handOverMessage } from "#proto/user-state-message.ts";
 import { idTokenOf } from "./call-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
@@ -15,18 +23,25 @@ export interface UserRoutesDeps {
   readonly directory: Directory;
   readonly tokenVerifier: TokenVerifier;
   readonly subjects: SubjectGate;
-  readonly userStates: Pick<UserStateGate, "requireEntry">;
+  readonly userStates: Pick<UserStateGate, "requireEntry" | "states">;
+  readonly clock: Pick<Clock, "wallMs">;
 }
 
 /** Of a root in a message: its id, tags and lengths. */
 const ROOT_HEAD_BYTES = 64;
+
+interface ListedRoot extends LocatedRoot {
+  readonly path: string;
+  readonly handOvers?: readonly HandOver[];
+}
 
 /** The handlers of the user plane. */
 export type UserRoutes = Pick<ServiceHandlers<typeof MetaServer>, "getRoots" | "navigate">;
 
 /** Makes the handlers. */
 export function userRoutes(deps: UserRoutesDeps): UserRoutes {
-  const { directory } = deps;
+  const { directory, clock } = deps;
+  const { states } = deps.userStates;
   return {
     async getRoots(request, context) {
       const user = await requireUser(context, deps);
@@ -37,13 +52,16 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
       const last = isAll ? undefined : shared.at(-1);
       const nextPageToken = last === undefined ? "" : pageToken(last);
       if (after !== undefined) return { roots: shared.map(toRoot), nextPageToken };
+      const inherited = await inheritedRoots(user);
       const own = await directory.locateRoot(user).catch((error: unknown) => {
         // A visitor whose own root has no place yet still sees what others share.
-        if (shared.length > 0 && isGroveError(error, "STARTING", "NODE_DRAINING")) return undefined;
+        if (shared.length + inherited.length > 0 && isGroveError(error, "STARTING", "NODE_DRAINING"))
+          return undefined;
         throw error;
       });
-      const first = own === undefined ? [] : [{ ...own, path: "/" }];
-      return { roots: [...first, ...shared].map(toRoot), nextPageToken };
+      const handOvers = states.handOversOf(user, clock.wallMs());
+      const first = own === undefined ? [] : [{ ...own, path: "/", handOvers }];
+      return { roots: [...first, ...inherited, ...shared].map(toRoot), nextPageToken };
     },
 
     async navigate(request, context) {
@@ -51,7 +69,11 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
       const owner = request.root === "" ? user : canonicalUsername(request.root);
       const path = joinPath(splitPath(request.path === "" ? "/" : request.path));
       const root =
-        owner === user ? await directory.locateRoot(user) : await directory.sharedRoot(user, { owner, path });
+        owner === user
+          ? await directory.locateRoot(user)
+          : states.handOverTo(user, owner, clock.wallMs()) === undefined
+            ? await directory.sharedRoot(user, { owner, path })
+            : await directory.findRoot(owner);
       // Whether the root exists is not told to whom nothing on that way is shared with (D1).
       if (root === undefined) {
         throw new GroveError("NOT_SHARED", "nothing on this way is shared with you");
@@ -66,6 +88,18 @@ export function userRoutes(deps: UserRoutesDeps): UserRoutes {
       return { fsId, address, rootId, path, ttlSeconds: ROUTE_TTL_SECONDS, readOnly: false };
     },
   };
+
+  /** Whose roots administrators have handed over to a user; the first where there are more than a page lists. */
+  async function inheritedRoots(user: string): Promise<ListedRoot[]> {
+    const roots: ListedRoot[] = [];
+    for (const { owner, ...handOver } of states.inheritedBy(user, clock.wallMs())) {
+      if (roots.length === INHERITED_ROOTS_LISTED_MAX) break;
+      const root = await directory.findRoot(owner);
+      // Who never had a root has none to hand over.
+      if (root !== undefined) roots.push({ ...root, path: "/", handOvers: [handOver] });
+    }
+    return roots;
+  }
 }
 
 /** The username behind the call's ID token. Throws what verification and the book of subjects throw. */
@@ -109,13 +143,7 @@ function isPlace(owner: string, path: string): boolean {
   return canonicalUsername(owner) === owner && joinPath(splitPath(path)) === path;
 }
 
-function toRoot(root: LocatedRoot & { readonly path: string }): {
-  owner: string;
-  rootId: string;
-  path: string;
-  fsId: string;
-  address: string;
-} {
-  const { owner, rootId, path, fsId, address } = root;
-  return { owner, rootId, path, fsId, address };
+function toRoot(root: ListedRoot): Omit<Root, "$typeName" | "$unknown"> {
+  const { owner, rootId, path, fsId, address, handOvers = [] } = root;
+  return { owner, rootId, path, fsId, address, handOvers: handOvers.map(handOverMessage) };
 }

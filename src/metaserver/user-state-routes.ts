@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { firstOfMessage } from "#base/user-state.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { ServiceHandlers } from "#grpc/handler.ts";
 import type { UserState as UserStateMessage } from "#proto/gen/grove/v1/common_pb.ts";
@@ -80,9 +81,7 @@ export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
 
   function pageOf(after: string): { states: UserStateMessage[]; more: boolean } {
     const page = states.page(after, USER_STATES_PER_MESSAGE + 1);
-    return {
-      states: page.slice(0, USER_STATES_PER_MESSAGE).map(userStateMessage),
-      more: page.length > USER_STATES_PER_MESSAGE,
-    };
+    const first = firstOfMessage(page);
+    return { states: first.map(userStateMessage), more: page.length > first.length };
   }
 }

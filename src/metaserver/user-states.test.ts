@@ -152,3 +152,32 @@ test("the store keeps the latest decision about each user, and its mark moves wi
     ],
   );
 });
+
+test("a root that is handed over is found by both users, until it is ended", async (t) => {
+  const meta = await startForTest(t, { env: ENV });
+  const client = meta.connect();
+  await client.registerFileServer(nodeMessage("a"));
+  const [owner, heir] = ["leaver@example.com", "heir@example.com"];
+  for (const user of [owner, heir]) await client.getRoots({}, as(user));
+  const way = () => client.navigate({ root: owner, path: "/" }, as(heir));
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  const untilMs = BigInt(meta.clock.wallMs() + 60_000);
+  const handOvers = [{ to: heir, reason: "has left", untilMs }];
+  const state = { ...LOCK, handOvers };
+  await client.keepUserState({ state }, BY_PASSWORD);
+  assert.equal((await way()).fsId, "a");
+  const rows = async (user: string) =>
+    (await client.getRoots({}, as(user))).roots.map((root) => [root.owner, root.path, root.handOvers.length]);
+  assert.deepEqual(await rows(heir), [
+    [heir, "/", 0],
+    [owner, "/", 1],
+  ]);
+  await client.keepUserState({ state: { ...state, disabled: false, reason: "" } }, BY_PASSWORD);
+  assert.deepEqual(await rows(owner), [[owner, "/", 1]]);
+  await client.keepUserState({ state: { ...LOCK, handOvers: [] } }, BY_PASSWORD);
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  await client.keepUserState({ state }, BY_PASSWORD);
+  meta.clock.advance(60_000);
+  assert.equal(await reasonOf(way()), "NOT_SHARED");
+  assert.deepEqual(await rows(heir), [[heir, "/", 0]]);
+});

@@ -10,7 +10,13 @@ const OWNER = "alice@example.com";
 const SHAREE = "bob@example.com";
 const STRANGER = "eve@example.com";
 const ADMIN = "root@example.com";
-const target = { owner: OWNER, shared: ["carol@example.com", SHAREE] };
+const HEIR = "heir@example.com";
+const FULL_HEIR = "full-heir@example.com";
+const heirs = [
+  { username: HEIR, mayDelete: false },
+  { username: FULL_HEIR, mayDelete: true },
+];
+const target = { owner: OWNER, shared: ["carol@example.com", SHAREE], heirs };
 
 type Row = readonly [
   caller: string,
@@ -34,6 +40,19 @@ const TABLE: readonly Row[] = [
   [ADMIN, "write", "NOT_SHARED"],
   [ADMIN, "delete", "NOT_OWNER"],
   [ADMIN, "admin", "allowed"],
+  [HEIR, "read", "allowed"],
+  [HEIR, "write", "allowed"],
+  [HEIR, "delete", "NOT_OWNER"],
+  [HEIR, "admin", "NOT_ADMIN"],
+  [FULL_HEIR, "read", "allowed"],
+  [FULL_HEIR, "write", "allowed"],
+  [FULL_HEIR, "delete", "allowed"],
+  [FULL_HEIR, "admin", "NOT_ADMIN"],
+  [OWNER, "share", "allowed"],
+  [SHAREE, "share", "NOT_OWNER"],
+  [FULL_HEIR, "share", "NOT_OWNER"],
+  [STRANGER, "share", "NOT_OWNER"],
+  [ADMIN, "share", "NOT_OWNER"],
 ];
 
 for (const [caller, permission, answer] of TABLE) {
@@ -74,7 +93,7 @@ test("a stranger's answer does not depend on the owner or on the shares, so that
     fc.property(
       name,
       fc.array(name),
-      fc.constantFrom("read", "write", "delete"),
+      fc.constantFrom("read", "write", "delete", "share"),
       (owner, shared, permission) => {
         const caller = identity("stranger@nowhere.invalid");
         assert.deepEqual(
@@ -86,8 +105,8 @@ test("a stranger's answer does not depend on the owner or on the shares, so that
   );
 });
 
-test("a quota is shown to owner, sharee and administrator, and to nobody else (D13)", () => {
-  for (const caller of [OWNER, SHAREE, ADMIN]) {
+test("a quota is shown to owner, sharee, heir and administrator, and to nobody else (D13)", () => {
+  for (const caller of [OWNER, SHAREE, HEIR, ADMIN]) {
     assert.equal(decideQuotaView(identity(caller), target, ADMIN).allowed, true);
   }
   const refused = decideQuotaView(identity(STRANGER), target, ADMIN);

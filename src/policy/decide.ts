@@ -2,8 +2,14 @@
 import type { ErrorCode } from "#base/errors.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 
-/** A permission of spec 5.4. */
-export type Permission = "read" | "write" | "delete" | "admin";
+/** A permission of spec 5.4; to share is what owners alone may. */
+export type Permission = "read" | "write" | "delete" | "share" | "admin";
+
+/** To whom an administrator has handed a root over, and who therefore may reach all of it. */
+export interface Heir {
+  readonly username: string;
+  readonly mayDelete: boolean;
+}
 
 /** What is being reached: who owns the root, and who shares the deepest inode of the path that exists. */
 export interface Target {
@@ -11,6 +17,8 @@ export interface Target {
   readonly owner: string;
   /** Users with whom that inode is shared, by a grant on it or above it; empty when there is no such root. */
   readonly shared: readonly string[];
+  /** Who may reach the whole root by an administrator's word, at this moment; absent for nobody. */
+  readonly heirs?: readonly Heir[] | undefined;
 }
 
 /** Allowed, or the reason why not. */
@@ -42,8 +50,8 @@ const NOT_ADMIN: Decision = {
 };
 
 /**
- * Decides one access (spec 5.4, D13): read and write for the owner and for sharees, delete for the owner, admin for the configured
- * administrator. The answer to a stranger is the same whether or not what was asked for exists. Administrators have no right to files.
+ * Decides one access (spec 5.4, D13): read and write for the owner, for sharees and for heirs, delete for the owner and for heirs who were
+ * given that, share for the owner, admin for the configured administrator. The answer to a stranger is the same whether or not what was asked for exists. Administrators have no right to files.
  */
 export function decide(
   caller: VerifiedIdentity,
@@ -53,6 +61,10 @@ export function decide(
 ): Decision {
   switch (permission) {
     case "delete":
+      return caller.username === target.owner || heirOf(caller, target)?.mayDelete === true
+        ? ALLOWED
+        : NOT_OWNER;
+    case "share":
       return caller.username === target.owner ? ALLOWED : NOT_OWNER;
     case "admin":
       return adminUsername !== undefined && adminUsername !== "" && caller.username === adminUsername
@@ -61,13 +73,19 @@ export function decide(
     case "read":
     case "write":
     default:
-      return caller.username === target.owner || target.shared.includes(caller.username)
+      return caller.username === target.owner ||
+        target.shared.includes(caller.username) ||
+        heirOf(caller, target) !== undefined
         ? ALLOWED
         : NOT_SHARED;
   }
 }
 
-/** Decides who may see a root's quota: its owner, whoever shares something in it, and the administrator (D13). */
+function heirOf(caller: VerifiedIdentity, { heirs }: Target): Heir | undefined {
+  return heirs?.find(({ username }) => username === caller.username);
+}
+
+/** Decides who may see a root's quota: its owner, whoever shares something in it or is its heir, and the administrator (D13). */
 export function decideQuotaView(
   caller: VerifiedIdentity,
   target: Target,

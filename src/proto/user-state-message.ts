@@ -1,19 +1,37 @@
 // Decisions about users as messages, and messages as decisions.
 import { GroveError } from "#base/errors.ts";
-import { checkedUserState, type UserState } from "#base/user-state.ts";
-import type { UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
+import type { HandOver } from "#base/hand-over.ts";
+import { REMOVAL_CLOCK_SLACK_MS, REMOVAL_GRACE_MS } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
+import { isDue, type Removal } from "#base/removal.ts";
+import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
+import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
 
 type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;
 
 /** The message of a decision. */
 export function userStateMessage(state: UserState): UserStateMessage {
-  const { version, setAtMs, tokensFromMs, ...rest } = state;
+  const { version, setAtMs, tokensFromMs, handOvers = [], removal, ...rest } = state;
   return {
     $typeName: "grove.v1.UserState",
     ...rest,
     version: BigInt(version),
     setAtMs: BigInt(setAtMs),
     tokensFromMs: BigInt(tokensFromMs),
+    handOvers: handOvers.map(handOverMessage),
+    removeAtMs: BigInt(removal?.dueAtMs ?? 0),
+    released: removal?.isReleased === true,
+  };
+}
+
+/** The message of a handing over. */
+export function handOverMessage(handOver: HandOver): HandOverMessage {
+  const { setAtMs, untilMs, ...rest } = handOver;
+  return {
+    $typeName: "grove.v1.HandOver",
+    ...rest,
+    setAtMs: BigInt(setAtMs),
+    untilMs: BigInt(untilMs),
   };
 }
 
@@ -31,6 +49,18 @@ export function userStateOf(message: Plain): UserState {
     tokensFromMs: Number(message.tokensFromMs),
     issuer,
     subject,
+    handOvers: message.handOvers.map(({ to, mayDelete, reason: why, setBy: by, setAtMs, untilMs }) => ({
+      to,
+      mayDelete,
+      reason: why,
+      setBy: by,
+      setAtMs: Number(setAtMs),
+      untilMs: Number(untilMs),
+    })),
+    removal:
+      message.removeAtMs === 0n
+        ? undefined
+        : { dueAtMs: Number(message.removeAtMs), isReleased: message.released },
   });
 }
 
@@ -49,11 +79,65 @@ export interface Wish {
 export function wishedUserState({ message, setBy, nowMs, known }: Wish): UserState {
   if (message === undefined) throw new GroveError("BAD_ARGUMENT", "state is missing");
   const setAtMs = Math.trunc(nowMs);
+  const before = known(canonicalUsername(message.username));
+  const handOvers = message.handOvers.map((wished) => stamped(wished, { before, setBy, setAtMs }));
   // The least version is put in for one that is to be chosen, so that the other fields are checked first.
-  const wish = userStateOf({ ...message, setBy, setAtMs: BigInt(setAtMs), version: message.version || 1n });
-  if (wish.disabled && wish.reason.trim() === "") {
+  const asked = userStateOf({
+    ...message,
+    handOvers,
+    setBy,
+    setAtMs: BigInt(setAtMs),
+    version: message.version || 1n,
+  });
+  if (asked.disabled && asked.reason.trim() === "") {
     throw new GroveError("BAD_ARGUMENT", "locking a user out needs a reason");
   }
+  requireGrace(asked.removal, before?.removal, setAtMs);
+  // Who was locked out, by whom and when, is not said anew by what concerns the root alone.
+  const wish =
+    before !== undefined && before.setAtMs > 0 && entryOf(before) === entryOf(asked)
+      ? { ...asked, setBy: before.setBy, setAtMs: before.setAtMs }
+      : asked;
   if (message.version > 0n) return wish;
-  return { ...wish, version: Math.max((known(wish.username)?.version ?? 0) + 1, setAtMs) };
+  return { ...wish, version: Math.max((before?.version ?? 0) + 1, setAtMs) };
+}
+
+/** A handing over with who decided it and when: as it was known where it is the same, this administrator now where it is not. */
+function stamped(
+  wished: HandOverMessage,
+  by: { readonly before: UserState | undefined; readonly setBy: string; readonly setAtMs: number },
+): HandOverMessage {
+  const to = canonicalUsername(wished.to);
+  const same = by.before?.handOvers?.find(
+    (known) =>
+      known.to === to &&
+      known.mayDelete === wished.mayDelete &&
+      known.reason === wished.reason &&
+      BigInt(known.untilMs) === wished.untilMs,
+  );
+  const { setBy, setAtMs } = same ?? by;
+  return { ...wished, to, setBy, setAtMs: BigInt(setAtMs) };
+}
+
+/** Holds a removal to its time of grace, and what is gone to being gone. Throws BAD_ARGUMENT. */
+function requireGrace(wished: Removal | undefined, before: Removal | undefined, nowMs: number): void {
+  const isGone = before !== undefined && isDue(before, nowMs);
+  if (wished?.dueAtMs === before?.dueAtMs) {
+    if (wished?.isReleased !== true || isGone) return;
+    throw new GroveError("BAD_ARGUMENT", "the files are still there: undo the removal instead");
+  }
+  if (isGone && !before.isReleased) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "the files of this user are gone: the address can be released, the user does not come back",
+    );
+  }
+  if (wished === undefined) {
+    // What was released is remembered, so that a node that comes late still removes what was before.
+    if (isGone) throw new GroveError("BAD_ARGUMENT", "that a user was removed is not forgotten");
+    return;
+  }
+  if (wished.isReleased || wished.dueAtMs < nowMs + REMOVAL_GRACE_MS - REMOVAL_CLOCK_SLACK_MS) {
+    throw new GroveError("BAD_ARGUMENT", "the files of a removed user are kept for 30 days");
+  }
 }

@@ -5,5 +5,7 @@ import type { Site } from "./site.ts";
 export interface Job {
   /** What can be observed. */
   readonly title: string;
+  /** Why it cannot be done on this machine; false where it can. */
+  readonly skip?: string | false;
   readonly run: (site: Site) => Promise<void>;
 }

@@ -35,8 +35,8 @@ const LOOK_MS = 250;
 export class Server {
   readonly place: Place;
   readonly data: string;
-  readonly #words: readonly string[];
-  readonly #env: Readonly<Record<string, string>>;
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
   #program: Program | undefined;
 
   constructor(settings: {
@@ -47,17 +47,17 @@ export class Server {
   }) {
     this.place = settings.place;
     this.data = settings.data;
-    this.#words = settings.words;
-    this.#env = settings.env;
+    this.words = settings.words;
+    this.env = settings.env;
   }
 
   get program(): Program {
-    return this.#program ?? assert.fail(`${this.#words[0]} was not started`);
+    return this.#program ?? assert.fail(`${this.words[0]} was not started`);
   }
 
-  /** Starts it and waits until it says that it serves, or what else is to be waited for. */
-  async start(said = /"event":"serving"/): Promise<Program> {
-    const program = startGrove(this.#words, { env: this.#env });
+  /** Starts it and waits until it says that it serves, or what else is to be waited for; with variables for this time. */
+  async start(said = /"event":"serving"/, env: Server["env"] = {}): Promise<Program> {
+    const program = startGrove(this.words, { env: { ...this.env, ...env } });
     this.#program = program;
     await program.says(said, WAIT_MS);
     return program;
@@ -189,7 +189,7 @@ export class Site {
   }
 
   /** Starts the console over HTTPS, with a certificate of the authority. */
-  async openConsole(): Promise<void> {
+  async openConsole(flags: readonly string[] = []): Promise<void> {
     const place = await freePlace();
     const data = join(this.folder, "admin");
     await this.operator("ca", "issue", "console", "-ca_dir", this.caDir, "-host", "127.0.0.1", "-out", data);
@@ -206,7 +206,7 @@ export class Site {
     const words = ["admin", "-data", data, "-listen", place.address, "-meta", this.store, ...tls];
     const watched = ["-password_file", file("password"), "-allow_nodes", "127.0.0.0/8"];
     const meta = ["-metaserver", this.metaserver.place.address];
-    this.#console = this.#server(place, data, [...words, ...watched, ...meta]);
+    this.#console = this.#server(place, data, [...words, ...watched, ...meta, ...flags]);
     await this.#console.start(/the console is on/);
     const answer = await this.#fetch("/api/auth/login", "POST", { password: PASSWORD });
     assert.equal(answer.status, 200);

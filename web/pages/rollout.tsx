@@ -12,6 +12,7 @@ import { RolloutStrip } from "../parts/rollout-strip.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { countText } from "../words/number.ts";
 import { progressText, rolloutState, rolloutTitle } from "../words/rollout.ts";
+import { standText } from "../words/rollout-end.ts";
 import { formatMoment, formatSpan } from "../words/time.ts";
 
 /** The page at "/actions/rollouts/:id". */
@@ -26,6 +27,7 @@ export function Page(): ReactNode {
       </>
     );
   }
+  const stand = standText(rollout);
   return (
     <>
       <p className="crumb">
@@ -38,6 +40,7 @@ export function Page(): ReactNode {
       <p className="lead" role="status">
         {progressText(rollout)}.
       </p>
+      {stand === "" ? null : <p>{stand}</p>}
       <Facts rollout={rollout} />
       <ToDo rollout={rollout} />
       <RolloutStrip rollout={rollout} />

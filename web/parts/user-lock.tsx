@@ -2,7 +2,13 @@
 import { Button, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { endUserSessions, setUserState, type UserStateChanged, useUserState } from "../live/user-state.ts";
+import {
+  endUserSessions,
+  setUserState,
+  type UserStateChanged,
+  type UserStateKnown,
+  useUserState,
+} from "../live/user-state.ts";
 import { formatMoment } from "../words/time.ts";
 
 const REASON_MAX_LENGTH = 200;
@@ -32,15 +38,18 @@ export function UserLock({ username }: { readonly username: string }): ReactNode
         <p>May sign in.</p>
       ) : (
         <p>
-          {isLocked
-            ? `Locked out${state.closes_shares ? ", and what is shared is closed" : ""}.`
-            : "May sign in."}{" "}
+          {state.removed_until !== null
+            ? `Removed: the files are kept until ${formatMoment(state.removed_until)}, and the address is retired.`
+            : isLocked
+              ? `Locked out${state.closes_shares ? ", and what is shared is closed" : ""}.`
+              : "May sign in."}{" "}
           <span className="quiet">
             {formatMoment(state.set_at)}, by {state.set_by}
             {state.reason === "" ? "" : `: ${state.reason}`}
           </span>
         </p>
       )}
+      {known === undefined ? null : <HandedOver known={known} />}
       <TextInput
         label="Reason"
         description="For administrators and the audit log; the user is not told"
@@ -75,6 +84,34 @@ export function UserLock({ username }: { readonly username: string }): ReactNode
       {act.data === undefined ? null : <Outcome changed={act.data} />}
     </section>
   );
+}
+
+/** Who else reaches the user's root by an administrator's word, and whose the user reaches. */
+function HandedOver({ known }: { readonly known: UserStateKnown }): ReactNode {
+  const { hand_overs: handOvers, inherits } = known;
+  if (handOvers.length + inherits.length === 0) return null;
+  return (
+    <ul className="plain-list">
+      {handOvers.map((handOver) => (
+        <li key={handOver.to}>
+          <span>Root handed over to {handOver.to}</span>
+          <span className="quiet">{detailOf(handOver)}</span>
+        </li>
+      ))}
+      {inherits.map((handOver) => (
+        <li key={handOver.root}>
+          <span>Reaches the root of {handOver.root}</span>
+          <span className="quiet">{detailOf(handOver)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function detailOf(handOver: UserStateKnown["hand_overs"][number]): string {
+  const rights = handOver.may_delete ? "read, write and delete" : "read and write";
+  const { until, set_by: by, reason } = handOver;
+  return `${rights}, until ${formatMoment(until)}, by ${by}: ${reason}`;
 }
 
 function Outcome({ changed }: { readonly changed: UserStateChanged }): ReactNode {

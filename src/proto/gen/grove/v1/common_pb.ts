@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file grove/v1/common.proto.
  */
 export const file_grove_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChVncm92ZS92MS9jb21tb24ucHJvdG8SCGdyb3ZlLnYxIr0CCgRBdHRyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcGF0aBgDIAEoCRIcCgRraW5kGAQgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAUgASgEEhAKCG10aW1lX21zGAYgASgDEhAKCGN0aW1lX21zGAcgASgDEg0KBW93bmVyGAggASgJEg4KBnNoYXJlZBgJIAMoCRIMCgRldGFnGAogASgJEg0KBWNyYzMyGAsgASgHEhMKC2NoaWxkX2NvdW50GAwgASgEEgwKBHJvb3QYDSABKAkSEQoJcGFyZW50X2lkGA4gASgJEhIKCmNyZWF0ZWRfYnkYDyABKAkSJgoObXlfcGVybWlzc2lvbnMYECADKA4yDi5ncm92ZS52MS5QZXJtEg8KB2RhbWFnZWQYESABKAgiwwEKCVVzZXJTdGF0ZRIQCgh1c2VybmFtZRgBIAEoCRIQCghkaXNhYmxlZBgCIAEoCBIVCg1jbG9zZXNfc2hhcmVzGAMgASgIEg8KB3ZlcnNpb24YBCABKAQSDgoGcmVhc29uGAUgASgJEg4KBnNldF9ieRgGIAEoCRIRCglzZXRfYXRfbXMYByABKAMSFgoOdG9rZW5zX2Zyb21fbXMYCCABKAMSDgoGaXNzdWVyGAkgASgJEg8KB3N1YmplY3QYCiABKAkqPwoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDQoJS0lORF9GSUxFEAESEgoOS0lORF9ESVJFQ1RPUlkQAipGCgRQZXJtEg0KCVBFUk1fUkVBRBAAEg4KClBFUk1fV1JJVEUQARIPCgtQRVJNX0RFTEVURRACEg4KClBFUk1fQURNSU4QAyo1CghPbkV4aXN0cxIVChFPTl9FWElTVFNfUkVQTEFDRRAAEhIKDk9OX0VYSVNUU19GQUlMEAEqUwoKT25Db25mbGljdBIUChBPTl9DT05GTElDVF9GQUlMEAASFgoST05fQ09ORkxJQ1RfUkVOQU1FEAESFwoTT05fQ09ORkxJQ1RfUkVQTEFDRRACKnEKBFNvcnQSDQoJU09SVF9OQU1FEAASEgoOU09SVF9OQU1FX0RFU0MQARINCglTT1JUX1NJWkUQAhISCg5TT1JUX1NJWkVfREVTQxADEg4KClNPUlRfTVRJTUUQBBITCg9TT1JUX01USU1FX0RFU0MQBWIGcHJvdG8z");
+  fileDesc("ChVncm92ZS92MS9jb21tb24ucHJvdG8SCGdyb3ZlLnYxIr0CCgRBdHRyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcGF0aBgDIAEoCRIcCgRraW5kGAQgASgOMg4uZ3JvdmUudjEuS2luZBIMCgRzaXplGAUgASgEEhAKCG10aW1lX21zGAYgASgDEhAKCGN0aW1lX21zGAcgASgDEg0KBW93bmVyGAggASgJEg4KBnNoYXJlZBgJIAMoCRIMCgRldGFnGAogASgJEg0KBWNyYzMyGAsgASgHEhMKC2NoaWxkX2NvdW50GAwgASgEEgwKBHJvb3QYDSABKAkSEQoJcGFyZW50X2lkGA4gASgJEhIKCmNyZWF0ZWRfYnkYDyABKAkSJgoObXlfcGVybWlzc2lvbnMYECADKA4yDi5ncm92ZS52MS5QZXJtEg8KB2RhbWFnZWQYESABKAgikwIKCVVzZXJTdGF0ZRIQCgh1c2VybmFtZRgBIAEoCRIQCghkaXNhYmxlZBgCIAEoCBIVCg1jbG9zZXNfc2hhcmVzGAMgASgIEg8KB3ZlcnNpb24YBCABKAQSDgoGcmVhc29uGAUgASgJEg4KBnNldF9ieRgGIAEoCRIRCglzZXRfYXRfbXMYByABKAMSFgoOdG9rZW5zX2Zyb21fbXMYCCABKAMSDgoGaXNzdWVyGAkgASgJEg8KB3N1YmplY3QYCiABKAkSJgoKaGFuZF9vdmVycxgLIAMoCzISLmdyb3ZlLnYxLkhhbmRPdmVyEhQKDHJlbW92ZV9hdF9tcxgMIAEoAxIQCghyZWxlYXNlZBgNIAEoCCJvCghIYW5kT3ZlchIKCgJ0bxgBIAEoCRISCgptYXlfZGVsZXRlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIOCgZzZXRfYnkYBCABKAkSEQoJc2V0X2F0X21zGAUgASgDEhAKCHVudGlsX21zGAYgASgDKj8KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEg0KCUtJTkRfRklMRRABEhIKDktJTkRfRElSRUNUT1JZEAIqRgoEUGVybRINCglQRVJNX1JFQUQQABIOCgpQRVJNX1dSSVRFEAESDwoLUEVSTV9ERUxFVEUQAhIOCgpQRVJNX0FETUlOEAMqNQoIT25FeGlzdHMSFQoRT05fRVhJU1RTX1JFUExBQ0UQABISCg5PTl9FWElTVFNfRkFJTBABKlMKCk9uQ29uZmxpY3QSFAoQT05fQ09ORkxJQ1RfRkFJTBAAEhYKEk9OX0NPTkZMSUNUX1JFTkFNRRABEhcKE09OX0NPTkZMSUNUX1JFUExBQ0UQAipxCgRTb3J0Eg0KCVNPUlRfTkFNRRAAEhIKDlNPUlRfTkFNRV9ERVNDEAESDQoJU09SVF9TSVpFEAISEgoOU09SVF9TSVpFX0RFU0MQAxIOCgpTT1JUX01USU1FEAQSEwoPU09SVF9NVElNRV9ERVNDEAViBnByb3RvMw");
 
 /**
  * One inode as its readers see it.
@@ -196,6 +196,27 @@ export type UserState = Message<"grove.v1.UserState"> & {
    * @generated from field: string subject = 10;
    */
   subject: string;
+
+  /**
+   * To whom the user's root is handed over; at most 4.
+   *
+   * @generated from field: repeated grove.v1.HandOver hand_overs = 11;
+   */
+  handOvers: HandOver[];
+
+  /**
+   * For a user who is to go, or has gone: when the files are deleted, and what others share with the address. 0 for none.
+   *
+   * @generated from field: int64 remove_at_ms = 12;
+   */
+  removeAtMs: bigint;
+
+  /**
+   * True where the address of a removed user is free again.
+   *
+   * @generated from field: bool released = 13;
+   */
+  released: boolean;
 };
 
 /**
@@ -204,6 +225,56 @@ export type UserState = Message<"grove.v1.UserState"> & {
  */
 export const UserStateSchema: GenMessage<UserState> = /*@__PURE__*/
   messageDesc(file_grove_v1_common, 1);
+
+/**
+ * An administrator's grant of one user's whole root to another user: read and write, delete where it says so.
+ *
+ * @generated from message grove.v1.HandOver
+ */
+export type HandOver = Message<"grove.v1.HandOver"> & {
+  /**
+   * @generated from field: string to = 1;
+   */
+  to: string;
+
+  /**
+   * @generated from field: bool may_delete = 2;
+   */
+  mayDelete: boolean;
+
+  /**
+   * At most 200 characters; both users see it.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Username of who decided it; "administrator" for the password.
+   *
+   * @generated from field: string set_by = 4;
+   */
+  setBy: string;
+
+  /**
+   * @generated from field: int64 set_at_ms = 5;
+   */
+  setAtMs: bigint;
+
+  /**
+   * The first moment at which it holds no more.
+   *
+   * @generated from field: int64 until_ms = 6;
+   */
+  untilMs: bigint;
+};
+
+/**
+ * Describes the message grove.v1.HandOver.
+ * Use `create(HandOverSchema)` to create a new message.
+ */
+export const HandOverSchema: GenMessage<HandOver> = /*@__PURE__*/
+  messageDesc(file_grove_v1_common, 2);
 
 /**
  * What an inode is. There are no symbolic links.

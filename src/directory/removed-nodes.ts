@@ -1,0 +1,53 @@
+// Nodes that an operator has taken out of the cluster: the keys with which they are not taken back before they have joined anew, as plans (D19, D20).
+import { GroveError } from "#base/errors.ts";
+import type { Speaker } from "./directory.ts";
+import { get, type Plan, run } from "./sql-plan.ts";
+
+/** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. One for each id that was removed. */
+const PREFIX = "removed_node:";
+const REMOVED_KEYS_MAX = 16;
+
+/** Notes the keys of a node that is taken out; one without any has proven nothing, and nothing can be held against it. */
+export function* noteRemoved(fsId: string, keys: readonly (string | null)[]): Plan<void> {
+  const known = yield* removedKeys(fsId);
+  // The newest first: an id that goes and comes again and again has a few.
+  const all = new Set([...keys.filter((key) => key !== null), ...known]);
+  yield* putKeys(fsId, [...all].slice(0, REMOVED_KEYS_MAX));
+}
+
+/** Throws CLIENT_CERT_REQUIRED for a node that was taken out and has not joined anew since. */
+export function* requireNotRemoved(fsId: string, speaker: Speaker): Plan<void> {
+  if (speaker.kind === "mock" || !(yield* removedKeys(fsId)).includes(speaker.keyFingerprint)) return;
+  throw new GroveError(
+    "CLIENT_CERT_REQUIRED",
+    `${fsId} was taken out of this cluster, and its certificate lets it in no more: join it anew (grove node token -id ${fsId}, grove node join -again)`,
+    { metadata: { certificate: "is of a node that was removed" } },
+  );
+}
+
+/** The node has joined anew with this key; what else was held against its id stays. */
+export function* readmitNode(fsId: string, keyFingerprint: string): Plan<void> {
+  const known = yield* removedKeys(fsId);
+  if (known.includes(keyFingerprint))
+    yield* putKeys(
+      fsId,
+      known.filter((key) => key !== keyFingerprint),
+    );
+}
+
+function* removedKeys(fsId: string): Plan<string[]> {
+  const row = yield* get<{ value: string }>("SELECT value FROM settings WHERE key = ?", PREFIX + fsId);
+  return row?.value.split(" ") ?? [];
+}
+
+function* putKeys(fsId: string, keys: readonly string[]): Plan<void> {
+  if (keys.length === 0) {
+    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + fsId);
+    return;
+  }
+  yield* run(
+    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    PREFIX + fsId,
+    keys.join(" "),
+  );
+}
