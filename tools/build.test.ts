@@ -47,6 +47,7 @@ test("a usual build has the code that asks a provider, and one with USE_IDP_AUTH
     "doctor/provider-checks.js",
     "identity/code-flow.js",
     "identity/issuer-keys.js",
+    "identity/provider-discovery.js",
     "identity/tokeninfo.js",
   ]);
   assert.deepEqual(withTraces("0"), []);

@@ -23,6 +23,7 @@ const STAND_INS: Readonly<Record<string, string>> = {
 const PROVIDER_ONLY: ReadonlySet<string> = new Set([
   ...Object.keys(STAND_INS),
   "identity/issuer-keys.ts",
+  "identity/provider-discovery.ts",
   "identity/provider-fetch.ts",
   "identity/tokeninfo.ts",
   "devcluster/demo-provider.ts",

@@ -74,9 +74,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
       "src/alerts/security-watch.ts": [
         "if (event.id > newest) newest = event.id; → if (event.id >= newest) newest = event.id;",
       ],
-      "src/alerts/safe-pattern.ts": [
-        "return single !== undefined && single[0] === single[1] ? single[0] : set.ranges; → return single !== undefined && single[0] === single[1] ? single[1] : set.ranges;",
-      ],
       "src/sessions/session-table.ts": [
         "if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs; → if (latest === undefined || entry.lastUsedWallMs >= latest) latest = entry.lastUsedWallMs;",
       ],
@@ -161,7 +158,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (Number(usedBytes) <= Number(quotaBytes) * FAR_SHARE) return;",
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (false) return;",
       ],
-      "src/alerts/safe-pattern.ts": ["if (next.length === 0) return false; → if (false) return false;"],
       "src/base/crc32-combine.ts": [
         "if (known !== undefined) return known; → if (false) return known;",
         "if (secondLength === 0) return first; → if (false) return first;",
@@ -193,9 +189,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
       "src/base/names.ts": [
         'const code = (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0"); → const code = (letter.codePointAt(0) ?? 1).toString(16).toUpperCase().padStart(4, "0");',
       ],
-      "src/alerts/safe-pattern.ts": [
-        "return character.codePointAt(0) ?? 0; → return character.codePointAt(0) ?? 1;",
-      ],
       "src/alerts/resolved-alerts.ts": [
         "return alert?.resolved?.atMs ?? 0; → return alert?.resolved?.atMs ?? 1;",
       ],
@@ -219,12 +212,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason:
       "it is set before it is looked at: steps are linked, there are ten failures when there is something to tell, an alert begins before it ends",
     mutants: {
-      "src/alerts/safe-pattern.ts": [
-        'const split = push(steps, { kind: "split", to: steps.length + 1, or: 0 }); → const split = push(steps, { kind: "split", to: steps.length + 1, or: 1 });',
-        'jumps.push(push(steps, { kind: "jump", to: 0 })); → jumps.push(push(steps, { kind: "jump", to: 1 }));',
-        'const split = push(steps, { kind: "split", to: start + 1, or: 0 }); → const split = push(steps, { kind: "split", to: start + 1, or: 1 });',
-        'splits.push(push(steps, { kind: "split", to: steps.length + 1, or: 0 })); → splits.push(push(steps, { kind: "split", to: steps.length + 1, or: 1 }));',
-      ],
       "src/alerts/security-watch.ts": ["#hasNews = false; → #hasNews = true;"],
       "src/alerts/tracked-alert.ts": [
         "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 1, endsAtMs: 0 };",

@@ -116,7 +116,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 2,
     holds: "counters, latency windows, host gauges, the /metrics document",
     imports: ["base"],
-    packages: [],
+    packages: ["negotiator"],
     builtins: ["node:fs/promises", "node:child_process"],
   },
   audit: {
@@ -130,7 +130,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     floor: 2,
     holds: "thresholds and the book of alerts, what is told to whom and when, its delivery",
     imports: ["base", "os", "webapi"],
-    packages: ["nodemailer", "zod"],
+    packages: ["nodemailer", "re2js", "zod"],
     builtins: ["node:fs/promises", "node:http", "node:https"],
   },
   history: {
@@ -202,7 +202,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
     packages: [
       "@fastify/cookie",
-      "@fastify/helmet",
       "@fastify/static",
       "@fastify/swagger",
       "@fastify/websocket",

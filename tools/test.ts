@@ -5,6 +5,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { longestFirst } from "./test-order.ts";
 import { TestVerdict } from "./test-verdict.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -25,7 +26,8 @@ const HALVES: Readonly<Record<string, Half>> = {
     patterns: ["src", "web", "tools", "bench", "prove"].map((folder) => `${folder}/**/*.test.ts`),
     concurrency: 3,
   },
-  whole: { patterns: ["tests/**/*.test.ts"], concurrency: 2 },
+  // They wait for leases, polls and pages more than they work.
+  whole: { patterns: ["tests/**/*.test.ts"], concurrency: 4 },
 };
 
 async function runFiles(files: readonly string[], concurrency: number, verdict: TestVerdict): Promise<void> {
@@ -58,7 +60,7 @@ const chosen = Object.entries(HALVES).filter(
 for (const [, { patterns, concurrency }] of chosen) {
   const files = await Array.fromAsync(glob([...patterns], { cwd: ROOT }));
   await runFiles(
-    files.toSorted().map((path) => join(ROOT, path)),
+    longestFirst(files).map((path) => join(ROOT, path)),
     concurrency,
     verdict,
   );

@@ -208,6 +208,16 @@ test("what happens again after an operator resolved it is raised again (D11)", (
   assert.deepEqual(kinds(book.happened(RESTART, after(2_000))), ["raised warning"]);
 });
 
+test("failed sign-ins are over a day after the last of them (W-03)", () => {
+  const book = new AlertBook();
+  const failures = { key: "login_failures:console", type: "login_failures", level: "warning" } as const;
+  book.happened(failures, START);
+  book.happened(failures, after(3_600_000));
+  const dayMs = 24 * 3_600_000;
+  assert.deepEqual(book.expire(after(3_600_000 + dayMs - 1)), []);
+  assert.deepEqual(kinds(book.expire(after(3_600_000 + dayMs))), ["resolved warning"]);
+});
+
 test("an attempt that nobody resolves by rule stays open: a mock token, for an operator alone (spec 5.7)", () => {
   const book = new AlertBook();
   book.happened({ key: "mock_token:n1", type: "mock_token", level: "critical", nodeId: "n1" }, START);

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ALERT_KEPT_MS, ALERTS_RESOLVED_KEPT } from "#base/limits.ts";
+import { ALERTS_RESOLVED_KEPT } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
 import { ResolvedAlerts } from "./resolved-alerts.ts";
 
 const NOW_MS = 1_790_000_000_000;
+const THIRTY_DAYS_MS = 30 * 86_400_000;
 const resolved = (id: string, atMs: number, type: AlertType = "storage_warning"): Alert => ({
   id,
   revision: 2,
@@ -32,9 +33,9 @@ test("in whatever order they come, they are forgotten in the order of their ends
       for (const ageMs of agesMs) alerts.add(resolved(`${ageMs}`, NOW_MS - ageMs));
       const oldestFirst = agesMs.toSorted((a, b) => b - a);
       for (const ageMs of oldestFirst) {
-        alerts.expire(NOW_MS - ageMs + ALERT_KEPT_MS);
+        alerts.expire(NOW_MS - ageMs + THIRTY_DAYS_MS);
         assert.ok(!forgotten.includes(`${ageMs}`), "exactly 30 days old is kept");
-        alerts.expire(NOW_MS - ageMs + ALERT_KEPT_MS + 1);
+        alerts.expire(NOW_MS - ageMs + THIRTY_DAYS_MS + 1);
         assert.equal(forgotten.at(-1), `${ageMs}`);
       }
       assert.deepEqual(forgotten, oldestFirst.map(String));

@@ -17,6 +17,8 @@ export interface RestoreLine extends RestoreFacts {
   readonly seq: number;
   /** Hash of the line before it. */
   readonly prev: string;
+  /** When it was written, in unix milliseconds by the node's clock. */
+  readonly atMs: number;
 }
 
 /** The act that is written. */
@@ -36,5 +38,6 @@ export function readRestore(text: string): RestoreLine | undefined {
   const takenAtMs = typeof takenAt === "string" ? Date.parse(takenAt) : Number.NaN;
   if (typeof backup !== "string" || !/^[\w.-]{1,64}$/.test(backup) || Number.isNaN(takenAtMs))
     return undefined;
-  return upTo === place.seq - 1 ? { backup, takenAtMs, upTo, seq: place.seq, prev: place.prev } : undefined;
+  if (upTo !== place.seq - 1) return undefined;
+  return { backup, takenAtMs, upTo, seq: place.seq, prev: place.prev, atMs: Date.parse(place.time) };
 }

@@ -237,6 +237,8 @@ export const SUBJECT_MAX_LENGTH = 255;
 export const ISSUER_MAX_LENGTH = 1_024;
 /** For how long an operator may be away at the identity provider while signing in. */
 export const IDP_SIGN_IN_MS: number = 10 * 60_000;
+/** How often the console looks whether an operator who signed in by name is still on the list. */
+export const OPERATOR_LIST_CHECK_INTERVAL_MS = 5_000;
 /** Operators that a list of subjects may have. */
 export const OPERATOR_PEOPLE_MAX = 1_000;
 /** Persons behind addresses that the metadata store lists at once. */

@@ -129,6 +129,37 @@ test("a put -r that was killed goes on by the same command in the same place, an
   }
 });
 
+test("a second run of a put -r that is under way is refused in words, before it writes anything down; the first goes on", async () => {
+  const begun = await inodes();
+  const words = ["put", "-r", many, "/twice"];
+  const child = spawnGrove(words, client.env);
+  const ended = once(child, "close");
+  while ((await inodes()) <= begun + 50) await new Promise((resolve) => setTimeout(resolve, 10));
+  child.kill("SIGSTOP");
+  try {
+    const second = await run(import("./put-command.ts"), ["-r", many, "/twice"]);
+    assert.equal(second.code, 1, second.err);
+    assert.match(
+      second.err,
+      /another grove put of \S+many to \/twice is running \(process \d+\)\. Wait for it, or stop it: the same command then goes on/i,
+    );
+    assert.ok(second.err.includes(`(process ${child.pid})`), second.err);
+    // Another place is another transfer.
+    const other = tree("twice-small", { a: "a" });
+    assert.equal((await put("-r", other, "/twice-small")).files, 1);
+  } finally {
+    child.kill("SIGCONT");
+  }
+  await ended;
+  assert.equal(child.exitCode, 0);
+  assert.equal((await inodes()) - begun - 3, MANY + 2 * FOLDERS, "in one place");
+  assert.equal((await put("-r", "--update", many, "/twice")).files, 0);
+  const held = readdirSync(join(client.env["GROVE_CONFIG_DIR"] ?? "", "transfers")).filter((name) =>
+    name.includes(".held"),
+  );
+  assert.deepEqual(held, []);
+});
+
 test("Ctrl-C says how much is there and what to type, and that goes on", async () => {
   const begun = await inodes();
   const { code, err } = await cut(["put", "-r", many, "/stopped"], "SIGINT", async () => {

@@ -1,5 +1,7 @@
 // `grove user hand-over`: gives one user's whole root to another for a time, and ends that.
+
 import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { untilSeconds } from "#base/until-text.ts";
@@ -106,11 +108,11 @@ function ending({ username, to }: Names): Order {
 
 /** Those that have come to their end are left out of what is decided next. */
 function inForce({ handOvers }: KnownState): KnownState["handOvers"] {
-  return handOvers.filter(({ untilMs }) => untilMs > BigInt(Date.now()));
+  return handOvers.filter(({ untilMs }) => untilMs > BigInt(systemClock.wallMs()));
 }
 
 function momentMs(text: string, timeZone: string): number {
-  const until = untilSeconds(text, { nowMs: Date.now(), timeZone });
+  const until = untilSeconds(text, { nowMs: systemClock.wallMs(), timeZone });
   if (typeof until === "number") return until * 1_000;
   throw new ClientError("USAGE", `--until "${text}": ${until.problem}`);
 }

@@ -1,6 +1,7 @@
 // What `get` and `put` have in common: the display and the report, going on from a record, and what is said when a transfer is cut.
 import { systemClock } from "#base/clock.ts";
 import type { ClientContext } from "./client-context.ts";
+import { ClientError } from "./client-error.ts";
 import { repeatedFlags, type TransferFlags, wantedSameness } from "./comparison-flags.ts";
 import { localTime } from "./local-time.ts";
 import { ProgressDisplay, ProgressMeter } from "./progress.ts";
@@ -108,6 +109,29 @@ export class TransferFrame {
     plan: readonly Planned[],
   ): Promise<void> {
     const runs = new TransferRuns(this.journal);
+    try {
+      await this.#moveHeld(steps, plan, runs);
+    } finally {
+      await runs.release();
+    }
+  }
+
+  async #moveHeld<Planned extends PlannedTransfer>(
+    steps: TransferSteps<Planned>,
+    plan: readonly Planned[],
+    runs: TransferRuns,
+  ): Promise<void> {
+    // All of them before anything is written down of one.
+    for (const source of plan) {
+      const heldBy = source.run === undefined ? undefined : await runs.hold(source.run.pair);
+      if (heldBy === undefined) continue;
+      const { named, where } = steps.placeOf(source);
+      throw new ClientError(
+        "USAGE",
+        `another grove ${this.#direction.verb} of ${named} to ${where} is running (process ${heldBy})`,
+        { todo: "Wait for it, or stop it: the same command then goes on where it was." },
+      );
+    }
     for (const source of plan) {
       if (source.run === undefined) continue;
       await runs.begin(source, source.run);

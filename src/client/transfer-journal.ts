@@ -6,6 +6,7 @@ import { TRANSFER_RECORD_MS, TRANSFER_RECORDS_MAX } from "./limits.ts";
 import { removeOldFiles } from "./old-files.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { readStored, writeStored } from "./stored-json.ts";
+import { type Hold, holdTransfer } from "./transfer-hold.ts";
 
 /** What was typed: from where to where, by whom. */
 export interface TransferPair {
@@ -78,6 +79,11 @@ export class TransferJournal {
     await kept.catch(() => undefined);
   }
 
+  /** Keeps others from this pair until it is released; answers with the process that has it where one does. */
+  hold(pair: TransferPair): Promise<Hold> {
+    return holdTransfer(`${this.#path(pair)}.held`);
+  }
+
   #path({ verb, cluster, local, remote }: TransferPair): string {
     const text = [verb, cluster, local, remote.root, remote.path].join("\0");
     return join(this.#folder, `${verb}-${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`);
@@ -94,9 +100,23 @@ export interface TransferRun {
 export class TransferRuns {
   readonly #journal: TransferJournal;
   readonly #runs = new Map<object, TransferRun>();
+  readonly #releases: (() => Promise<void>)[] = [];
 
   constructor(journal: TransferJournal) {
     this.#journal = journal;
+  }
+
+  /** Keeps others from a pair until all is released; answers with the process that has it where one does. */
+  async hold(pair: TransferPair): Promise<number | undefined> {
+    const hold = await this.#journal.hold(pair);
+    if ("heldBy" in hold) return hold.heldBy;
+    this.#releases.push(hold.release);
+    return undefined;
+  }
+
+  /** Lets others have them. */
+  async release(): Promise<void> {
+    for (const release of this.#releases.splice(0)) await release();
   }
 
   /** Writes down that a source is on its way. */

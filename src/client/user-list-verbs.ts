@@ -1,5 +1,7 @@
 // `grove user list` and `show`: about whom there is a decision, and what each server knows of one user.
+
 import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { UserState } from "#proto/gen/grove/v1/common_pb.ts";
 import { Administration, type AdministrationFlags, withAdministrationFlags } from "./administration.ts";
@@ -168,7 +170,7 @@ function isRetired({ removeAtMs, released }: UserState): boolean {
 }
 
 function inForce({ handOvers }: UserState): UserState["handOvers"] {
-  return handOvers.filter(({ untilMs }) => untilMs > BigInt(Date.now()));
+  return handOvers.filter(({ untilMs }) => untilMs > BigInt(systemClock.wallMs()));
 }
 
 function jsonOf(state: UserState): Record<string, unknown> {

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { startApp } from "./app.fixture.ts";
 import { operatorOf, viewerOf } from "./route.ts";
+import { securityHeaders } from "./security-headers.ts";
 
 test("a route says who may call it; visitors are refused before a handler for operators runs (spec 4.1, 5.8.3)", async () => {
   const { ask, askAsOperator, close, session } = await startApp((app) => {
@@ -72,4 +73,38 @@ test("a route that does not say who may call it does not start", async () => {
     }),
     /does not say who may call it/,
   );
+});
+
+test("every answer tells browsers what may be done with it, and over TLS alone that it is to be asked by TLS", async () => {
+  const { ask, close } = await startApp((app) => {
+    app.get("/api/everybody", { config: { auth: "public" } }, () => ({}));
+    app.get("/page", { config: { auth: "public" } }, () => ({}));
+  });
+  const ofAll = {
+    "content-security-policy":
+      "default-src 'self';object-src 'none';base-uri 'none';frame-ancestors 'none';form-action 'self'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+  };
+  try {
+    for (const path of ["/api/everybody", "/api/nowhere"]) {
+      assert.partialDeepStrictEqual((await ask(path)).headers, ofAll);
+    }
+    const { headers } = await ask("/page");
+    assert.partialDeepStrictEqual(headers, {
+      ...ofAll,
+      "cross-origin-opener-policy": "same-origin",
+      "origin-agent-cluster": "?1",
+      "x-dns-prefetch-control": "off",
+      "x-download-options": "noopen",
+      "x-permitted-cross-domain-policies": "none",
+      "x-xss-protection": "0",
+    });
+    assert.equal(headers["strict-transport-security"], undefined);
+  } finally {
+    await close();
+  }
+  assert.equal(securityHeaders("/api/x", true)["strict-transport-security"], "max-age=31536000");
 });

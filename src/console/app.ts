@@ -3,7 +3,6 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { createServer as createHttpsServer } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
-import helmet from "@fastify/helmet";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { validatorCompiler } from "fastify-type-provider-zod";
@@ -35,7 +34,7 @@ import { type App, ProblemError } from "./route.ts";
 const PATH_PARAMETER_MAX_LENGTH = 1_024;
 
 /** What the application needs. */
-export interface AppDeps extends Omit<GuardDeps, "securityHeaders"> {
+export interface AppDeps extends Omit<GuardDeps, "isTls"> {
   readonly log: Logger;
   /** Certificate chain and key, PEM; undefined for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -52,7 +51,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
     deps.onAnswered?.(status);
     log.debug("request", { route, status, ms, address });
   };
-  const guard = new Guard({ ...deps, securityHeaders: await securityHeaders(deps.tls !== undefined) });
+  const guard = new Guard({ ...deps, isTls: deps.tls !== undefined });
   const keptAnswers = new KeptAnswers({ guard, clock: deps.clock, onAnswered: answered });
   const app = fastify({
     serverFactory: (handler) =>
@@ -133,38 +132,6 @@ function tellAnswered(app: App, answered: (answered: Answered) => void): void {
     answered({ route, status: reply.statusCode, ms, address: request.client?.address });
     done();
   });
-}
-
-/** Only what the pages need; `upgrade-insecure-requests` would break them over plain HTTP. */
-const HELMET = {
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      defaultSrc: ["'self'"],
-      objectSrc: ["'none'"],
-      baseUri: ["'none'"],
-      frameAncestors: ["'none'"],
-      formAction: ["'self'"],
-    },
-  },
-  referrerPolicy: { policy: "no-referrer" as const },
-  xFrameOptions: { action: "deny" as const },
-};
-
-/** For this name alone: other services of the domain are not ours to speak for. */
-const HSTS = { maxAge: 31_536_000, includeSubDomains: false };
-
-/** What helmet sets, asked for once: it would work all of it out anew for each answer, which takes longer than most of them. */
-async function securityHeaders(isTls: boolean): Promise<Readonly<Record<string, string>>> {
-  const asked = fastify();
-  await asked.register(helmet, { ...HELMET, strictTransportSecurity: isTls ? HSTS : false });
-  const bare = await fastify().inject("/");
-  const { headers } = await asked.inject("/");
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      typeof value === "string" && bare.headers[name] === undefined ? [[name, value]] : [],
-    ),
-  );
 }
 
 function makeServer(deps: AppDeps, handler: RequestListener): Server {

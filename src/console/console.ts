@@ -23,6 +23,7 @@ import { logRoutes } from "./log-routes.ts";
 import { maintenanceRoutes } from "./maintenance-routes.ts";
 import { noticeRoutes } from "./notice-routes.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
+import { endSessionsOffList } from "./operators-off-list.ts";
 import { builtPages, pageRoutes } from "./page-routes.ts";
 import { rolloutRoutes } from "./rollout-routes.ts";
 import type { App } from "./route.ts";
@@ -98,6 +99,11 @@ export async function buildConsole(
   ends.defer(() => parts.hub.close());
   ends.defer(() => parts.actions.stop());
   plugRoutes(app, { options, gate, metrics, parts });
+  const { people, clock, log } = options;
+  if (people !== undefined) {
+    const audit = (act: AuditAct): void => parts.audit.append(act);
+    ends.push(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
+  }
   await pageRoutes(app, builtPages());
   return { app, gate, parts };
 }

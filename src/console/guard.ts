@@ -10,6 +10,7 @@ import { type ClientFacts, clientFacts, type TrustedProxies } from "./client-add
 import { type Credential, shownCredential, takeQueryToken } from "./credentials.ts";
 import { changesState, senderOf } from "./own-origin.ts";
 import { type App, type OperatorSession, ProblemError, type RouteAuth, type Viewer } from "./route.ts";
+import { securityHeaders } from "./security-headers.ts";
 
 /** Knows the sessions of operators by their tokens. */
 export interface SessionLookup {
@@ -25,8 +26,7 @@ export interface GuardDeps {
   /** False switches the third place of spec 4.2 off (T12). */
   readonly allowQueryToken: boolean;
   readonly rates: { readonly visitor: BucketRate; readonly operator: BucketRate };
-  /** What every answer carries; for `/api/` see `headersOf`. */
-  readonly securityHeaders: Readonly<Record<string, string>>;
+  readonly isTls: boolean;
   /** Told of each request that carries its token in its query. */
   readonly onQueryToken: () => void;
 }
@@ -121,7 +121,7 @@ export class Guard {
       isForOperators: auth === "operator" || isOperatorPath(path),
       // Whoever opens a WebSocket is sent the whole cluster: that counts like asking for it.
       isCounted: /^\/(?:api|ws)\//.test(path),
-      headers: headersOf(path, this.#deps.securityHeaders),
+      headers: headersOf(path, this.#deps.isTls),
     };
   }
 
@@ -213,28 +213,12 @@ function isOperatorPath(path: string): boolean {
   );
 }
 
-/** Of the security headers those that mean nothing for JSON are left to the pages: they would be a third of a short answer. */
-const FOR_PAGES_ONLY: ReadonlySet<string> = new Set([
-  "cross-origin-opener-policy",
-  "origin-agent-cluster",
-  "x-dns-prefetch-control",
-  "x-download-options",
-  "x-permitted-cross-domain-policies",
-  "x-xss-protection",
-]);
-
-function headersOf(
-  path: string,
-  securityHeaders: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const headers = { ...securityHeaders, "x-svc-version": VERSION };
-  if (!path.startsWith("/api/")) return headers;
-  return {
-    ...Object.fromEntries(Object.entries(headers).filter(([name]) => !FOR_PAGES_ONLY.has(name))),
-    // A kept copy of what an operator saw, shown to a visitor, is the classic leak (W-14).
-    "cache-control": "no-store",
-    vary: "Cookie, Authorization",
-  };
+function headersOf(path: string, isTls: boolean): Readonly<Record<string, string>> {
+  const headers = { ...securityHeaders(path, isTls), "x-svc-version": VERSION };
+  // A kept copy of what an operator saw, shown to a visitor, is the classic leak (W-14).
+  return path.startsWith("/api/")
+    ? { ...headers, "cache-control": "no-store", vary: "Cookie, Authorization" }
+    : headers;
 }
 
 function lookWho(facts: ClientFacts, credential: Credential | undefined, sessions: SessionLookup): Viewer {

@@ -10,7 +10,7 @@ import { errorText } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { FlowSecrets } from "#identity/code-flow-types.ts";
 import { factsOf } from "./guard.ts";
-import { CALLBACK_PATH, type OperatorPeople } from "./operator-people.ts";
+import { CALLBACK_PATH, type OperatorPeople, type OperatorPerson } from "./operator-people.ts";
 import type { App } from "./route.ts";
 import { openSession, type SignInDeps } from "./sign-in-routes.ts";
 
@@ -78,11 +78,11 @@ async function finish(
     deps.onFailure(address);
     return backWith(reply, "limited");
   }
-  let username: string | undefined;
+  let person: OperatorPerson | undefined;
   try {
     const idToken = await deps.people.flow.finish(new URL(request.raw.url ?? "/", "http://console"), secrets);
     if (idToken === undefined) return await refuse(deps, request, reply, "failed");
-    username = await deps.people.operatorOf(idToken, address);
+    person = await deps.people.operatorOf(idToken, address);
   } catch (error) {
     if (isGroveError(error, "TOKEN_REJECTED")) return refuse(deps, request, reply, "failed");
     attempt.takeBack();
@@ -95,9 +95,9 @@ async function finish(
     deps.log.warn("idp_sign_in_unavailable", { error: errorText(error) });
     return backWith(reply, "away");
   }
-  if (username === undefined) return refuse(deps, request, reply, "not_operator");
+  if (person === undefined) return refuse(deps, request, reply, "not_operator");
   attempt.succeeded();
-  openSession(deps, request, reply, { passwordHash: deps.password.nodeHash, username });
+  openSession(deps, request, reply, { passwordHash: deps.password.nodeHash, person });
   return reply.redirect("/");
 }
 

@@ -1,11 +1,12 @@
 // Operators who sign in by name: who is one, what the browser must bring back, and what the log calls them.
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { auditFiles } from "#audit/audit-files.ts";
 import { systemClock } from "#base/clock.ts";
+import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { pkceChallenge } from "#identity/pkce.ts";
 import { answerAsIssuer, json, makeKey, signToken, startProvider } from "#identity/provider.fixture.ts";
@@ -134,6 +135,35 @@ test("an operator of the list signs in, and sessions and audit log name the pers
   while (!(await logged()).includes("alice@example.com/") && performance.now() < deadline) await sleep(20);
   assert.match(await logged(), /"alice@example\.com\/[0-9a-f]{8}"/);
   assert.equal((await made.console.ask("/api/auth/status")).text.includes('"identity_provider":true'), true);
+});
+
+test("whoever is taken off the list is signed out within seconds, and nobody else is; a list that stays away lets nobody stay", async (t) => {
+  const made = await bench(t);
+  const { console } = made;
+  const signIn = async (sub: string): Promise<string> => {
+    made.claims = { sub, email: `${sub}@example.com` };
+    return sessionOf(await made.comeBack(await made.goThere()));
+  };
+  await writeFile(made.list, "s-alice\ns-bob\n");
+  const byPassword = await console.signIn();
+  const [alice, bob] = [await signIn("s-alice"), await signIn("s-bob")];
+  const isIn = async (token: string): Promise<boolean> =>
+    (await console.ask("/api/auth/sessions", { headers: { authorization: `Bearer ${token}` } })).status ===
+    200;
+  const untilOut = async (token: string): Promise<void> => {
+    const deadline = performance.now() + 4 * OPERATOR_LIST_CHECK_INTERVAL_MS;
+    while (await isIn(token)) {
+      assert.ok(performance.now() < deadline, "still signed in");
+      await sleep(100);
+    }
+  };
+  assert.deepEqual([await isIn(alice), await isIn(bob)], [true, true]);
+  await writeFile(made.list, "s-bob\n");
+  await untilOut(alice);
+  assert.deepEqual([await isIn(byPassword), await isIn(bob)], [true, true]);
+  await unlink(made.list);
+  await untilOut(bob);
+  assert.equal(await isIn(byPassword), true);
 });
 
 test("whoever is not on the list, or no longer, is none; the list is held against the subject and not the address", async (t) => {

@@ -17,11 +17,20 @@ export type PeopleRule =
   /** A claim that is this text, or a list with this text in it. */
   | { readonly claim: string; readonly value: string };
 
+/** An operator by name. */
+export interface OperatorPerson {
+  readonly username: string;
+  /** Who it is at the identity provider, whatever the address is. */
+  readonly subject: string;
+}
+
 /** Signs operators in by name. */
 export interface OperatorPeople {
   readonly flow: CodeFlow;
-  /** The operator's address when the ID token is a live one of an operator; undefined otherwise. Throws IDP_UNAVAILABLE and RATE_LIMITED. */
-  operatorOf(idToken: string, address: string): Promise<string | undefined>;
+  /** The operator when the ID token is a live one of an operator; undefined otherwise. Throws IDP_UNAVAILABLE and RATE_LIMITED. */
+  operatorOf(idToken: string, address: string): Promise<OperatorPerson | undefined>;
+  /** Subjects of those who are operators now; undefined where a claim says it. Rejects with BAD_ARGUMENT for a list that cannot be used. */
+  readonly listed: (() => Promise<ReadonlySet<string>>) | undefined;
 }
 
 /** What it is made from. */
@@ -51,6 +60,7 @@ export async function openOperatorPeople(deps: OperatorPeopleDeps): Promise<Oper
   return {
     flow: createCodeFlow({ issuer, clientId, clientSecret, redirectUri, clock, random, fetch: ask }),
     operatorOf: (idToken, address) => operatorOf({ rule, verifier }, idToken, address),
+    listed: "file" in rule ? () => readSubjects(rule.file) : undefined,
   };
 }
 
@@ -61,7 +71,7 @@ async function operatorOf(
   { rule, verifier }: { readonly rule: PeopleRule; readonly verifier: TokenVerifier },
   idToken: string,
   address: string,
-): Promise<string | undefined> {
+): Promise<OperatorPerson | undefined> {
   const { identity } = await verifier.verify(idToken, address);
   const { username, subject } = identity;
   // Read each time: whoever was taken out gets in no more.
@@ -69,7 +79,7 @@ async function operatorOf(
     "file" in rule
       ? (await readSubjects(rule.file)).has(subject)
       : holds(claimsOf(idToken)[rule.claim], rule.value);
-  return subject !== "" && isOperator ? username : undefined;
+  return subject !== "" && isOperator ? { username, subject } : undefined;
 }
 
 /** The claims of a token whose signature was verified. */

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { ADMIN_SESSION_LIFETIME_MS, ADMIN_SESSIONS_MAX, SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
+import type { OperatorPerson } from "./operator-people.ts";
 import type { OperatorSession } from "./route.ts";
 
 const TOKEN_BYTES = 32;
@@ -19,13 +20,15 @@ export interface ListedSession {
 }
 
 interface Row extends ListedSession {
+  /** Who it is at the identity provider; undefined for whoever has shown the password. */
+  readonly subject: string | undefined;
   readonly endsSteadyMs: number;
   /** On the clock that counts time asleep, where there is one (C-01). */
   readonly endsBootMs: number | undefined;
 }
 
 /** Why a session is over. */
-export type SessionEnd = "logout" | "expired" | "evicted" | "password_changed";
+export type SessionEnd = "logout" | "expired" | "evicted" | "password_changed" | "not_listed";
 
 /** A session as it was just made. */
 export interface NewSession {
@@ -57,7 +60,7 @@ export class OperatorSessions {
   }
 
   /** Makes a session for whoever has just shown the password with this SHA-256, or to be a person, from an address. */
-  create(passwordHash: string, address = "", username?: string): NewSession {
+  create(passwordHash: string, address = "", person?: OperatorPerson): NewSession {
     this.#sweep();
     for (const [key, row] of this.#rows) {
       if (this.#rows.size < ADMIN_SESSIONS_MAX) break;
@@ -67,12 +70,13 @@ export class OperatorSessions {
     const key = keyOf(token);
     const bootMs = this.#clock.bootMs?.();
     const session: OperatorSession = {
-      id: `${username === undefined ? "" : `${username}/`}${key.slice(0, ID_LENGTH)}`,
+      id: `${person === undefined ? "" : `${person.username}/`}${key.slice(0, ID_LENGTH)}`,
       expiresAtWallMs: this.#clock.wallMs() + ADMIN_SESSION_LIFETIME_MS,
       passwordHash,
     };
     this.#rows.set(key, {
       session,
+      subject: person?.subject,
       address,
       openedAtWallMs: this.#clock.wallMs(),
       endsSteadyMs: this.#clock.steadyMs() + ADMIN_SESSION_LIFETIME_MS,
@@ -114,6 +118,13 @@ export class OperatorSessions {
     const count = this.#rows.size;
     for (const [key, row] of this.#rows) this.#end(key, row, why);
     return count;
+  }
+
+  /** Ends the sessions of those who signed in by name and are operators no more; answers with them. */
+  endPeople(isOperator: (subject: string) => boolean): readonly OperatorSession[] {
+    const gone = [...this.#rows].filter(([, { subject }]) => subject !== undefined && !isOperator(subject));
+    for (const [key, row] of gone) this.#end(key, row, "not_listed");
+    return gone.map(([, { session }]) => session);
   }
 
   /** Calls back for each session that ends, whatever the reason; the returned function stops that. */

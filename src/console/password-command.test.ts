@@ -1,30 +1,21 @@
 // `grove admin password` as people type it, against FileServers that have the password, the one before, and another one.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
+import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { passwordHashes } from "./hash-password.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 120_000 };
 const PRESENT = "the password until today";
 const NEXT = "the password from now on";
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
 
 interface Bench {
   readonly file: string;
@@ -73,20 +64,8 @@ async function bench(t: TestContext, passwords: Readonly<Record<string, string>>
     wrong,
     async password(verb, lines, ...words) {
       const flags = ["-password_file", file, "-meta", url, ...words];
-      const child = spawn(process.execPath, [GROVE, "admin", "password", verb, ...flags], {
-        stdio: ["pipe", "pipe", "pipe"],
-      });
-      let [out, err] = ["", ""];
-      child.stdout.on("data", (chunk: Buffer) => {
-        out += String(chunk);
-      });
-      child.stderr.on("data", (chunk: Buffer) => {
-        err += String(chunk);
-      });
-      child.stdin.on("error", () => undefined);
-      child.stdin.end(lines.map((line) => `${line}\n`).join(""));
-      const [code] = (await once(child, "close")) as [number | null];
-      return { code, out, err };
+      const input = lines.map((line) => `${line}\n`).join("");
+      return await runGrove(["admin", "password", verb, ...flags], { input });
     },
   };
 }

@@ -14,6 +14,7 @@ const found = (lost: Partial<FoundRestore["lost"]> = {}): FoundRestore => ({
     upTo: 40,
     seq: 41,
     prev: "0".repeat(64),
+    atMs: Date.UTC(2026, 10, 22, 21),
   },
   lost: { hash: undefined, count: 3, changed: new Set(), quotas: new Set(), ...lost },
 });
@@ -68,6 +69,31 @@ test("roots that are gone, roots and quotas that are older, are named; the same 
       "Roots that are older than they were: alice@example.com, bob@example.com. Quotas that are older than they were: carol@example.com. " +
       "Users whose root is gone are told so when they sign in; an empty one is made once you confirm it with grove node lost-root.",
   );
+  nodes.close();
+  book.close();
+});
+
+test("a restored node that starts again before the restore is told is held against what was there before the restore", () => {
+  const { book } = testCluster("n1");
+  const nodes = new RestoredNodes(book, STORE);
+  const restoredS = found().line.atMs / 1_000;
+  const poll = (startedS: number, users: Parameters<typeof maps>[0]): void =>
+    book.answered("n1", nodeReading({ ...maps(users), lastRestartUnix: restoredS + startedS }));
+  const whole = { "alice@example.com": [5n, 9n], "dave@example.com": [2n, 9n] } as const;
+  const older = { "alice@example.com": [5n, 9n] } as const;
+  poll(-9_000, { "eve@example.com": [1n, 9n] });
+  poll(-3_000, whole);
+  for (let start = 0; start < 20; start++) {
+    poll(start * 30, older);
+    const { level, detail } = nodes.occurrenceOf(found());
+    assert.deepEqual(
+      [level, detail?.["gone"], detail?.["older"]],
+      ["critical", "dave@example.com", undefined],
+    );
+  }
+  // Whoever saw nothing of the time before knows nothing.
+  poll(9_000, older);
+  assert.equal(nodes.occurrenceOf(found()).detail?.["is_partial"], 1);
   nodes.close();
   book.close();
 });

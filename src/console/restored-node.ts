@@ -4,7 +4,7 @@ import type { Occurrence } from "#alerts/condition.ts";
 import type { NodeName } from "#alerts/node-rules.ts";
 import type { LostLines } from "#audit/lost-lines.ts";
 import type { RestoreLine } from "#audit/restore-line.ts";
-import { RESTORE_USERS_NAMED } from "#base/limits.ts";
+import { AUDIT_SUSPECT_MS, RESTORE_USERS_NAMED } from "#base/limits.ts";
 import { shellWord } from "#base/shell-word.ts";
 import type { ClusterState, NodeReading } from "./cluster-state.ts";
 import type { ConsoleOptions } from "./console-options.ts";
@@ -17,12 +17,24 @@ export interface FoundRestore {
   readonly lost: LostLines;
 }
 
+/** Runs that are kept of each node. */
+const RUNS_MAX = 3;
+
 type Users = Pick<NodeReading, "perUserStorage" | "perUserQuota" | "perUserDetail" | "usersWithheld">;
 
-/** Keeps, for each node, its users as they were before it was started last. */
+/** A run of a node that is over, and its users as they were at its end. Both moments by the node's clock. */
+interface Run {
+  readonly startedUnix: number;
+  /** When the next one was started. */
+  readonly endedUnix: number;
+  readonly users: Users;
+}
+
+/** Keeps, for each node, its users as they were before it was started last, and before the starts that came shortly before that one. */
 export class RestoredNodes {
   readonly #last = new Map<string, NodeReading>();
-  readonly #before = new Map<string, Users>();
+  /** The oldest first. */
+  readonly #runs = new Map<string, readonly Run[]>();
   readonly #store: ConsoleOptions["store"];
   readonly #end: () => void;
 
@@ -33,7 +45,10 @@ export class RestoredNodes {
       const last = this.#last.get(node.id);
       if (last !== undefined && last.lastRestartUnix !== reading.lastRestartUnix) {
         const { perUserStorage, perUserQuota, perUserDetail, usersWithheld } = last;
-        this.#before.set(node.id, { perUserStorage, perUserQuota, perUserDetail, usersWithheld });
+        const users = { perUserStorage, perUserQuota, perUserDetail, usersWithheld };
+        const startedUnix = last.lastRestartUnix ?? 0;
+        const endedUnix = reading.lastRestartUnix ?? startedUnix;
+        this.#runs.set(node.id, withRun(this.#runs.get(node.id) ?? [], { startedUnix, endedUnix, users }));
       }
       this.#last.set(node.id, reading);
     }, "first");
@@ -41,7 +56,10 @@ export class RestoredNodes {
 
   /** The alert about a restore: what is gone, and what is older than it was. */
   occurrenceOf({ node, line, lost }: FoundRestore): Occurrence {
-    const [before, now] = [this.#before.get(node.id), this.#last.get(node.id)];
+    // One that has begun since the restore is of what was restored.
+    const began = ({ startedUnix }: Run): boolean => !((startedUnix + 1) * 1_000 > line.atMs);
+    const before = this.#runs.get(node.id)?.findLast(began)?.users;
+    const now = this.#last.get(node.id);
     const isKnown = before !== undefined && now !== undefined && !before.usersWithheld && !now.usersWithheld;
     const gone = isKnown
       ? [...before.perUserStorage.keys()].filter((user) => !now.perUserStorage.has(user))
@@ -81,6 +99,12 @@ export class RestoredNodes {
   close(): void {
     this.#end();
   }
+}
+
+/** Those that a restore which is still looked into may have ended: of a node that starts again and again, the first of them, and the newest. */
+function withRun(runs: readonly Run[], run: Run): readonly Run[] {
+  const recent = runs.filter(({ endedUnix }) => run.endedUnix - endedUnix <= AUDIT_SUSPECT_MS / 1_000);
+  return [...recent.slice(0, 1), ...recent.slice(1).slice(-(RUNS_MAX - 2)), run];
 }
 
 function inodesOf({ perUserDetail }: Users): ReadonlyMap<string, number | null> {

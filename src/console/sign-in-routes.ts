@@ -22,6 +22,7 @@ import { COOKIE_NAME } from "./credentials.ts";
 import { factsOf, isForeign } from "./guard.ts";
 import type { LoginLimiter } from "./login-limiter.ts";
 import type { OperatorPassword } from "./operator-password.ts";
+import type { OperatorPerson } from "./operator-people.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "./route.ts";
 import type { Tickets } from "./tickets.ts";
@@ -217,10 +218,10 @@ export function openSession(
   deps: SignInDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-  operator: { readonly passwordHash: string; readonly username?: string | undefined },
+  operator: { readonly passwordHash: string; readonly person?: OperatorPerson | undefined },
 ): OperatorSession {
   const { address, isSecure } = factsOf(request);
-  const { token, session } = deps.sessions.create(operator.passwordHash, address, operator.username);
+  const { token, session } = deps.sessions.create(operator.passwordHash, address, operator.person);
   deps.log.info("signed_in", { address, session: session.id });
   deps.audit({
     act: "operator.open",

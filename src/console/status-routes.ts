@@ -4,7 +4,8 @@ import { z } from "zod";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { VERSION } from "#base/version.ts";
 import { gitCommit } from "#os/git-commit.ts";
-import { PROMETHEUS_TYPES, type PrometheusForm } from "#telemetry/prometheus-form.ts";
+import { METRICS_FORMS, METRICS_TYPES, preferredType } from "#telemetry/accept.ts";
+import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { versionReply } from "#webapi/auth.ts";
 import { type SettingsReply, settingsReply } from "#webapi/settings.ts";
 import { type ConsoleMetrics } from "./console-metrics.ts";
@@ -46,7 +47,7 @@ export function statusRoutes(app: App, deps: StatusDeps): void {
   app.get("/metrics", anybody, (request, reply) => {
     requireReader(deps, request);
     reply.header("cache-control", "no-store").header("vary", "Accept, Cookie, Authorization");
-    const form = wantedForm(request.headers.accept);
+    const form = METRICS_FORMS[preferredType(request.headers.accept, METRICS_TYPES)];
     if (form === undefined) return deps.metrics.document();
     return reply.type(PROMETHEUS_TYPES[form]).send(deps.metrics.prometheus(form));
   });
@@ -123,14 +124,4 @@ function requireReader(deps: StatusDeps, request: FastifyRequest): void {
     "AUTH_REQUIRED",
     "for operators, for this machine, and with the bearer token in SVC_METRICS_TOKEN",
   );
-}
-
-/** The form that Accept asks for; undefined for JSON, which stays the default (decision D12). */
-function wantedForm(accept: string | undefined): PrometheusForm | undefined {
-  const first = /application\/(?:json|openmetrics-text)|text\/plain/.exec(accept ?? "")?.[0];
-  return first === "text/plain"
-    ? "text"
-    : first === "application/openmetrics-text"
-      ? "openmetrics"
-      : undefined;
 }

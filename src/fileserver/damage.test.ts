@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code } from "#grpc/status.ts";
 import { isTakenFile, isTakenFolder, isTakenInside } from "#storage/backup-layout.ts";
+import { until } from "#testing/until.ts";
 import { parts, refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const TOKEN = "t".repeat(32);
@@ -44,7 +45,8 @@ test("a flipped byte: DATA_LOSS, the mark in Attr and listings, the count for al
   }
   const download = await refusal(user.download({ path: "/bad" }));
   assert.deepEqual([download.code, download.reason], [Code.DATA_LOSS, "CORRUPT"]);
-  assert.equal((await user.call.getAttr({ path: "/bad" })).damaged, true);
+  // The answer does not wait for the mark to be written.
+  await until(async () => (await user.call.getAttr({ path: "/bad" })).damaged);
   const { entries } = await user.call.listDir({ path: "/" });
   assert.deepEqual(
     entries.map(({ name, damaged }) => [name, damaged]),

@@ -160,10 +160,13 @@ test("one address has 16 connections, all together 16 answers under way, and a r
   );
   const ask = (path: string, localAddress = "127.0.0.1"): Promise<number | string> =>
     new Promise((resolve) => {
-      request({ host: "127.0.0.1", port: listener.port, path, localAddress, agent: false }, (response) => {
-        response.resume();
-        resolve(response.statusCode ?? 0);
-      })
+      request(
+        { host: "127.0.0.1", port: listener.address.port, path, localAddress, agent: false },
+        (response) => {
+          response.resume();
+          resolve(response.statusCode ?? 0);
+        },
+      )
         .on("error", () => resolve("cut off"))
         .end();
     });

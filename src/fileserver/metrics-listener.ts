@@ -6,11 +6,11 @@ import { constantTimeEqual } from "#base/constant-time.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { type StatusServer, serveStatus } from "#os/status-server.ts";
+import { METRICS_FORMS, METRICS_TYPES, type MetricsTypes, preferredType } from "#telemetry/accept.ts";
 import { metricsJson } from "#telemetry/metrics-document.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { prometheusText } from "#telemetry/prometheus-text.ts";
 import type { SecurityEvent } from "#telemetry/security-events.ts";
-import { preferredType } from "./accept.ts";
 import type { NodeReadings } from "./node-metrics.ts";
 
 /** What the listener shows. */
@@ -51,9 +51,9 @@ async function answer(
   }
   switch (pathOf(request)) {
     case "/metrics":
-      return sendMetrics(deps, request, response, FORMS);
+      return sendMetrics(deps, request, response, METRICS_TYPES);
     case "/metrics/prometheus":
-      return sendMetrics(deps, request, response, PROMETHEUS_FORMS);
+      return sendMetrics(deps, request, response, ["text/plain", "application/openmetrics-text"]);
     case "/health":
       return sendJson(response, 200, '{"status":"ok"}');
     case "/ready": {
@@ -102,29 +102,19 @@ function wholeNumber(text: string): number | undefined {
 }
 
 const JSON_TYPE = "application/json";
-const OPENMETRICS_TYPE = "application/openmetrics-text";
-type Form = typeof JSON_TYPE | typeof OPENMETRICS_TYPE | "text/plain";
-/** JSON unless another is preferred (spec 4.4, D12). */
-const FORMS: readonly [Form, ...Form[]] = [JSON_TYPE, OPENMETRICS_TYPE, "text/plain"];
-const PROMETHEUS_FORMS: readonly [Form, ...Form[]] = ["text/plain", OPENMETRICS_TYPE];
-
 async function sendMetrics(
   deps: MetricsListenerDeps,
   request: IncomingMessage,
   response: ServerResponse,
-  forms: readonly [Form, ...Form[]],
+  types: MetricsTypes,
 ): Promise<void> {
   const { node, users, guarded } = await deps.metrics();
   const shown = mayKnowUsers(deps, request) ? users : undefined;
   response.setHeader("vary", "Accept, Authorization");
-  switch (preferredType(request.headers.accept, forms)) {
-    case JSON_TYPE:
-      return send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, guarded));
-    case OPENMETRICS_TYPE:
-      return send(response, 200, PROMETHEUS_TYPES.openmetrics, prometheusText(node, "openmetrics", shown));
-    case "text/plain":
-      return send(response, 200, PROMETHEUS_TYPES.text, prometheusText(node, "text", shown));
-  }
+  const form = METRICS_FORMS[preferredType(request.headers.accept, types)];
+  return form === undefined
+    ? send(response, 200, `${JSON_TYPE}; charset=utf-8`, metricsJson(node, shown, guarded))
+    : send(response, 200, PROMETHEUS_TYPES[form], prometheusText(node, form, shown));
 }
 
 function pathOf(request: IncomingMessage): string {

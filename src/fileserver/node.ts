@@ -201,7 +201,7 @@ async function assemble(
   const reloadCertificate = async (): Promise<void> => certificate?.reload();
   return {
     grpcPort: bound.port,
-    metricsPort: metrics.port,
+    metricsPort: metrics.address.port,
     service,
     storage,
     telemetry,

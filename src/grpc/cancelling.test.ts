@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { hurriedClock } from "#testing/hurried-clock.ts";
 import { FrameFlag, FrameType, grpcHeaders, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
 import { MIB, message, PATH, setUp, TIMEOUT, until } from "./hostile-lab.ts";
 import { DEFAULT_SERVER_LIMITS, RESETS_PER_SECOND, STREAMS_PER_PLACE } from "./limits.ts";
@@ -62,7 +63,7 @@ test(
   TIMEOUT,
   async (t) => {
     const places = 3;
-    const lab = await setUp(t, { maxConcurrentStreams: places });
+    const lab = await setUp(t, { maxConcurrentStreams: places }, hurriedClock(10));
     const raw = await RawHttp2.connect(lab.port);
     const count = places * STREAMS_PER_PLACE;
     await raw.write(many(0, count, opened));
@@ -74,7 +75,7 @@ test(
       }
     }
     // Longer than the looks of the watch on floods are apart.
-    await delay(1_500);
+    await delay(400);
     assert.equal(raw.isClosed, false);
     assert.equal(lab.server.callCount(), places);
     // One that waits may be given up too; the next ones take their turns.

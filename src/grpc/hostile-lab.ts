@@ -5,6 +5,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { createClient, GrpcChannel } from "./client.ts";
 import { echoHandlers } from "./echo-service.ts";
 import { frame } from "./frames.ts";
@@ -28,8 +29,12 @@ export interface Lab {
 }
 
 /** Starts a server with these limits. */
-export const setUp = async (t: TestContext, limits: Partial<ServerLimits> = {}): Promise<Lab> => {
-  const server = new GrpcServer({ limits });
+export const setUp = async (
+  t: TestContext,
+  limits: Partial<ServerLimits> = {},
+  clock: Clock = systemClock,
+): Promise<Lab> => {
+  const server = new GrpcServer({ limits, clock });
   server.addService(EchoService, echoHandlers());
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const session = connect(`http://127.0.0.1:${port}`);

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { hurriedClock } from "#testing/hurried-clock.ts";
 import { FrameFlag, FrameType, grpcHeaders, RawHttp2 } from "#testing/raw-http2.ts";
 import { frame } from "./frames.ts";
 import { EchoRequestSchema } from "./gen/echo_pb.ts";
@@ -261,11 +262,11 @@ test(
 );
 
 test("a writer that pauses between messages is left alone", TIMEOUT, async (t) => {
-  const lab = await setUp(t, { progressWindowMs: 500, minimumBytesPerSecond: 1_000_000 });
+  const lab = await setUp(t, { progressWindowMs: 50, minimumBytesPerSecond: 1_000_000 }, hurriedClock(10));
   const stream = open(lab, "Collect");
   const answer = answerOf(stream);
   stream.write(message(10));
-  await delay(2_500);
+  await delay(500);
   stream.end(message(10));
   assert.equal((await answer).grpcStatus, Code.OK);
 });

@@ -1,22 +1,24 @@
 // The OAuth 2.0 authorization code flow with PKCE for a server's own pages: the consent address, and the code exchanged for an ID token.
 import * as oauth from "oauth4webapi";
-import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
 import { ISSUER_KEYS_TTL_MS, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
-import type { Fetch } from "#os/authority-fetch.ts";
 import type { CodeFlow, CodeFlowDeps, FlowSecrets } from "./code-flow-types.ts";
 import { createNonce, createPkce, createState, pkceChallenge } from "./pkce.ts";
-import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
+import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
 
 /** Makes the flow of one client of one issuer. */
 export function createCodeFlow(deps: CodeFlowDeps): CodeFlow {
-  const options = requestOptions(deps);
+  const options = providerOptions(deps, () => true);
   let found: { readonly server: Promise<oauth.AuthorizationServer>; readonly untilMs: number } | undefined;
   /** Whoever asks to sign in again and again has the provider asked no more often for that. */
   const discovered = (): Promise<oauth.AuthorizationServer> => {
     if (found !== undefined && deps.clock.steadyMs() < found.untilMs) return found.server;
-    const server = discover(deps, options);
+    const server = discoverProvider(deps.issuer, options, (one) =>
+      one.authorization_endpoint === undefined || one.token_endpoint === undefined
+        ? "addresses to sign in at"
+        : undefined,
+    );
     found = { server, untilMs: deps.clock.steadyMs() + ISSUER_KEYS_TTL_MS };
     server.catch(() => {
       found = undefined;
@@ -52,30 +54,12 @@ function newSecrets(random: Random): FlowSecrets {
   return { state: createState(random), nonce: createNonce(random), verifier: createPkce(random).verifier };
 }
 
-/** Throws IDP_UNAVAILABLE. */
-async function discover(
-  { issuer }: CodeFlowDeps,
-  options: Record<symbol, unknown>,
-): Promise<oauth.AuthorizationServer> {
-  try {
-    const url = new URL(issuer);
-    const response = await oauth.discoveryRequest(url, { algorithm: "oidc", ...options });
-    const server = await oauth.processDiscoveryResponse(url, response);
-    if (server.authorization_endpoint === undefined || server.token_endpoint === undefined)
-      throw unavailable("publishes no addresses to sign in at");
-    return server;
-  } catch (error) {
-    if (isGroveError(error)) throw error;
-    throw unavailable("did not answer discovery as an OpenID provider of this issuer does");
-  }
-}
-
 /** The ID token of a code, or undefined when the provider, or somebody on the way, has not signed anybody in. Throws IDP_UNAVAILABLE. */
 async function exchange(
   deps: CodeFlowDeps,
   at: {
     readonly server: oauth.AuthorizationServer;
-    readonly options: Record<symbol, unknown>;
+    readonly options: ProviderOptions;
     readonly callback: URL;
     readonly secrets: FlowSecrets;
   },
@@ -109,17 +93,4 @@ async function exchange(
     // The library's errors may hold the code or the token.
     return undefined;
   }
-}
-
-/** Every request of the library goes through our limits. */
-function requestOptions(deps: { clock: Clock; fetch: Fetch; issuer: string }): Record<symbol, unknown> {
-  return {
-    [oauth.customFetch]: async (url: string, init: RequestInit) => {
-      const answer = await askProvider(deps, url, init);
-      return Response.json(jsonObject(answer), { status: answer.status });
-    },
-    // A provider on this machine, as of `grove up`.
-    // oxlint-disable-next-line typescript/no-deprecated
-    [oauth.allowInsecureRequests]: new URL(deps.issuer).protocol === "http:",
-  };
 }

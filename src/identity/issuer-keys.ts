@@ -11,7 +11,8 @@ import {
 import { TokenBuckets } from "#base/token-buckets.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { type Claims, isUnknownKey, rejected, UNKNOWN_KEY_CLAIM } from "./claims.ts";
-import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
+import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
+import { unavailable } from "./provider-fetch.ts";
 
 /** The key of the bucket: an issuer's keys are fetched together. */
 const ALL_KEYS = "";
@@ -34,8 +35,8 @@ export class IssuerKeys {
   readonly #fetches: TokenBuckets;
   #fetchCount = 0;
   /** The same objects for every request, so that the library makes one of those that come together. */
-  readonly #discoveryOptions: Record<symbol, unknown>;
-  readonly #keyOptions: Record<symbol, unknown>;
+  readonly #discoveryOptions: ProviderOptions;
+  readonly #keyOptions: ProviderOptions;
 
   constructor(deps: IssuerDeps) {
     this.#deps = deps;
@@ -43,12 +44,14 @@ export class IssuerKeys {
       perSecond: ISSUER_KEY_FETCHES_PER_MINUTE / 60,
       burst: ISSUER_KEY_FETCHES,
     });
-    this.#discoveryOptions = requestOptions(deps, (url, init) => this.#limitedFetch(url, init));
-    this.#keyOptions = requestOptions(deps, (url, init) => {
+    const isOk = (status: number): boolean => status === 200;
+    this.#discoveryOptions = providerOptions(deps, isOk);
+    const fetchKeys: Fetch = (url, init) => {
       this.#fetchCount++;
       this.#fetches.charge(ALL_KEYS, 1);
-      return this.#limitedFetch(url, init);
-    });
+      return deps.fetch(url, init);
+    };
+    this.#keyOptions = providerOptions({ ...deps, fetch: fetchKeys }, isOk);
   }
 
   /** Returns the claims of a token that the issuer has signed for this client. Throws TOKEN_REJECTED or IDP_UNAVAILABLE. */
@@ -129,39 +132,13 @@ export class IssuerKeys {
   }
 
   async #fetchMetadata(): Promise<oauth.AuthorizationServer> {
-    const issuer = new URL(this.#deps.issuer);
-    try {
-      const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...this.#discoveryOptions });
-      const server = await oauth.processDiscoveryResponse(issuer, response);
-      // Remembering an answer without keys would make a provider's short lapse last.
-      if (server.jwks_uri === undefined) throw unavailable("publishes no keys");
-      this.#server = server;
-    } catch (error) {
-      if (isGroveError(error)) throw error;
-      throw unavailable("did not answer discovery as an OpenID provider of this issuer does");
-    }
+    // Remembering an answer without keys would make a provider's short lapse last.
+    this.#server = await discoverProvider(this.#deps.issuer, this.#discoveryOptions, ({ jwks_uri: keys }) =>
+      keys === undefined ? "keys" : undefined,
+    );
     this.#discoveredAtMs = this.#deps.clock.steadyMs();
     return this.#server;
   }
-
-  /** Every request of the library goes through our limits. */
-  async #limitedFetch(url: string, init: RequestInit): Promise<Response> {
-    const answer = await askProvider(this.#deps, url, init);
-    if (answer.status !== 200) throw unavailable(`answered with status ${answer.status}`);
-    return Response.json(jsonObject(answer));
-  }
-}
-
-function requestOptions(
-  { issuer }: IssuerDeps,
-  limitedFetch: (url: string, init: RequestInit) => Promise<Response>,
-): Record<symbol, unknown> {
-  return {
-    [oauth.customFetch]: limitedFetch,
-    // A provider on this machine, as of `grove up`; settings.ts warns of any other.
-    // oxlint-disable-next-line typescript/no-deprecated
-    [oauth.allowInsecureRequests]: new URL(issuer).protocol === "http:",
-  };
 }
 
 /** The library's errors hold the whole token and its claims: only the claim's name is taken from them. */

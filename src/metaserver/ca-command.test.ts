@@ -1,30 +1,16 @@
 // `grove ca` and `grove node` as people type them, in processes of their own.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { once } from "node:events";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 /** Two dozen processes, each of which takes seconds on a busy machine. */
 const TIMEOUT = { timeout: 240_000 };
 
-async function grove(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [GROVE, ...words], { stdio: ["ignore", "pipe", "pipe"] });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => {
-    out += String(chunk);
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    err += String(chunk);
-  });
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-}
+const grove = (...words: string[]): Promise<Outcome> => runGrove(words);
 
 test("an authority is made once and never overwritten, whatever of it is there", TIMEOUT, async () => {
   const folder = join(scratchFolder("metaserver-"), "ca");

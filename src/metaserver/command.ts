@@ -21,13 +21,14 @@ import { createTokenVerifier } from "#identity/token-verifier.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+import type { StatusServer } from "#os/status-server.ts";
 import { administratorsOf } from "./administrator.ts";
 import { type MetaCertificates, openCertificates } from "./certificates.ts";
 import { parseDays } from "./flag-values.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "./meta-server.ts";
 import { SecurityTeller } from "./security-teller.ts";
-import { type StatusListener, type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
+import { type StatusListenerDeps, startStatusListener } from "./status-listener.ts";
 
 interface MetaServerFlags {
   readonly listen?: string;
@@ -243,7 +244,7 @@ async function startStatus(
     readonly certificates: MetaCertificates;
     readonly log: Logger;
   },
-): Promise<StatusListener | undefined> {
+): Promise<StatusServer | undefined> {
   const { address, directory, certificates, log } = parts;
   const port = metricsPortOf(address.port);
   if (flags.metrics === "off" || (flags.metrics === undefined && port < 1)) return undefined;

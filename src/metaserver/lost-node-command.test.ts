@@ -1,30 +1,13 @@
 // `grove node lost` as people type it, on the store of a cluster that waits for nodes.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
+import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
-
-async function lost(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [GROVE, "node", "lost", ...words], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => {
-    out += String(chunk);
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    err += String(chunk);
-  });
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-}
+const lost = (...words: string[]): Promise<Outcome> => runGrove(["node", "lost", ...words]);
 
 test("nodes that new users wait for are shown, and one is given up beside the MetaServer that uses the store", {
   timeout: 60_000,

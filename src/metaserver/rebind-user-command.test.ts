@@ -1,26 +1,17 @@
 // `grove user rebind` and `remap` as people type them, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import type { Directory } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
+import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 120_000 };
 const OLD = "https://old.example";
 const NEW = "https://new.example";
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
 
 interface Bench {
   readonly directory: Directory;
@@ -42,21 +33,10 @@ async function openBench(t: TestContext): Promise<Bench> {
     directory,
     folder,
     async user(input, ...words) {
-      const child = spawn(process.execPath, [GROVE, "user", ...words, "-meta", url], {
-        stdio: ["pipe", "pipe", "pipe"],
+      return await runGrove(["user", ...words, "-meta", url], {
+        input,
         env: { ...process.env, SVC_ADMIN_EMAIL: "" },
       });
-      let [out, err] = ["", ""];
-      child.stdout.on("data", (chunk: Buffer) => {
-        out += String(chunk);
-      });
-      child.stderr.on("data", (chunk: Buffer) => {
-        err += String(chunk);
-      });
-      child.stdin.on("error", () => undefined);
-      child.stdin.end(input);
-      const [code] = (await once(child, "close")) as [number | null];
-      return { code, out, err };
     },
     async subjectOf(username) {
       const { issuer, subject } = (await directory.findSubject(username)) ?? { issuer: "?", subject: "?" };

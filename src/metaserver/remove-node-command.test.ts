@@ -1,24 +1,15 @@
 // `grove node remove` as people type it, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Directory, HeldRoot, NodeRegistration } from "#directory/directory.ts";
 import { openDirectory } from "#directory/open-directory.ts";
+import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 const TIMEOUT = { timeout: 120_000 };
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
 
 /** A store whose MetaServer's clock is ours, and the command on it. Its nodes were heard of last as long ago as is said. */
 async function openStore(t: TestContext): Promise<{
@@ -41,20 +32,7 @@ async function openStore(t: TestContext): Promise<{
       clock.jumpWall(agoMs);
     },
     async remove(input, ...words) {
-      const child = spawn(process.execPath, [GROVE, "node", "remove", ...words, "-meta", url], {
-        stdio: ["pipe", "pipe", "pipe"],
-      });
-      let [out, err] = ["", ""];
-      child.stdout.on("data", (chunk: Buffer) => {
-        out += String(chunk);
-      });
-      child.stderr.on("data", (chunk: Buffer) => {
-        err += String(chunk);
-      });
-      child.stdin.on("error", () => undefined);
-      child.stdin.end(input);
-      const [code] = (await once(child, "close")) as [number | null];
-      return { code, out, err };
+      return await runGrove(["node", "remove", ...words, "-meta", url], { input });
     },
   };
 }

@@ -1,26 +1,18 @@
 // `grove node add|list`, and what `remove` forgets of them, as people type them, against a real sshd.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { freePort } from "#testing/free-ports.ts";
+import { GROVE_ENTRY, type Outcome, runGrove, runProgram } from "#testing/run-grove.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 
-const GROVE = fileURLToPath(new URL("../bin/grove.ts", import.meta.url));
 /** A dozen processes, each of which takes seconds on a busy machine. */
 const TIMEOUT = { timeout: 120_000, skip: missing() };
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
 
 function missing(): string | false {
   try {
@@ -31,21 +23,7 @@ function missing(): string | false {
   }
 }
 
-async function run(program: string, words: readonly string[], input = ""): Promise<Outcome> {
-  const child = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"] });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => {
-    out += String(chunk);
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    err += String(chunk);
-  });
-  child.stdin.end(input);
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-}
-
-const grove = (...words: string[]): Promise<Outcome> => run(process.execPath, [GROVE, "node", ...words]);
+const grove = (...words: string[]): Promise<Outcome> => runGrove(["node", ...words]);
 
 /** An sshd with a key of its own; its place, and the key as ssh-keygen tells of it. */
 async function startSshd(
@@ -112,10 +90,10 @@ test(
   async (t) => {
     const [url, sshd, other] = [await openStore(t), await startSshd(t), await startSshd(t)];
     const typed = (words: string, answer: string): Promise<Outcome> =>
-      run(
+      runProgram(
         "script",
-        ["-qec", `${process.execPath} ${GROVE} node ${words} -meta ${url}`, "/dev/null"],
-        `${answer}\n`,
+        ["-qec", `${process.execPath} ${GROVE_ENTRY} node ${words} -meta ${url}`, "/dev/null"],
+        { input: `${answer}\n` },
       );
     const refused = await typed(`add n1 ${sshd.place}`, "y");
     assert.match(refused.out, /not confirmed/);

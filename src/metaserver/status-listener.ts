@@ -6,7 +6,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory, StoreState } from "#directory/directory.ts";
-import { serveStatus } from "#os/status-server.ts";
+import { type StatusServer, serveStatus } from "#os/status-server.ts";
 
 /** What the listener shows. */
 export interface StatusListenerDeps {
@@ -19,17 +19,11 @@ export interface StatusListenerDeps {
   readonly log: Logger;
 }
 
-/** A listener that is up. */
-export interface StatusListener {
-  readonly address: HostPort;
-  close(): Promise<void>;
-}
-
 /** Listens. Rejects with BAD_ARGUMENT when the port cannot be had. */
 export async function startStatusListener(
   deps: StatusListenerDeps,
   address: HostPort,
-): Promise<StatusListener> {
+): Promise<StatusServer> {
   const startedMs = deps.clock.steadyMs();
   let store: StoreState = { available: true };
   const unwatch = deps.directory.watch((state) => {
@@ -52,7 +46,7 @@ export async function startStatusListener(
     throw error;
   });
   return {
-    address: { host: address.host, port: listener.port },
+    address: listener.address,
     close: () => {
       unwatch();
       return listener.close();

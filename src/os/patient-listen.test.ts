@@ -76,6 +76,6 @@ test("the metrics listener waits for its port too", async () => {
   const answer = async (): Promise<void> => undefined;
   const deps = { answer, failed: () => undefined, clock: systemClock };
   const server = await serveStatus(deps, { host: HOST, port });
-  assert.equal(server.port, port);
+  assert.equal(server.address.port, port);
   await server.close();
 });

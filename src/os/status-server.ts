@@ -25,7 +25,8 @@ export interface StatusServerDeps {
 
 /** A server that is up. */
 export interface StatusServer {
-  readonly port: number;
+  /** With the port that was given where none was asked for. */
+  readonly address: HostPort;
   close(): Promise<void>;
 }
 
@@ -50,10 +51,8 @@ export async function serveStatus(deps: StatusServerDeps, address: HostPort): Pr
   boundPerAddress(server);
   await listen(server, address);
   const bound = server.address();
-  return {
-    port: typeof bound === "object" && bound !== null ? bound.port : address.port,
-    close: () => close(server),
-  };
+  const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
+  return { address: { host: address.host, port }, close: () => close(server) };
 }
 
 const SERVER_OPTIONS = {

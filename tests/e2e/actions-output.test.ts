@@ -190,7 +190,7 @@ test("a node whose sshd is killed in the middle: the action is found again when 
   const id = await desk.begin(custom(["n1"], "echo begun; sleep 3; exit 7", { timeout_seconds: 60 }));
   await until("its output", async () => ((await desk.output(id)).includes("begun") ? true : undefined));
   await n1.stop({ cut: true });
-  await sleep(1_000);
+  await sleep(500);
   assert.equal((await desk.record(id)).state, "running");
   await n1.start();
   const [target] = (await desk.ended(id)).targets;

@@ -228,12 +228,15 @@ test("reboot has happened when the host has another boot id and its FileServer i
   await until("the reboot", () => (existsSync(join(home, "reboot")) ? true : undefined));
   await nodes.n3.stop({ cut: true });
   kill(home);
-  await sleep(1_000);
+  await sleep(500);
   assert.equal((await console.record(id)).state, "running");
   nodes.n3.changeBootId("n3-second");
+  const signIns = (): number => nodes.n3.log.split("Accepted publickey").length;
+  const signInsThen = signIns();
   await nodes.n3.start();
-  // Up again, but its FileServer is not.
-  await sleep(4_000);
+  // Up again, and looked at, but its FileServer is not.
+  await until("a look at it", () => (signIns() > signInsThen ? true : undefined));
+  await sleep(500);
   assert.equal((await console.record(id)).state, "running");
   const words = [GROVE, "fileserver", "-data", join(home, "data"), "-id", "n3", "-mock", "-reserve", "1MiB"];
   const back = startGrove([...words.slice(1), "-listen", places.n3.address, "-metaserver", coordinator]);

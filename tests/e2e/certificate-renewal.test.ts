@@ -18,6 +18,8 @@ const CERT_DAYS = 0.0003;
 const RENEWALS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 1);
 const CHUNK_BYTES = 1_000_000;
 const STREAM_CHUNKS = 60;
+/** Calls of the others between two chunks of the slow download: half a second or more. */
+const PACE_CALLS = 200;
 
 const serialAt = (port: number, ca: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -96,7 +98,8 @@ test("certificates are renewed under load, by themselves, by the operator and ha
     await counted(async () => {
       for await (const message of files.downloadFile({ path: "/big" }, session)) {
         if (message.part.case === "chunk") received += message.part.value.data.length;
-        if (!over.signal.aborted) await sleep(1_000);
+        const then = calls;
+        await until(() => over.signal.aborted || calls > then + PACE_CALLS);
       }
     });
     assert.equal(received, STREAM_CHUNKS * CHUNK_BYTES);
@@ -115,7 +118,8 @@ test("certificates are renewed under load, by themselves, by the operator and ha
   await writeFile(path, whole);
   node.child.kill("SIGHUP");
   await node.says(/"why":"files"/);
-  await sleep(1_000);
+  const [callsThen, connectionsThen] = [calls, connections];
+  await until(() => calls > callsThen + 50 && connections > connectionsThen + 5);
   over.abort();
   await Promise.all(load);
 

@@ -15,7 +15,7 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 /** All that colours change. */
 const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
 /** How often axe looks at a page that it finds something on. */
-const LOOKS = 4;
+const LOOKS = 12;
 const WIDE = { width: 1_280, height: 800 };
 /** A telephone, a tablet, a small and a large laptop: none has to be scrolled sideways for a page or a table. */
 const SIZES = [

@@ -1,8 +1,10 @@
 // People at their command lines: a cluster in mock mode, and alice, bob and carol signed in.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** One user's command line. */
@@ -54,31 +56,51 @@ export interface People {
   readonly up: Program;
 }
 
-/** Clusters that are started until two roots lie apart: both nodes' disk is one, and which has more room is chance. */
-const STARTS_MAX = 8;
-
 /** A cluster of two nodes in mock mode, and all three signed in, alice and bob each with a root on another node. */
 export async function startPeople(t: TestContext): Promise<People> {
   const folder = scratchFolder("grove-e2e-");
-  for (let start = 1; ; start++) {
-    const place = join(folder, String(start));
-    const data = join(place, "cluster");
-    const clusterFile = join(data, "cluster.json");
-    const up = startGrove(["up", "-data", data, "-nodes", "2", "-mock", "-reserve", "1MiB"]);
-    t.after(() => stopProgram(up));
-    await up.says(/Next, in another terminal/);
-    const people = ["alice", "bob", "carol"].map((name) => new Person(place, name));
-    const homes: (string | undefined)[] = [];
-    for (const person of people) {
-      const said = await person.ok("login", "--cluster", clusterFile, "--mock", person.email);
-      homes.push(/^Your files are on (\S+);/m.exec(said)?.[1]);
-      await person.ok("ls");
-    }
-    const [alice, bob, carol] = people;
-    assert.ok(alice !== undefined && bob !== undefined && carol !== undefined);
-    assert.ok(homes[0] !== undefined);
-    if (homes[0] !== homes[1]) return { alice, bob, carol, folder, clusterFile, up };
-    assert.ok(start < STARTS_MAX, "both roots always came to one node");
-    await stopProgram(up);
+  const data = join(folder, "cluster");
+  const clusterFile = join(data, "cluster.json");
+  const up = startGrove(["up", "-data", data, "-nodes", "2", "-mock", "-reserve", "1MiB"]);
+  t.after(() => stopProgram(up));
+  await up.says(/Next, in another terminal/);
+  const signedIn = async (name: string): Promise<{ readonly person: Person; readonly home: string }> => {
+    const person = new Person(folder, name);
+    const said = await person.ok("login", "--cluster", clusterFile, "--mock", person.email);
+    const home = /^Your files are on (\S+);/m.exec(said)?.[1];
+    assert.ok(home !== undefined, said);
+    return { person, home };
+  };
+  const alice = await signedIn("alice");
+  const bob = await withoutNode(clusterFile, alice.home, () => signedIn("bob"));
+  assert.notEqual(alice.home, bob.home);
+  const carol = await signedIn("carol");
+  const people = { alice: alice.person, bob: bob.person, carol: carol.person };
+  for (const person of Object.values(people))
+    await until(async () => (await person.grove("ls")).code === 0, "ls");
+  return { ...people, folder, clusterFile, up };
+}
+
+/** Ends a node, does something, and lets `up` start the node again: both nodes' disk is one, so which one a root comes to would be chance. */
+async function withoutNode<T>(clusterFile: string, address: string, action: () => Promise<T>): Promise<T> {
+  const { nodes, pids } = JSON.parse(await readFile(clusterFile, "utf8")) as {
+    nodes: { id: string; grpc: string; metrics: string }[];
+    pids: Record<string, number>;
+  };
+  const node = nodes.find(({ grpc }) => grpc === address);
+  const [pid, upPid] = [pids[node?.id ?? ""], pids["up"]];
+  assert.ok(node !== undefined && pid !== undefined && upPid !== undefined, address);
+  process.kill(upPid, "SIGSTOP");
+  try {
+    process.kill(pid, "SIGTERM");
+    await until(() =>
+      fetch(`${node.metrics}/ready`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    return await action();
+  } finally {
+    process.kill(upPid, "SIGCONT");
   }
 }

@@ -6,7 +6,7 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 
 const GROVE = fileURLToPath(new URL("../../grove", import.meta.url));
-const START_WAIT_MS = 20_000;
+const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 20_000;
 /** What of the developer's own settings would change what is tested. */
 const FOREIGN_SETTINGS = /^(?:IDP_|SVC_|ADMIN_|GROVE_|USE_IDP_|NODE_TEST|NODE_OPTIONS|DISPLAY|WAYLAND)/;

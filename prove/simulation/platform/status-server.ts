@@ -1,9 +1,8 @@
 // A listener for /metrics and /health that nobody reaches: HTTP is outside of what is simulated.
+import type { HostPort } from "#base/node-id.ts";
+import type { StatusServer } from "#os/status-server.ts";
 
 /** Listens to nobody. */
-export function serveStatus(
-  _deps: unknown,
-  address: { readonly port: number },
-): Promise<{ readonly port: number; close(): Promise<void> }> {
-  return Promise.resolve({ port: address.port, close: () => Promise.resolve() });
+export function serveStatus(_deps: unknown, address: HostPort): Promise<StatusServer> {
+  return Promise.resolve({ address, close: () => Promise.resolve() });
 }

@@ -1,0 +1,45 @@
+// How the OAuth library asks the identity provider, and what the provider says of itself (decision D21).
+import * as oauth from "oauth4webapi";
+import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
+import type { Fetch } from "#os/authority-fetch.ts";
+import { askProvider, jsonObject, unavailable } from "./provider-fetch.ts";
+
+/** What the library is given with each request. */
+export type ProviderOptions = Readonly<Record<symbol, unknown>>;
+
+/** Has every request of the library go through our limits. A status that `isAnswer` does not let pass is IDP_UNAVAILABLE. */
+export function providerOptions(
+  deps: { readonly clock: Clock; readonly fetch: Fetch; readonly issuer: string },
+  isAnswer: (status: number) => boolean,
+): ProviderOptions {
+  return {
+    [oauth.customFetch]: async (url: string, init: RequestInit) => {
+      const answer = await askProvider(deps, url, init);
+      if (!isAnswer(answer.status)) throw unavailable(`answered with status ${answer.status}`);
+      return Response.json(jsonObject(answer), { status: answer.status });
+    },
+    // A provider on this machine, as of `grove up`; settings.ts warns of any other.
+    // oxlint-disable-next-line typescript/no-deprecated
+    [oauth.allowInsecureRequests]: new URL(deps.issuer).protocol === "http:",
+  };
+}
+
+/** What an issuer publishes of itself, unless something is missing in it. Throws IDP_UNAVAILABLE. */
+export async function discoverProvider(
+  issuer: string,
+  options: ProviderOptions,
+  missing: (server: oauth.AuthorizationServer) => string | undefined,
+): Promise<oauth.AuthorizationServer> {
+  try {
+    const url = new URL(issuer);
+    const response = await oauth.discoveryRequest(url, { algorithm: "oidc", ...options });
+    const server = await oauth.processDiscoveryResponse(url, response);
+    const problem = missing(server);
+    if (problem !== undefined) throw unavailable(`publishes no ${problem}`);
+    return server;
+  } catch (error) {
+    if (isGroveError(error)) throw error;
+    throw unavailable("did not answer discovery as an OpenID provider of this issuer does");
+  }
+}

@@ -1,0 +1,149 @@
+// The rule of waits: a test waits for a condition or moves a clock, and sleeps a second or more nowhere.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sourcePaths } from "./room-rules.ts";
+import { isNode, lineAt, parseTypeScript, type SyntaxNode, walk } from "./syntax-tree.ts";
+
+/** From so long on a sleep is too long. */
+export const LONG_SLEEP_MS = 1_000;
+
+/** Files that sleep longer, with the reason. */
+export const SLEEP_EXCEPTIONS: Readonly<Record<string, string>> = {
+  "tests/screenshots.ts": "No test: it waits until a demonstration has figures to show.",
+};
+
+/** One sleep that is too long, or whose length another file says. */
+export interface LongSleep {
+  readonly line: number;
+  readonly what: string;
+}
+
+/**
+ * Sleeps of a file: `setTimeout` of node:timers/promises under any name, a promise that setTimeout resolves, and `waitForTimeout` of a page.
+ * One that only bounds something else passes: in Promise.race, with `{ ref: false }`, or with a `.then`.
+ */
+export function longSleeps(path: string, text: string): LongSleep[] {
+  const body = parseTypeScript(path, text);
+  const numbers = constantsOf(body);
+  const sleepers = sleepersOf(body);
+  const bounds = new Set<SyntaxNode>();
+  const found: LongSleep[] = [];
+  walk(body, (node) => {
+    for (const bound of boundsIn(node)) bounds.add(bound);
+    if (node.type !== "CallExpression" || bounds.has(node)) return;
+    const length = lengthOf(node, sleepers);
+    if (length === undefined) return;
+    const ms = numberOf(length, numbers);
+    const isElsewhere = ms === undefined && /^[A-Z][A-Z\d_]+$/.test(nameOf(length) ?? "");
+    if (isElsewhere || (ms ?? 0) >= LONG_SLEEP_MS)
+      found.push({ line: lineAt(text, node.start), what: text.slice(node.start, node.end) });
+  });
+  return found;
+}
+
+/** Files that `npm test` runs, what they share, and all of tests/. */
+export function isTestCode(path: string): boolean {
+  // A rig's fixtures pace its attacks.
+  if (path.endsWith(".fixture.ts") && path.startsWith("prove/")) return false;
+  return (
+    path.startsWith("tests/") || path.startsWith("src/testing/") || /\.(?:test|fixture)\.tsx?$/.test(path)
+  );
+}
+
+/** Where the repository breaks the rule: `path:line what`. */
+export async function brokenSleepRules(root: string, exceptions = SLEEP_EXCEPTIONS): Promise<string[]> {
+  const broken: string[] = [];
+  const unused = new Set(Object.keys(exceptions));
+  for (const path of (await sourcePaths(root)).filter(isTestCode)) {
+    for (const { line, what } of longSleeps(path, await readFile(join(root, path), "utf8"))) {
+      if (path in exceptions) unused.delete(path);
+      else broken.push(`${path}:${line} ${what}`);
+    }
+  }
+  return [...broken, ...Array.from(unused, (path) => `${path} is excepted, and does not sleep`)];
+}
+
+/** Names under which the file sleeps: those of its imports. */
+function sleepersOf(body: readonly SyntaxNode[]): Set<string> {
+  const names = new Set<string>();
+  for (const node of body) {
+    const isTimers = isNode(node["source"]) && node["source"]["value"] === "node:timers/promises";
+    if (node.type !== "ImportDeclaration" || !isTimers) continue;
+    for (const specifier of node["specifiers"] as SyntaxNode[]) {
+      const local = nameOf(specifier["local"]);
+      if (nameOf(specifier["imported"]) === "setTimeout" && local !== undefined) names.add(local);
+    }
+  }
+  return names;
+}
+
+/** The argument that says how long a call sleeps; undefined where it does not. */
+function lengthOf(call: SyntaxNode, sleepers: ReadonlySet<string>): unknown {
+  const { callee } = call;
+  const [first, second, third] = call["arguments"] as SyntaxNode[];
+  const name = nameOf(callee);
+  if (name !== undefined && sleepers.has(name)) return isUnreferenced(third) ? undefined : first;
+  // With a function of its own it is a guard: `setTimeout(() => child.kill(), 20_000)`.
+  if (name === "setTimeout") return first?.type === "Identifier" ? second : undefined;
+  return isNode(callee) && nameOf(callee["property"]) === "waitForTimeout" ? first : undefined;
+}
+
+function isUnreferenced(options: unknown): boolean {
+  const properties = isNode(options) ? options["properties"] : [];
+  return (
+    Array.isArray(properties) &&
+    properties.some(
+      ({ key, value }: SyntaxNode) => nameOf(key) === "ref" && isNode(value) && value["value"] === false,
+    )
+  );
+}
+
+/** The calls that a node makes a bound of something else. */
+function boundsIn(node: SyntaxNode): SyntaxNode[] {
+  if (node.type !== "CallExpression" || !isNode(node["callee"])) return [];
+  const { object, property } = node["callee"];
+  if (nameOf(property) === "then" && isNode(object)) return [object];
+  if (nameOf(object) !== "Promise" || nameOf(property) !== "race") return [];
+  const [list] = node["arguments"] as SyntaxNode[];
+  const elements = list?.["elements"];
+  return Array.isArray(elements) ? elements.filter(isNode) : [];
+}
+
+/** Numbers that the file's own constants name. */
+function constantsOf(body: readonly SyntaxNode[]): Map<string, number> {
+  const numbers = new Map<string, number>();
+  walk(body, (node) => {
+    if (node.type !== "VariableDeclarator") return;
+    const name = nameOf(node["id"]);
+    const value = numberOf(node["init"], numbers);
+    if (name !== undefined && value !== undefined) numbers.set(name, value);
+  });
+  return numbers;
+}
+
+/** The number that an expression of literals and constants comes to. */
+function numberOf(value: unknown, numbers: ReadonlyMap<string, number>): number | undefined {
+  if (!isNode(value)) return undefined;
+  if (value.type === "Literal") return typeof value["value"] === "number" ? value["value"] : undefined;
+  if (value.type === "Identifier") return numbers.get(nameOf(value) ?? "");
+  if (value.type !== "BinaryExpression") return undefined;
+  const left = numberOf(value["left"], numbers);
+  const right = numberOf(value["right"], numbers);
+  if (left === undefined || right === undefined) return undefined;
+  switch (value["operator"]) {
+    case "*":
+      return left * right;
+    case "+":
+      return left + right;
+    case "-":
+      return left - right;
+    case "/":
+      return left / right;
+    default:
+      return undefined;
+  }
+}
+
+function nameOf(value: unknown): string | undefined {
+  return isNode(value) && value.type === "Identifier" ? String(value["name"]) : undefined;
+}
