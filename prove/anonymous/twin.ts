@@ -9,7 +9,6 @@ import { systemRandom } from "#base/random.ts";
 import { listedNode } from "#console/cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "#console/cluster-state.ts";
 import { type BuiltConsole, buildConsole } from "#console/console.ts";
-import { type End, endAll } from "#console/ending.ts";
 import { OperatorPassword } from "#console/operator-password.ts";
 import type { DirectoryReader } from "#directory/directory.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
@@ -29,13 +28,13 @@ export interface Question {
 /** A console, and what a visitor and an operator are told by it. */
 export class Twin {
   readonly #console: BuiltConsole;
-  readonly #ends: End[];
+  readonly #ends: AsyncDisposableStack;
   readonly #homes: Map<string, string>;
   readonly #frames: string[] = [];
   #socket: WebSocket | undefined;
   #token = "";
 
-  private constructor(console: BuiltConsole, ends: End[], homes: Map<string, string>) {
+  private constructor(console: BuiltConsole, ends: AsyncDisposableStack, homes: Map<string, string>) {
     this.#console = console;
     this.#ends = ends;
     this.#homes = homes;
@@ -44,7 +43,7 @@ export class Twin {
   /** Builds one with these nodes. */
   static async open(folder: string, clock: Clock, nodeIds: readonly string[]): Promise<Twin> {
     await mkdir(folder, { recursive: true });
-    const ends: End[] = [];
+    const ends = new AsyncDisposableStack();
     const homes = new Map<string, string>();
     const password = await OperatorPassword.open({
       env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
@@ -154,7 +153,7 @@ export class Twin {
 
   async close(): Promise<void> {
     this.#socket?.terminate();
-    await endAll(this.#ends);
+    await this.#ends.disposeAsync();
   }
 
   async #openSocket(): Promise<void> {

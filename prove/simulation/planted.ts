@@ -130,8 +130,8 @@ export const simulationBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/node.ts",
-        from: "    await grpc.server.drain(graceMs);",
-        to: "    void grpc.server.drain(graceMs);",
+        from: "    closers.defer(() => drain(graceMs));",
+        to: "    closers.defer(() => void drain(graceMs));",
       },
     ],
   },

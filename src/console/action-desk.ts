@@ -15,7 +15,7 @@ import { enrolledNode } from "#orchestration/action-nodes.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import { LocalLogs } from "#orchestration/local-logs.ts";
 import { LogReader } from "#orchestration/log-reader.ts";
-import { NodeLocks } from "#orchestration/node-locks.ts";
+import type { NodeLocks } from "#orchestration/node-locks.ts";
 import { NodeSource } from "#orchestration/node-source.ts";
 import { OutputStore } from "#orchestration/output-store.ts";
 import { readPresets } from "#orchestration/presets.ts";
@@ -43,6 +43,8 @@ export interface ActionDeskDeps {
   readonly notifier: Pick<Notifier, "openMaintenance" | "closeMaintenance">;
   readonly watch: Pick<ClusterWatch, "book" | "isHealthy">;
   readonly history: Pick<History, "errorsPerSecond">;
+  /** Which nodes are held, for polls to show too. */
+  readonly locks: NodeLocks;
   readonly hub: Pick<Hub, "publish" | "addSource">;
 }
 
@@ -81,7 +83,7 @@ export class ActionDesk {
 
   /** Reads what there is, and begins to see to what an earlier console left unfinished. Throws BAD_ARGUMENT for a presets file that is none. */
   static async open(deps: ActionDeskDeps): Promise<ActionDesk> {
-    const { options, alerts, watch, hub } = deps;
+    const { options, alerts, watch, locks, hub } = deps;
     const { clock, log, random, dataFolder, directory } = options;
     const ssh = options.ssh ?? {};
     const presets = await readPresets(ssh.presetsFile);
@@ -106,7 +108,6 @@ export class ActionDesk {
       find: (id) => engine.find(id),
       outputOf: (id) => engine.outputOf(id),
     });
-    const locks = new NodeLocks(clock);
     const nameOf = (id: string): string => watch.book.node(id)?.name ?? id;
     const openMaintenance = maintenanceOf(deps.notifier);
     const engine: ActionEngine = new ActionEngine({

@@ -163,6 +163,26 @@ test("listeners hear of a poll with the state after it, and of every change, unt
   assert.equal(heard.length, 5);
 });
 
+test("who keeps what polls and rounds bring is called before those who ask them, whoever came first", () => {
+  const { book, clock } = testCluster("n1");
+  const heard: string[] = [];
+  book.onPoll(() => heard.push("asked after the poll"));
+  book.onRound(() => heard.push("asked after the round"));
+  book.onPoll(() => heard.push("kept the poll"), "first");
+  const end = book.onRound(() => heard.push("kept the round"), "first");
+  book.answered("n1", nodeReading());
+  clock.advance(5 * SECOND);
+  assert.deepEqual(heard, [
+    "kept the poll",
+    "asked after the poll",
+    "kept the round",
+    "asked after the round",
+  ]);
+  end();
+  clock.advance(5 * SECOND);
+  assert.deepEqual(heard.slice(4), ["asked after the round"]);
+});
+
 function pick(node: { status: string; stale: boolean } | undefined): unknown {
   return node === undefined ? undefined : { status: node.status, stale: node.stale };
 }

@@ -7,7 +7,14 @@ import {
   STATUS_CHECK_INTERVAL_MS,
   VANISHED_NODE_KEPT_MS,
 } from "#base/limits.ts";
-import type { ClusterState, NodeReading, NodeState, PollOutcome, SecurityEvent } from "./cluster-state.ts";
+import type {
+  ClusterState,
+  ListenerTurn,
+  NodeReading,
+  NodeState,
+  PollOutcome,
+  SecurityEvent,
+} from "./cluster-state.ts";
 import { isOfflineAfter } from "./node-offline.ts";
 import { gradeOf } from "./node-status.ts";
 
@@ -45,6 +52,13 @@ interface Entry {
 
 const VANISHED = "the metadata store does not list this node any more";
 
+type Turns<News> = Readonly<Record<ListenerTurn, Set<(news: News) => void>>>;
+
+function tell<News>({ first, second }: Turns<News>, news: News): void {
+  for (const listener of first) listener(news);
+  for (const listener of second) listener(news);
+}
+
 /** The one place where the state of nodes is changed. Its timers run until it is closed. */
 export class ClusterBook implements ClusterState {
   readonly #clock: Clock;
@@ -52,8 +66,8 @@ export class ClusterBook implements ClusterState {
   readonly #awake: AwakeClock;
   readonly #notesOn: (nodeId: string) => NodeNotes;
   readonly #entries = new Map<string, Entry>();
-  readonly #pollListeners = new Set<(outcome: PollOutcome) => void>();
-  readonly #roundListeners = new Set<(atWallMs: number) => void>();
+  readonly #pollListeners: Turns<PollOutcome> = { first: new Set(), second: new Set() };
+  readonly #roundListeners: Turns<number> = { first: new Set(), second: new Set() };
   readonly #changeListeners = new Set<(nodeId: string) => void>();
   readonly #cancels: readonly (() => void)[];
   readonly #startedMs: number;
@@ -68,8 +82,7 @@ export class ClusterBook implements ClusterState {
     this.#cancels = [
       deps.clock.every(STATUS_CHECK_INTERVAL_MS, () => this.#awake.look(() => this.#checkSilence())),
       deps.clock.every(POLL_INTERVAL_MS, () => {
-        const atWallMs = deps.clock.wallMs();
-        for (const listener of this.#roundListeners) listener(atWallMs);
+        tell(this.#roundListeners, deps.clock.wallMs());
       }),
     ];
   }
@@ -90,14 +103,14 @@ export class ClusterBook implements ClusterState {
     return !this.#isListed || [...this.#entries.values()].some((entry) => !entry.isPolled);
   }
 
-  onPoll(listener: (outcome: PollOutcome) => void): () => void {
-    this.#pollListeners.add(listener);
-    return () => this.#pollListeners.delete(listener);
+  onPoll(listener: (outcome: PollOutcome) => void, turn: ListenerTurn = "second"): () => void {
+    this.#pollListeners[turn].add(listener);
+    return () => this.#pollListeners[turn].delete(listener);
   }
 
-  onRound(listener: (atWallMs: number) => void): () => void {
-    this.#roundListeners.add(listener);
-    return () => this.#roundListeners.delete(listener);
+  onRound(listener: (atWallMs: number) => void, turn: ListenerTurn = "second"): () => void {
+    this.#roundListeners[turn].add(listener);
+    return () => this.#roundListeners[turn].delete(listener);
   }
 
   /** Called after any change of a node's state, its appearance and its end included, before those who wait for the poll. */
@@ -234,7 +247,7 @@ export class ClusterBook implements ClusterState {
       steadyMs: this.#clock.steadyMs(),
       securityEvents,
     };
-    for (const listener of this.#pollListeners) listener(outcome);
+    tell(this.#pollListeners, outcome);
   }
 
   #forget(id: string): void {

@@ -160,6 +160,9 @@ export interface PollOutcome {
   readonly securityEvents: readonly SecurityEvent[];
 }
 
+/** When a listener is called: the first turn is for those who keep what the others then ask them. Within a turn there is no order. */
+export type ListenerTurn = "first" | "second";
+
 /** The cluster as everybody in the console reads it. */
 export interface ClusterState {
   /** All nodes by id, those that vanished from the store within the last 24 h included (decision D19). */
@@ -167,8 +170,8 @@ export interface ClusterState {
   node(id: string): NodeState | undefined;
   /** True until every node has been polled once, at most for the first 30 s (decision D24). */
   isStarting(): boolean;
-  /** Called after each node's poll; the returned function ends that. Listeners must not throw. */
-  onPoll(listener: (outcome: PollOutcome) => void): () => void;
-  /** Called every 5 s; the returned function ends that. Listeners must not throw. */
-  onRound(listener: (atWallMs: number) => void): () => void;
+  /** Called after each node's poll, all of the first turn before all others; the returned function ends that. Listeners must not throw. */
+  onPoll(listener: (outcome: PollOutcome) => void, turn?: ListenerTurn): () => void;
+  /** Called every 5 s, in the same turns; the returned function ends that. Listeners must not throw. */
+  onRound(listener: (atWallMs: number) => void, turn?: ListenerTurn): () => void;
 }

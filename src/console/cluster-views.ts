@@ -59,7 +59,7 @@ export class ClusterViews {
     this.#pieces = new NodePieces(deps.figuresOf);
     this.#ends = [
       deps.cluster.onChange((id) => this.#hasChanged(id)),
-      // Rates are known only after those who wait for the poll have had it.
+      // Rates are known only after the first turn of the poll.
       deps.cluster.onPoll(({ node }) => this.#hasChanged(node.id)),
     ];
     for (const { id } of deps.cluster.nodes()) this.#hasChanged(id);

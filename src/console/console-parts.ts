@@ -4,6 +4,7 @@ import { Notifier } from "#alerts/notifier.ts";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { AuditLog } from "#audit/audit-log.ts";
 import { History } from "#history/history.ts";
+import { NodeLocks } from "#orchestration/node-locks.ts";
 import { holdAlone } from "#os/file-lock.ts";
 import { ActionDesk } from "./action-desk.ts";
 import { AlertDesk } from "./alert-desk.ts";
@@ -14,7 +15,6 @@ import { type ClusterWatch, watchCluster } from "./cluster-watch.ts";
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { DecidedUsers } from "./decided-users.ts";
-import type { End } from "./ending.ts";
 import { feedHistory } from "./history-feed.ts";
 import { HomeNodes } from "./home-nodes.ts";
 import { Hub } from "./hub.ts";
@@ -56,59 +56,51 @@ export interface ConsoleParts {
 /** Locked by the console that has the folder. */
 const LOCK_FILE = "grove.lock";
 
-/** Opens every part; what ends with it is pushed on `ends` as soon as it is there. */
+/** Opens every part; what ends with it is deferred on `ends` as soon as it is there. */
 export async function openParts(
   options: ConsoleOptions,
   gate: OperatorGate,
   metrics: ConsoleMetrics,
-  ends: End[],
+  ends: AsyncDisposableStack,
 ): Promise<ConsoleParts> {
   const { clock, log, random, directory, dataFolder } = options;
-  ends.push(holdFolder(dataFolder));
+  ends.defer(holdFolder(dataFolder));
   const audit = await AuditLog.open({ dataFolder, clock, log });
-  ends.push(() => audit.close());
+  ends.defer(() => audit.close());
   const history = await History.open({ folder: dataFolder, clock, log });
-  ends.push(() => history.close());
+  ends.defer(() => history.close());
   const notifier = await Notifier.open({ dataFolder, clock, log, random, settings: options.notices });
-  ends.push(() => notifier.close());
-  const later: { actions?: ActionDesk; watch?: ClusterWatch } = {};
-  const noted = (nodeId: string): void => later.watch?.book.noted(nodeId);
-  const maintenance = openMaintenance(options, { notifier, audit }, noted);
-  ends.push(() => maintenance.close());
-  const watch = openWatch(options, { notifier, maintenance }, (id) => later.actions?.engine.holderOf(id));
-  later.watch = watch;
-  ends.push(() => watch.close());
+  ends.defer(() => notifier.close());
+  const maintenance = openMaintenance(options, { notifier, audit });
+  ends.defer(() => maintenance.close());
+  const locks = new NodeLocks(clock);
+  const watch = openWatch(options, { notifier, maintenance, locks });
+  ends.defer(() => watch.close());
+  ends.defer(maintenance.onChange((nodeId) => watch.book.noted(nodeId)));
   const homes = new HomeNodes({ clock, log, directory });
-  // Before all others who listen to polls: they ask for the rates.
-  ends.push(feedHistory(watch.book, history, homes));
+  ends.defer(feedHistory(watch.book, history, homes));
   addPollFigures(metrics, watch);
   addHistoryFigures(metrics, history);
   const metaServers = new MetaServerWatch({ addresses: options.metaServers ?? [], clock, log });
-  ends.push(() => metaServers.close());
-  const alerts = await AlertDesk.open({
-    folder: dataFolder,
-    clock,
-    log,
-    cluster: watch.book,
-    history,
-    homeOf: (username) => homes.ofUser(username),
-    metaServers: () => metaServers.readings(),
-    isDefaultPassword: () => gate.password.isDefault,
-  });
-  ends.push(() => alerts.close());
-  ends.push(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
-  ends.push(watchMetaServers({ directory, alerts, clock, log }));
-  for (const damaged of history.damaged) alerts.wasReset(damaged);
-  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
+  ends.defer(() => metaServers.close());
+  const alerts = await openAlerts(options, gate, { notifier, history, watch, homes, metaServers }, ends);
   const { auditCopies, gathering } = await openGathering(options, { audit, watch, alerts }, ends);
   const people = openUsers(options, { audit, history, watch }, homes);
-  ends.push(() => people.users.close());
+  ends.defer(() => people.users.close());
   const live = openLive(options, gate, { history, watch, alerts, users: people.users });
-  ends.push(live.end);
+  ends.defer(live.end);
   addSocketFigures(metrics, live.hub);
-  const desk = await ActionDesk.open({ options, audit, alerts, notifier, watch, history, hub: live.hub });
-  ends.push(() => desk.close());
-  later.actions = desk;
+  const desk = await ActionDesk.open({
+    options,
+    audit,
+    alerts,
+    notifier,
+    watch,
+    history,
+    locks,
+    hub: live.hub,
+  });
+  ends.defer(() => desk.close());
   // Polls begin when everybody listens. A store that does not answer yet keeps nobody from signing in.
   void watch.start();
   return {
@@ -129,7 +121,7 @@ export async function openParts(
 }
 
 /** Two consoles would overwrite each other's files, and one would end what the other runs on nodes. Throws DATA_IN_USE. */
-function holdFolder(folder: string): End {
+function holdFolder(folder: string): () => void {
   return holdAlone(
     join(folder, LOCK_FILE),
     `${folder} is in use by another console; stop that one first, or name another folder with -data`,
@@ -139,12 +131,10 @@ function holdFolder(folder: string): End {
 function openMaintenance(
   { clock, log, pausePlacement }: ConsoleOptions,
   { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
-  onChange: (nodeId: string) => void,
 ): MaintenanceDesk {
   return new MaintenanceDesk({
     book: notifier.maintenance,
     pausePlacement,
-    onChange,
     audit: (act) => audit.append(act),
     flushAudit: () => audit.flush(),
     clock,
@@ -154,8 +144,7 @@ function openMaintenance(
 
 function openWatch(
   { clock, log, directory, metricsToken, allowNodes, lookup }: ConsoleOptions,
-  { notifier, maintenance }: Pick<ConsoleParts, "notifier" | "maintenance">,
-  holderOf: (nodeId: string) => string | undefined,
+  { notifier, maintenance, locks }: Pick<ConsoleParts, "notifier" | "maintenance"> & { locks: NodeLocks },
 ): ClusterWatch {
   return watchCluster({
     directory,
@@ -164,7 +153,7 @@ function openWatch(
     notesOn: (nodeId) => {
       const maintenanceUntilWallMs = notifier.maintenanceUntil(nodeId);
       const wanted = maintenance.of(nodeId);
-      const lockedBy = holderOf(nodeId);
+      const lockedBy = locks.holder(nodeId)?.actionId;
       return {
         ...(maintenanceUntilWallMs === undefined ? {} : { maintenanceUntilWallMs }),
         ...(wanted === undefined ? {} : { maintenance: wanted }),
@@ -177,15 +166,40 @@ function openWatch(
   });
 }
 
+async function openAlerts(
+  { clock, log, directory, dataFolder }: ConsoleOptions,
+  gate: OperatorGate,
+  parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
+  ends: AsyncDisposableStack,
+): Promise<AlertDesk> {
+  const { notifier, history, watch, metaServers, homes } = parts;
+  const alerts = await AlertDesk.open({
+    folder: dataFolder,
+    clock,
+    log,
+    cluster: watch.book,
+    history,
+    homeOf: (username) => homes.ofUser(username),
+    metaServers: () => metaServers.readings(),
+    isDefaultPassword: () => gate.password.isDefault,
+  });
+  ends.defer(() => alerts.close());
+  ends.defer(feedNotices({ notifier, desk: alerts, cluster: watch.book }));
+  ends.defer(watchMetaServers({ directory, alerts, clock, log }));
+  for (const damaged of history.damaged) alerts.wasReset(damaged);
+  for (const { file, setAsideAs } of notifier.damaged) alerts.wasReset(file, setAsideAs);
+  return alerts;
+}
+
 async function openGathering(
   { clock, log, dataFolder, store }: ConsoleOptions,
   { audit, watch, alerts }: Pick<ConsoleParts, "audit" | "watch" | "alerts">,
-  ends: End[],
+  ends: AsyncDisposableStack,
 ): Promise<Pick<ConsoleParts, "auditCopies" | "gathering">> {
   const auditCopies = await AuditCopies.open({ dataFolder, clock, log });
-  ends.push(() => auditCopies.close());
+  ends.defer(() => auditCopies.close());
   const restored = new RestoredNodes(watch.book, store);
-  ends.push(() => restored.close());
+  ends.defer(() => restored.close());
   const gathering = new AuditGathering({
     copies: auditCopies,
     own: audit,
@@ -198,7 +212,7 @@ async function openGathering(
     clock,
     log,
   });
-  ends.push(() => gathering.close());
+  ends.defer(() => gathering.close());
   return { auditCopies, gathering };
 }
 
@@ -250,7 +264,7 @@ function openLive(
   { clock, log }: ConsoleOptions,
   { sessions }: OperatorGate,
   { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
-): { views: ClusterViews; hub: Hub; end: End } {
+): { views: ClusterViews; hub: Hub; end: () => void } {
   const views = new ClusterViews({
     cluster: watch.book,
     figuresOf: (id) => ({

@@ -2,6 +2,7 @@
 import type { Server as HttpsServer } from "node:https";
 import type { AuditAct } from "#base/audit-act.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
+import { errorText } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
 import { listenPatiently } from "#os/patient-listen.ts";
@@ -15,7 +16,6 @@ import { clusterRoutes } from "./cluster-routes.ts";
 import { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { type ConsoleParts, openParts } from "./console-parts.ts";
-import { type End, endAll } from "./ending.ts";
 import { historyRoutes } from "./history-routes.ts";
 import { idpSignInRoutes } from "./idp-sign-in-routes.ts";
 import { liveRoutes } from "./live-routes.ts";
@@ -46,8 +46,8 @@ export interface RunningConsole {
 
 /** Starts everything. Rejects with BAD_ARGUMENT when the port cannot be had, and when a newer Grove wrote the files; with DATA_IN_USE when another console has the folder. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  /** What ends with the console, in the order in which it was made. */
-  const ends: End[] = [];
+  /** What ends with the console, the last that was made first, whatever of it fails. */
+  const ends = new AsyncDisposableStack();
   try {
     const { app, gate, parts } = await buildConsole(options, ends);
     const address = await listen(app, options.listen);
@@ -68,10 +68,12 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
           detail: { sessions },
         });
       },
-      stop: () => endAll(ends),
+      stop: () => ends.disposeAsync(),
     };
   } catch (error) {
-    await endAll(ends);
+    await ends.disposeAsync().catch((cause: unknown) => {
+      options.log.error("not_all_ended", { error: errorText(cause) });
+    });
     throw error;
   }
 }
@@ -83,22 +85,25 @@ export interface BuiltConsole {
   readonly parts: ConsoleParts;
 }
 
-/** Builds a console with all its routes; what ends with it is pushed on `ends` as soon as it is there. Rejects as startConsole does. */
-export async function buildConsole(options: ConsoleOptions, ends: End[]): Promise<BuiltConsole> {
-  ends.push(() => options.directory.close());
+/** Builds a console with all its routes; what ends with it is deferred on `ends` as soon as it is there. Rejects as startConsole does. */
+export async function buildConsole(
+  options: ConsoleOptions,
+  ends: AsyncDisposableStack,
+): Promise<BuiltConsole> {
+  ends.defer(() => options.directory.close());
   const metrics = new ConsoleMetrics(options.clock);
-  ends.push(() => metrics.close());
+  ends.defer(() => metrics.close());
   const gate = openGate(options, metrics, ends);
   const parts = await openParts(options, gate, metrics, ends);
   const app = await openApp(options, gate, metrics);
-  ends.push(() => app.close());
-  ends.push(() => parts.hub.close());
-  ends.push(() => parts.actions.stop());
+  ends.defer(() => app.close());
+  ends.defer(() => parts.hub.close());
+  ends.defer(() => parts.actions.stop());
   plugRoutes(app, { options, gate, metrics, parts });
   const { people, clock, log } = options;
   if (people !== undefined) {
     const audit = (act: AuditAct): void => parts.audit.append(act);
-    ends.push(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
+    ends.defer(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
   }
   await pageRoutes(app, builtPages());
   return { app, gate, parts };

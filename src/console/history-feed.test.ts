@@ -31,3 +31,22 @@ test("the forecast of a user is fed by the home node alone, and by anybody while
   end();
   book.close();
 });
+
+test("the history has a poll before those who listened already ask it", () => {
+  const { book } = testCluster("n1");
+  const heard: string[] = [];
+  book.onPoll(() => heard.push("asked"));
+  feedHistory(
+    book,
+    {
+      record: () => heard.push("sample"),
+      recordGap: () => heard.push("gap"),
+      recordUsers: () => undefined,
+    },
+    { current: new Map(), refresh: () => Promise.resolve() },
+  );
+  book.answered("n1", nodeReading());
+  book.failed("n1", "reset");
+  assert.deepEqual(heard, ["sample", "asked", "gap", "asked"]);
+  book.close();
+});

@@ -14,8 +14,8 @@ interface Fed {
 const HOMES_AGE_MS = 300_000;
 
 /**
- * Feeds the history from now on; the returned function ends that. Call it before others listen who read rates. Of a user only the home
- * node is heard, as far as the store has told of homes (M-05).
+ * Feeds the history from now on; the returned function ends that. Of a user only the home node is heard, as far as the store has told of
+ * homes (M-05).
  */
 export function feedHistory(
   cluster: Pick<ClusterState, "onPoll">,
@@ -29,7 +29,7 @@ export function feedHistory(
     }
     history.record(sampleOf(node.id, reading, wallMs, steadyMs));
     history.recordUsers(node.id, wallMs, usersOf(node.id, reading, homes));
-  });
+  }, "first");
 }
 
 function sampleOf(nodeId: string, reading: NodeReading, wallMs: number, steadyMs: number): NodeSample {

@@ -20,7 +20,6 @@ async function openDesk(
   const desk = new MaintenanceDesk({
     book,
     pausePlacement,
-    onChange: () => undefined,
     audit: () => undefined,
     flushAudit: () => Promise.resolve(),
     clock,

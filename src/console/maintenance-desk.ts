@@ -13,8 +13,6 @@ export type PausePlacement = (fsId: string, untilWallMs: number | undefined) => 
 export interface MaintenanceDeskDeps {
   readonly book: MaintenanceBook;
   readonly pausePlacement: PausePlacement;
-  /** Told of a node whose maintenance is another than before. */
-  readonly onChange: (nodeId: string) => void;
   readonly audit: AuditSink;
   /** Resolves when the audit lines taken so far are on stable storage. */
   readonly flushAudit: () => Promise<void>;
@@ -40,6 +38,7 @@ interface Told {
 /** The desk. One for each console. What the store could not be told is told again until it is, and what it was told from time to time: it may have been lost. */
 export class MaintenanceDesk {
   readonly #deps: MaintenanceDeskDeps;
+  readonly #changeListeners = new Set<(nodeId: string) => void>();
   readonly #told = new Map<string, Told>();
   /** Of how many tellings a node waits for the end; a slow store is not asked again meanwhile. */
   readonly #waiting = new Map<string, number>();
@@ -52,6 +51,12 @@ export class MaintenanceDesk {
     this.#deps = deps;
     this.#stopLooking = deps.clock.every(PLACEMENT_PAUSE_RETRY_MS, () => this.#look());
     this.#look();
+  }
+
+  /** Tells of each node whose maintenance is another than before; the returned function ends that. */
+  onChange(listener: (nodeId: string) => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
   }
 
   /** The node's maintenance; undefined when it is in none. */
@@ -131,14 +136,18 @@ export class MaintenanceDesk {
       if (!wanted.has(nodeId) && !untold.has(nodeId)) this.#forget(nodeId);
   }
 
+  #changed(nodeId: string): void {
+    for (const listener of this.#changeListeners) listener(nodeId);
+  }
+
   #forget(nodeId: string): void {
     this.#told.delete(nodeId);
-    this.#deps.onChange(nodeId);
+    this.#changed(nodeId);
   }
 
   /** Never rejects: what came of it is kept. */
   #tell(nodeId: string, until: number | undefined): Promise<void> {
-    const { pausePlacement, clock, log, onChange } = this.#deps;
+    const { pausePlacement, clock, log } = this.#deps;
     this.#waiting.set(nodeId, (this.#waiting.get(nodeId) ?? 0) + 1);
     const mine = this.#lastStep.then(async () => {
       // The next console tells it.
@@ -158,7 +167,7 @@ export class MaintenanceDesk {
       const left = (this.#waiting.get(nodeId) ?? 1) - 1;
       if (left === 0) this.#waiting.delete(nodeId);
       else this.#waiting.set(nodeId, left);
-      onChange(nodeId);
+      this.#changed(nodeId);
     });
     this.#lastStep = mine;
     return mine;

@@ -2,7 +2,6 @@
 
 import type { ConsoleMetrics } from "./console-metrics.ts";
 import type { ConsoleOptions } from "./console-options.ts";
-import type { End } from "./ending.ts";
 import { LoginLimiter } from "./login-limiter.ts";
 import type { OperatorPassword } from "./operator-password.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
@@ -17,10 +16,14 @@ export interface OperatorGate {
 }
 
 /** Makes them. */
-export function openGate(options: ConsoleOptions, metrics: ConsoleMetrics, ends: End[]): OperatorGate {
+export function openGate(
+  options: ConsoleOptions,
+  metrics: ConsoleMetrics,
+  ends: AsyncDisposableStack,
+): OperatorGate {
   const { clock, random, password } = options;
   const sessions = new OperatorSessions({ clock, random });
-  ends.push(() => sessions.close());
+  ends.defer(() => sessions.close());
   const limiter = new LoginLimiter(clock, options.loginFailures);
   metrics.add(
     { name: "sessions", type: "gauge", help: "Operators who are signed in.", read: () => sessions.count },

@@ -51,7 +51,7 @@ export class RestoredNodes {
         this.#runs.set(node.id, withRun(this.#runs.get(node.id) ?? [], { startedUnix, endedUnix, users }));
       }
       this.#last.set(node.id, reading);
-    });
+    }, "first");
   }
 
   /** The alert about a restore: what is gone, and what is older than it was. */

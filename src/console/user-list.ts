@@ -69,7 +69,7 @@ export class UserList {
     this.#ends = [
       deps.cluster.onRound(() => {
         this.#isStale = true;
-      }),
+      }, "first"),
       deps.cluster.onPoll((outcome) => this.#polled(outcome)),
     ];
   }

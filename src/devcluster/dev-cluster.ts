@@ -90,19 +90,23 @@ export class DevCluster {
     return this.#failed.promise;
   }
 
-  /** Stops every process, the last one first, and lets go of the folder. */
+  /** Stops every process, the last one first, and lets go of the folder, whatever of it fails. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const { screen } = this.#options;
-    await this.#file.remove();
-    for (const process of this.#processes.toReversed()) {
-      if (process.pid !== null) screen.line(`  stopping ${process.plan.name}`);
-      await process.stop();
+    const ends = new AsyncDisposableStack();
+    ends.defer(() => this.#unlock());
+    ends.defer(() => this.#ports.letGo());
+    ends.defer(() => this.#file.remove());
+    ends.defer(() => this.#starting);
+    for (const process of this.#processes) {
+      ends.defer(async () => {
+        if (process.pid !== null) screen.line(`  stopping ${process.plan.name}`);
+        await process.stop();
+      });
     }
-    await this.#starting;
-    await this.#file.remove();
-    this.#ports.letGo();
-    this.#unlock();
+    ends.defer(() => this.#file.remove());
+    await ends.disposeAsync();
     screen.line("stopped");
   }
 

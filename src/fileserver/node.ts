@@ -9,7 +9,7 @@ import {
   STOP_GRACE_MS,
   TRASH_RETENTION_MS,
 } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemFraction, systemRandom } from "#base/random.ts";
 import { currentRequestId } from "#base/request-scope.ts";
@@ -101,7 +101,7 @@ export interface RunningFileServer {
   readonly state: ServingState;
   /** Reads the certificate files again now; unusable ones change nothing. */
   reloadCertificate(): Promise<void>;
-  /** Refuses new calls, lets running ones finish for graceMs, closes everything. */
+  /** Refuses new calls, lets running ones finish for graceMs, closes everything, and the rest too where something fails. Rejects with what failed. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -118,16 +118,16 @@ export async function startFileServer(
   world: FileServerWorld,
 ): Promise<RunningFileServer> {
   requireServable(options.identity);
-  const closers: Closers = [];
+  const closers = new AsyncDisposableStack();
   try {
     return await assemble(options, world, closers);
   } catch (error) {
-    for (const close of closers.toReversed()) await close();
+    await closers.disposeAsync().catch((cause: unknown) => {
+      world.log.error("not_all_closed", { error: errorText(cause) });
+    });
     throw error;
   }
 }
-
-type Closers = (() => Promise<void> | void)[];
 
 /** What the data folder holds, opened, and what is kept in memory beside it. */
 interface Opened {
@@ -151,17 +151,17 @@ interface Opened {
 async function assemble(
   options: FileServerOptions,
   world: FileServerWorld,
-  closers: Closers,
+  closers: AsyncDisposableStack,
 ): Promise<RunningFileServer> {
   const opened = await openParts(options, world, closers);
   const { storage, sessions, telemetry, state, log } = opened;
   let link: MetaLink | undefined;
   const admission = admissionOver(options, opened, () => link);
   const service = serviceOver(options, opened, { admission, link: () => link });
-  closers.push(() => service.stop());
+  closers.defer(() => service.stop());
 
   const certificate = await openNodeCertificate(options.tls, options, opened);
-  closers.push(() => certificate?.close());
+  closers.defer(() => certificate?.close());
   const grpc = createGrpcFront({
     tls: certificate?.material,
     reflection: options.reflection,
@@ -180,7 +180,7 @@ async function assemble(
     listen: () => grpc.server.listen(options.listen),
     otherwise: "choose another with -listen",
   });
-  closers.push(() => grpc.server.close());
+  closers.defer(() => grpc.server.close());
   storage.onFailure((reason) => {
     log.error("storage_failed", { reason });
     grpc.health.setServing(FileServer.typeName, false);
@@ -192,18 +192,12 @@ async function assemble(
     clockSkewMs: () => link?.clockSkewMs ?? null,
     refusal: () => link?.refusal,
   });
-  closers.push(() => metrics.close());
+  closers.defer(() => metrics.close());
   if (options.metaservers.length > 0) {
     link = await startLink(options, { ...opened, admission, service, bound, certificate }, closers);
   }
   state.serve();
-  closers.push(watchStore(options, opened));
-  const stop = async (graceMs = DRAIN_MS): Promise<void> => {
-    state.drain();
-    link?.beatSoon();
-    await grpc.server.drain(graceMs);
-    for (const close of closers.toReversed()) await close();
-  };
+  closers.defer(watchStore(options, opened));
   const reloadCertificate = async (): Promise<void> => certificate?.reload();
   return {
     grpcPort: bound.port,
@@ -213,8 +207,25 @@ async function assemble(
     telemetry,
     state,
     reloadCertificate,
-    stop,
+    stop: stopOnce(closers, (graceMs) => {
+      state.drain();
+      link?.beatSoon();
+      return grpc.server.drain(graceMs);
+    }),
   };
+}
+
+/** Drains, then closes everything, whatever fails; who asks again waits for the same end. */
+function stopOnce(
+  closers: AsyncDisposableStack,
+  drain: (graceMs: number) => Promise<void>,
+): RunningFileServer["stop"] {
+  let stopping: Promise<void> | undefined;
+  const end = async (graceMs: number): Promise<void> => {
+    closers.defer(() => drain(graceMs));
+    await closers.disposeAsync();
+  };
+  return (graceMs = DRAIN_MS) => (stopping ??= end(graceMs));
 }
 
 type LiveReadings = Pick<NodeMetricsDeps, "service" | "certDaysLeft" | "connections" | "clockSkewMs"> & {
@@ -247,15 +258,15 @@ function openMetrics(options: FileServerOptions, opened: Opened, live: LiveReadi
 async function openParts(
   options: FileServerOptions,
   world: FileServerWorld,
-  closers: Closers,
+  closers: AsyncDisposableStack,
 ): Promise<Opened> {
   const { log, clock = systemClock, random = systemRandom } = world;
   const securityEvents = new SecurityEvents({ clock, random });
   const storage = await openStorage({ directory: options.dataFolder, clock, random, logger: log });
-  closers.push(() => storage.close());
+  closers.defer(() => storage.close());
   // The data folder is this process's own from here on.
   const auditLog = await AuditLog.open({ dataFolder: options.dataFolder, clock, log });
-  closers.push(() => auditLog.close());
+  closers.defer(() => auditLog.close());
   const onSecurityEvent = securityEventSink(securityEvents, auditLog, log);
   const sessions = new SessionTable({
     clock,
@@ -263,7 +274,7 @@ async function openParts(
     onSecurityEvent,
     limits: { global: options.limits?.sessions ?? DEFAULT_SERVICE_LIMITS.sessions },
   });
-  closers.push(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
+  closers.defer(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
   return {
     storage,
     quotas: await QuotaBook.open({
@@ -338,7 +349,11 @@ interface LinkParts extends Opened {
   readonly bound: { readonly host: string; readonly port: number };
 }
 
-async function startLink(options: FileServerOptions, parts: LinkParts, closers: Closers): Promise<MetaLink> {
+async function startLink(
+  options: FileServerOptions,
+  parts: LinkParts,
+  closers: AsyncDisposableStack,
+): Promise<MetaLink> {
   const { bound, storage, service, state, certificate, clock, random, log } = parts;
   const channel = new GrpcChannel({
     addresses: options.metaservers,
@@ -348,7 +363,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     interceptors: [forwardRequestId],
     clock,
   });
-  closers.push(() => channel.close());
+  closers.defer(() => channel.close());
   certificate?.onChange((tls) => channel.updateTls(tls));
   const client = anyMetaServer(channel);
   const link = new MetaLink({
@@ -377,7 +392,7 @@ async function startLink(options: FileServerOptions, parts: LinkParts, closers: 
     random: systemFraction,
     log,
   });
-  closers.push(() => link.stop());
+  closers.defer(() => link.stop());
   await link.start();
   return link;
 }

@@ -116,17 +116,17 @@ export async function startMetaServer(deps: MetaServerDeps): Promise<RunningMeta
   const address = await listen(server, deps.listen, false);
   const controlAddress =
     deps.controlListen === undefined ? undefined : await listen(server, deps.controlListen, true);
+  const ends = new AsyncDisposableStack();
+  ends.defer(() => directory.close());
+  ends.defer(() => server.drain(STOP_GRACE_MS / 2));
+  ends.defer(() => setServing(health, false));
+  ends.defer(() => userStates.stop());
+  ends.defer(() => knownNodes.stop());
+  ends.defer(unwatch);
   return {
     address,
     controlAddress,
-    async stop(): Promise<void> {
-      unwatch();
-      knownNodes.stop();
-      userStates.stop();
-      setServing(health, false);
-      await server.drain(STOP_GRACE_MS / 2);
-      await directory.close();
-    },
+    stop: () => ends.disposeAsync(),
   };
 }
 

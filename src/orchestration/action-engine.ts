@@ -100,11 +100,6 @@ export class ActionEngine {
     return this.#jobs.get(id)?.output;
   }
 
-  /** Who holds a node. */
-  holderOf(nodeId: string): string | undefined {
-    return this.#deps.locks.holder(nodeId)?.actionId;
-  }
-
   /**
    * Takes an action on: its nodes are locked and its record is on stable storage when this resolves. The same key of the same operator
    * is the same action. Throws ActionRefusal; a refusal because of locks has a record too.
