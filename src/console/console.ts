@@ -102,7 +102,7 @@ export async function buildConsole(
   const { people, clock, log } = options;
   if (people !== undefined) {
     const audit = (act: AuditAct): void => parts.audit.append(act);
-    ends.push(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
+    ends.defer(endSessionsOffList({ people, sessions: gate.sessions, clock, log, audit }));
   }
   await pageRoutes(app, builtPages());
   return { app, gate, parts };
