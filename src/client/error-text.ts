@@ -1,4 +1,5 @@
 // What a refusal says to people: one sentence about what happened and one about what to do, from its code and numbers.
+import { systemClock } from "#base/clock.ts";
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import { ClientError, type ClientErrorCode, HintedRefusal, isLocalFailure } from "./client-error.ts";
 import { localTime } from "./local-time.ts";
@@ -196,7 +197,7 @@ function explainDisabled({ metadata }: Refusal): Explanation {
   return {
     what: "This address is retired: an administrator of the cluster has removed its user.",
     todo:
-      removedAtMs > Date.now()
+      removedAtMs > systemClock.wallMs()
         ? `The files are kept until ${localTime(removedAtMs)}; ask an administrator before then.`
         : "Nobody signs in with it until an administrator releases it.",
   };

@@ -1,5 +1,7 @@
 // `grove user remove`: locks a user out and has the files deleted after 30 days, undoes that, and frees the address of who is gone.
+
 import { Command } from "commander";
+import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -62,7 +64,7 @@ function removing(username: string, flags: RemoveFlags): Order {
   if (reason.trim() === "") {
     throw new ClientError("USAGE", "removing a user needs a reason", { todo: "Say --reason TEXT" });
   }
-  const dueAtMs = Date.now() + REMOVAL_GRACE_MS;
+  const dueAtMs = systemClock.wallMs() + REMOVAL_GRACE_MS;
   const change = (known: KnownState): Change => {
     if (known.removeAtMs > 0n && !known.released) {
       throw new GroveError(

@@ -147,7 +147,7 @@ async function allPages(read: (after: string) => Promise<Page>): Promise<UserSta
 
 function linesOf(state: UserState): string[] {
   const what = isRetired(state)
-    ? state.removeAtMs > BigInt(Date.now())
+    ? state.removeAtMs > BigInt(systemClock.wallMs())
       ? `removed; the files are kept until ${localTime(state.removeAtMs)}`
       : "removed; the address is retired"
     : state.disabled
