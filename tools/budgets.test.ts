@@ -3,7 +3,43 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import * as base from "#base/limits.ts";
+import { REGISTER_PER_MINUTE, STREAMS_PER_CONNECTION, STREAMS_PER_USER } from "#fileserver/service-limits.ts";
 import * as grpc from "#grpc/limits.ts";
+import {
+  TOKEN_VERIFICATIONS_IN_FLIGHT,
+  TOKEN_VERIFICATIONS_OF_STRANGERS,
+  TOKEN_VERIFICATIONS_PER_ADDRESS,
+  TOKEN_VERIFICATIONS_PER_NETWORK,
+  TOKEN_VERIFICATIONS_WAITING,
+  TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
+  TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
+} from "#identity/verification-places.ts";
+import {
+  COPIES_AT_ONCE,
+  COPIES_PER_USER,
+  COPIES_WAITING,
+  COPIES_WAITING_PER_USER,
+  COPY_SLICES_AT_ONCE,
+} from "#storage/copy-runner.ts";
+import {
+  RANGE_WRITES_WAITING,
+  RANGE_WRITES_WAITING_PER_FILE,
+  RANGE_WRITES_WAITING_PER_USER,
+} from "#storage/range-lines.ts";
+import { RANGE_WRITES_AT_ONCE, RANGE_WRITES_AT_ONCE_PER_USER } from "#storage/range-writer.ts";
+import {
+  SORTED_LISTINGS_AT_ONCE,
+  SORTED_LISTINGS_PER_USER,
+  SORTED_LISTINGS_TOTAL,
+} from "#storage/sorted-listings.ts";
+import { DIRECTORY_DEPTH_MAX } from "#storage/tree-heights.ts";
+import { UPLOADS_IN_FLIGHT_BYTES, UPLOADS_IN_FLIGHT_BYTES_PER_USER } from "#storage/upload-budget.ts";
+import {
+  STORAGE_BATCH_COMMANDS,
+  STORAGE_QUEUE_BYTES,
+  STORAGE_QUEUE_COMMANDS,
+  STORAGE_SHARED_BATCH_COMMANDS,
+} from "#storage/write-queue.ts";
 
 const { DEFAULT_SERVER_LIMITS: front } = grpc;
 const MIB = 1_048_576;
@@ -30,7 +66,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ].map(text),
   "calls of nodes": [text(grpc.NODE_CALLS), `${grpc.CALLS_OF_NODE} a node`],
   "requests still arriving": [text(grpc.ARRIVING_CALLS), `${front.requestMs / 1_000} s each`],
-  "calls on one connection": [text(base.STREAMS_PER_CONNECTION)],
+  "calls on one connection": [text(STREAMS_PER_CONNECTION)],
   "calls begun in a turn of the loop": [
     grpc.CALLS_PER_TURN,
     grpc.SHARED_CALLS_PER_TURN,
@@ -59,49 +95,42 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ].flatMap(({ burst, perSecond }) => [mib(burst), perSecond >= MIB ? mib(perSecond) : kib(perSecond)]),
   "refused calls on a connection": [text(grpc.REFUSALS_PER_CONNECTION)],
   "verifications of tokens in flight": [
-    base.TOKEN_VERIFICATIONS_IN_FLIGHT,
-    base.TOKEN_VERIFICATIONS_OF_STRANGERS,
-    base.TOKEN_VERIFICATIONS_PER_ADDRESS,
-    base.TOKEN_VERIFICATIONS_PER_NETWORK,
+    TOKEN_VERIFICATIONS_IN_FLIGHT,
+    TOKEN_VERIFICATIONS_OF_STRANGERS,
+    TOKEN_VERIFICATIONS_PER_ADDRESS,
+    TOKEN_VERIFICATIONS_PER_NETWORK,
   ].map(text),
   "verifications that wait, 10 s at most": [
-    base.TOKEN_VERIFICATIONS_WAITING,
-    base.TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
-    base.TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
+    TOKEN_VERIFICATIONS_WAITING,
+    TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
+    TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
   ].map(text),
-  "sign-ins": [text(base.REGISTER_PER_MINUTE)],
+  "sign-ins": [text(REGISTER_PER_MINUTE)],
   "wrong administrator's passwords": [text(base.ADMIN_HASH_FAILURES_PER_WINDOW)],
   "inodes of a root": [text(base.DEFAULT_INODE_LIMIT)],
-  "levels of a tree": [text(base.DIRECTORY_DEPTH_MAX)],
-  "uploads and downloads": [text(base.STREAMS_PER_USER)],
+  "levels of a tree": [text(DIRECTORY_DEPTH_MAX)],
+  "uploads and downloads": [text(STREAMS_PER_USER)],
   "bytes of uploads on their way to the disk": [
-    mib(base.UPLOADS_IN_FLIGHT_BYTES),
-    mib(base.UPLOADS_IN_FLIGHT_BYTES_PER_USER),
+    mib(UPLOADS_IN_FLIGHT_BYTES),
+    mib(UPLOADS_IN_FLIGHT_BYTES_PER_USER),
   ],
   "changes that wait for the writer": [
-    text(base.STORAGE_QUEUE_COMMANDS),
-    mib(base.STORAGE_QUEUE_BYTES),
-    text(base.STORAGE_BATCH_COMMANDS),
-    text(base.STORAGE_SHARED_BATCH_COMMANDS),
+    text(STORAGE_QUEUE_COMMANDS),
+    mib(STORAGE_QUEUE_BYTES),
+    text(STORAGE_BATCH_COMMANDS),
+    text(STORAGE_SHARED_BATCH_COMMANDS),
   ],
-  "copies under way, waiting": [
-    base.COPIES_AT_ONCE,
-    base.COPIES_WAITING,
-    base.COPIES_PER_USER,
-    base.COPIES_WAITING_PER_USER,
-  ].map(text),
-  "slices of copies before the writer": [text(base.COPY_SLICES_AT_ONCE)],
+  "copies under way, waiting": [COPIES_AT_ONCE, COPIES_WAITING, COPIES_PER_USER, COPIES_WAITING_PER_USER].map(
+    text,
+  ),
+  "slices of copies before the writer": [text(COPY_SLICES_AT_ONCE)],
   "ranged writes under way or waiting": [
-    base.RANGE_WRITES_WAITING,
-    base.RANGE_WRITES_WAITING_PER_FILE,
-    base.RANGE_WRITES_WAITING_PER_USER,
+    RANGE_WRITES_WAITING,
+    RANGE_WRITES_WAITING_PER_FILE,
+    RANGE_WRITES_WAITING_PER_USER,
   ].map(text),
-  "ranged writes that make chunks": [base.RANGE_WRITES_AT_ONCE, base.RANGE_WRITES_AT_ONCE_PER_USER].map(text),
-  "sorted listings": [
-    base.SORTED_LISTINGS_AT_ONCE,
-    base.SORTED_LISTINGS_TOTAL,
-    base.SORTED_LISTINGS_PER_USER,
-  ].map(text),
+  "ranged writes that make chunks": [RANGE_WRITES_AT_ONCE, RANGE_WRITES_AT_ONCE_PER_USER].map(text),
+  "sorted listings": [SORTED_LISTINGS_AT_ONCE, SORTED_LISTINGS_TOTAL, SORTED_LISTINGS_PER_USER].map(text),
   grants: [base.GRANTS_PER_INODE, base.GRANTS_PER_ROOT].map(text),
   sessions: [base.SESSIONS_GLOBAL, base.SESSIONS_PER_USER].map(text),
 };

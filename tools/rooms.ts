@@ -256,7 +256,6 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "src/alerts/rules.test.ts": "every threshold at both of its sides, from one healthy node",
   "src/sessions/session-table.test.ts": "one table seen from outside, by one way to set it up",
   "src/directory/postgres-directory.ts": "one short method for each command of the store",
-  "src/base/limits.ts": "one table, so that nobody has to guess where a limit stands",
 };
 
 /** Files of a room that may import one another in a row: so many one has to know to change the last of them. */

@@ -9,7 +9,7 @@ export const fairnessBugs: readonly PlantedBug[] = [
     rigs: ["fairness"],
     edits: [
       {
-        file: "src/base/limits.ts",
+        file: "src/fileserver/namespace-operations.ts",
         from: "export const LIST_SORT_AT_ONCE = 1_000;",
         to: "export const LIST_SORT_AT_ONCE = 1_000_000;",
       },
@@ -23,12 +23,12 @@ export const fairnessBugs: readonly PlantedBug[] = [
     rigs: ["fairness"],
     edits: [
       {
-        file: "src/base/limits.ts",
+        file: "src/storage/range-lines.ts",
         from: "export const RANGE_WRITES_WAITING = 16_384;",
         to: "export const RANGE_WRITES_WAITING = 256;",
       },
       {
-        file: "src/base/limits.ts",
+        file: "src/storage/range-lines.ts",
         from: "export const RANGE_WRITES_WAITING_PER_USER = 1_024;",
         to: "export const RANGE_WRITES_WAITING_PER_USER = 16_384;",
       },

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { X509Certificate } from "@peculiar/x509";
 import { REVOKED_FILE } from "#authority/authority.ts";
 import { importPrivateKey } from "#authority/certificate-maker.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS } from "#authority/file-stamp.ts";
 import { revoke } from "#authority/revocations.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS } from "#base/limits.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import {
   ALLOWED_CERTIFICATES,

@@ -6,11 +6,11 @@
 // It cannot see: a leak below a megabyte a minute, a leak that needs more than eight minutes to begin, memory that is held but was
 // resident before; in its short form it does not judge memory at all.
 import { join } from "node:path";
-import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import type { Campaign } from "#prove/campaign.ts";
 import { type GroveProcess, startGroveProcess } from "#prove/grove-process.ts";
 import type { Rig } from "#prove/rig.ts";
 import { DATABASE_FILE } from "#storage/schema.ts";
+import { WAL_CHECKPOINT_BYTES } from "#storage/writer.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { BusyUser } from "./load.ts";
 import { leftOver, openHandles, ProcessWatch, transientFiles } from "./watch.ts";

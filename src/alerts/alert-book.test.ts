@@ -2,18 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  ALERT_KEPT_MS,
-  ALERTS_RESOLVED_KEPT,
-  RESTART_OVER_MS,
-  USER_ALERTS_MAX,
-  USER_ALERTS_PER_NODE_MAX,
-} from "#base/limits.ts";
-import { AlertBook, type AlertEvent } from "./alert-book.ts";
-import { ALERT_KINDS } from "./alert-kinds.ts";
+import { AlertBook, type AlertEvent, USER_ALERTS_MAX, USER_ALERTS_PER_NODE_MAX } from "./alert-book.ts";
+import { ALERT_KINDS, RESTART_OVER_MS } from "./alert-kinds.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { gradeOf } from "./node-rules.ts";
 import { quotaLevel } from "./quota-watch.ts";
+import { ALERT_KEPT_MS, ALERTS_RESOLVED_KEPT } from "./resolved-alerts.ts";
 
 const START: Moment = { wallMs: 1_790_000_000_000, steadyMs: 1_000 };
 const after = (ms: number, from = START): Moment => ({

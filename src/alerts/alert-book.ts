@@ -1,11 +1,15 @@
 // The book of alerts: conditions in, events out; one alert per key until it is resolved (spec 3.1, 3.3). Pure, and alone in knowing the rules.
-import { USER_ALERTS_MAX, USER_ALERTS_PER_NODE_MAX } from "#base/limits.ts";
 import type { AlertRecord, AlertType, Severity } from "#webapi/alert.ts";
 import { type Alert, alertId, RANKS } from "./alert.ts";
 import { ALERT_KINDS, alertKey } from "./alert-kinds.ts";
 import { publicRecordOf, recordOf } from "./alert-record.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { ResolvedAlerts } from "./resolved-alerts.ts";
+
+/** Open alerts about single users that one node may cause; a node that lies about thousands must not hide the others'. */
+export const USER_ALERTS_PER_NODE_MAX = 1_000;
+/** Open alerts about single users of all nodes, so that the file of alerts stays small. */
+export const USER_ALERTS_MAX = 10_000;
 
 /** What has become of an alert. "recorded" is a recovery: an info record that is resolved from the start. */
 export interface AlertEvent {

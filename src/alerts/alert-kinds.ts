@@ -1,6 +1,10 @@
 // What kinds of alerts there are: whether they are states or happenings, when they end, and who may see what of them (D11, D22, D24).
-import { ATTEMPT_OVER_MS, RESTART_OVER_MS } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
+
+/** A node that has stayed up for so long since a restart is over it (D11). */
+export const RESTART_OVER_MS: number = 10 * 60_000;
+/** An alert about an attempt, such as a session from another address, ends when none followed for so long. */
+const ATTEMPT_OVER_MS: number = 24 * 3_600_000;
 
 /**
  * Why visitors do not see alerts of a type. "users": it names one, or there is one because of what users have; so it is not counted for

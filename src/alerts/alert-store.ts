@@ -1,11 +1,15 @@
 // The book and its file: a change is shown and told only once it is on stable storage, many of them with one write (spec 2.6, A-10).
 import type { Clock } from "#base/clock.ts";
-import { ALERT_WRITE_INTERVAL_MS, ALERT_WRITES_AT_ONCE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Alert } from "./alert.ts";
 import { AlertBook, type AlertEvent } from "./alert-book.ts";
 import { AlertsFile, type AlertsFound } from "./alert-file.ts";
 import type { Moment } from "./condition.ts";
+
+/** Writes of the file of alerts at once; beyond them there is one in so many milliseconds: alerts that flap must not wear a card out. */
+const ALERT_WRITES_AT_ONCE = 10;
+/** See above. */
+const ALERT_WRITE_INTERVAL_MS = 1_000;
 
 /** What the store is made from. */
 export interface AlertStoreOptions {

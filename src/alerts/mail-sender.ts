@@ -1,8 +1,7 @@
 // Delivers messages as mail through one SMTP server (decision D11).
 import type { SendMailOptions, Transporter } from "nodemailer";
-import { NOTICE_TRY_TIMEOUT_MS } from "#base/limits.ts";
 import { mailText } from "./notice-payload.ts";
-import type { NoticeSender, TryResult } from "./notice-sender.ts";
+import { NOTICE_TRY_TIMEOUT_MS, type NoticeSender, type TryResult } from "./notice-sender.ts";
 import type { EmailSettings } from "./notice-settings.ts";
 
 /** Makes the sender of a mailbox. consoleUrl is named in the text; empty when it is not known. */

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { MAINTENANCE_WINDOWS_MAX } from "#base/limits.ts";
-import { MaintenanceWindows } from "./maintenance-windows.ts";
+import { MAINTENANCE_WINDOWS_MAX, MaintenanceWindows } from "./maintenance-windows.ts";
 
 const MINUTE_MS = 60_000;
 

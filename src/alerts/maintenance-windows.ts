@@ -1,10 +1,14 @@
 // Windows in which what an action does to its nodes is not told: restarts, absences, errors (decisions D7, D11).
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
-import { MAINTENANCE_AFTER_HEALTHY_MS, MAINTENANCE_WINDOWS_MAX } from "#base/limits.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { AlertType } from "#webapi/alert.ts";
+
+/** Maintenance windows open at once, one per action. */
+export const MAINTENANCE_WINDOWS_MAX = 1_000;
+/** A window goes on for this long after its nodes answer again (decision D7). */
+const MAINTENANCE_AFTER_HEALTHY_MS = 60_000;
 
 /** What opens a window. */
 export interface MaintenanceWindow {

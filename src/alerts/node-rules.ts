@@ -1,18 +1,18 @@
 // The rules about nodes: from what a node reports to conditions, with the edges of the specification (spec 3.1, 3.3, 8; D11, D24).
 import { toJson64 } from "#base/json64.ts";
-import {
-  ALERT_THRESHOLDS,
-  CERTIFICATE_CRITICAL_DAYS,
-  CERTIFICATE_WARNING_DAYS,
-  CLOCK_SKEW_ALERT_MS,
-  ERROR_RATE_MIN_OPERATIONS,
-  INODES_FREE_ALERT_PERCENT,
-} from "#base/limits.ts";
+import { ALERT_THRESHOLDS, CERTIFICATE_WARNING_DAYS, ERROR_RATE_MIN_OPERATIONS } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 import { publicNode } from "#webapi/cluster.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import { reserveLevel } from "./reserve-rule.ts";
+
+/** Share of a filesystem's inodes in percent that is free when there is an alert; crossed when there are fewer. */
+const INODES_FREE_ALERT_PERCENT = { warning: 10, critical: 3 } as const;
+/** Difference of clocks above which a node gets an alert (D24). */
+const CLOCK_SKEW_ALERT_MS = 60_000;
+/** Days before a certificate's end from which its alert is critical. */
+const CERTIFICATE_CRITICAL_DAYS = 2;
 
 /** What a node reports, as far as rules look at it. Null is unknown. */
 export interface NodeGauges {

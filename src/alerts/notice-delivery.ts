@@ -1,16 +1,18 @@
 // Brings what waits to one receiver, in order: three tries, then a rest that grows, for a day at most (decision D11).
 import type { Clock } from "#base/clock.ts";
-import {
-  NOTICE_LIFETIME_MS,
-  NOTICE_REST_MS,
-  NOTICE_RETRY_MS,
-  NOTICE_STOP_GRACE_MS,
-  NOTICE_TRY_TIMEOUT_MS,
-} from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { NoticeReceiver } from "#webapi/notice.ts";
 import type { NoticeQueue, QueuedNotice } from "./notice-queue.ts";
-import type { NoticeSender, TryResult } from "./notice-sender.ts";
+import { NOTICE_TRY_TIMEOUT_MS, type NoticeSender, type TryResult } from "./notice-sender.ts";
+
+/** Notices: a message that could not be delivered for this long is dropped, and counted. */
+const NOTICE_LIFETIME_MS: number = 24 * 3_600_000;
+/** Notices: pauses between the tries to deliver a message (decision D11: three tries). */
+const NOTICE_RETRY_MS: readonly number[] = [1_000, 5_000];
+/** Notices: how long a receiver that took no try rests, first and at most; each time twice as long. */
+const NOTICE_REST_MS = { first: 30_000, longest: 600_000 } as const;
+/** Notices: how long a stopping console waits for a try under way, so that it need not be made again. */
+const NOTICE_STOP_GRACE_MS = 2_000;
 
 /** How a message ended. */
 export interface FinishedNotice {

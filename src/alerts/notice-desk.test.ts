@@ -1,10 +1,10 @@
 // What is told and when: groups, repeats, what mutes, flaps and restarts (decision D11).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NOTICE_ALERTS_MAX, NOTICE_KEYS_MAX } from "#base/limits.ts";
 import type { Condition } from "./condition.ts";
 import { DeskRun, diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
-import { NoticeDesk } from "./notice-desk.ts";
+import { NOTICE_KEYS_MAX, NoticeDesk } from "./notice-desk.ts";
+import { NOTICE_ALERTS_MAX } from "./tracked-alert.ts";
 
 const QUIET_START = 60;
 /** A run that is past its start-up hold, with every disk at 50 %. */

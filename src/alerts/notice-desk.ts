@@ -1,5 +1,4 @@
 // Decides what is told and when: every key's state, what mutes it, and the groups in which news go out (decision D11). No I/O.
-import { NOTICE_KEYS_MAX, NOTICE_START_HOLD_MS } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 import type { MUTE_REASONS } from "#webapi/notice.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
@@ -29,6 +28,11 @@ import {
   type TrackedAlert,
   worseOf,
 } from "./tracked-alert.ts";
+
+/** Notices: nothing is told for this long after a start (decision D11). */
+const NOTICE_START_HOLD_MS = 30_000;
+/** Notices: keys that are watched at once; further ones are counted and not told until others have calmed down. */
+export const NOTICE_KEYS_MAX = 5_000;
 
 /** Labels by which alerts are put together. */
 export type GroupLabel = "alertname" | "node_id" | "username";

@@ -1,9 +1,9 @@
 // The forms in which a message leaves: Alertmanager's webhook payload, version 4, and a plain mail (decision D11).
 import { createHash } from "node:crypto";
 import { formatDuration } from "#base/duration.ts";
-import { FLAP_RAISES_MAX, FLAP_WINDOW_MS } from "#base/limits.ts";
 import { type AlertText, type TextFacts, textOf } from "./alert-texts.ts";
 import type { Notice, NoticeAlert } from "./notice.ts";
+import { FLAP_RAISES_MAX, FLAP_WINDOW_MS } from "./notice-state.ts";
 
 type Texts = Readonly<Record<string, string>>;
 

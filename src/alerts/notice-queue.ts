@@ -2,12 +2,14 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { NOTICE_QUEUE_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { readStateFile } from "#os/state-file.ts";
 import { type Notice, noticeShape } from "./notice.ts";
+
+/** Notices: messages that wait on disk; the oldest give way, and are counted (decision D11). */
+const NOTICE_QUEUE_MAX = 1_000;
 
 /** One message for one receiver. */
 export interface QueuedNotice {

@@ -2,6 +2,9 @@
 
 import type { QueuedNotice } from "./notice-queue.ts";
 
+/** Notices: time for one try, from the connection to the end of the answer. */
+export const NOTICE_TRY_TIMEOUT_MS = 15_000;
+
 /**
  * What has come of one try: "refused" means that this very message will never be taken, "failed" that the receiver took nothing now. The
  * text is for operators and holds no secret.

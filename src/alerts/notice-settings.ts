@@ -3,10 +3,16 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { NOTICE_GROUP_MS, NOTICE_RECEIVERS_MAX, NOTICE_REPEAT_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { readPrivateFile } from "#os/private-file.ts";
 import type { GroupLabel } from "./notice-desk.ts";
+
+/** Notices: what comes up within this time goes out together (decision D11). */
+const NOTICE_GROUP_MS = 30_000;
+/** Notices: what lasts is told again after this time (decision D11). */
+const NOTICE_REPEAT_MS: number = 4 * 3_600_000;
+/** Notices: receivers in the settings. */
+const NOTICE_RECEIVERS_MAX = 16;
 
 /** Where a secret comes from: one of the two. A file must be readable by its owner alone. */
 const secret = z

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FLAP_WINDOW_MS } from "#base/limits.ts";
 import { ALERT_TYPES, type AlertType } from "#webapi/alert.ts";
 import { HAPPENING, NOTICE_RULES, type NoticeRule, type Sustained } from "./notice-rules.ts";
 import {
@@ -10,6 +9,7 @@ import {
   afterReading,
   afterTime,
   CALM,
+  FLAP_WINDOW_MS,
   type Flaps,
   isCalm,
   isWorse,

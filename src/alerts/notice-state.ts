@@ -1,6 +1,10 @@
 // The state of one key's notice as readings come in: raised late, kept for a while, held when it flaps (decision D11, T3). Pure.
-import { FLAP_RAISES_MAX, FLAP_WINDOW_MS } from "#base/limits.ts";
 import type { NoticeRule, Sustained } from "./notice-rules.ts";
+
+/** Notices: raises of one key within FLAP_WINDOW_MS that are told; one more is told as flapping (decision D11). */
+export const FLAP_RAISES_MAX = 3;
+/** Notices: the time in which raises are counted, and for which a flapping key must be stable to be told again (decision D11). */
+export const FLAP_WINDOW_MS: number = 30 * 60_000;
 
 /** How bad a key is as far as notices go. */
 export type NoticeLevel = "none" | "warning" | "critical";

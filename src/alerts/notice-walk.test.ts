@@ -2,11 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FLAP_RAISES_MAX } from "#base/limits.ts";
 import type { Condition } from "./condition.ts";
 import { DeskRun, diskCondition, nodeCondition } from "./notice-desk.fixture.ts";
 import { NOTICE_RULES } from "./notice-rules.ts";
-import { afterChange, afterReading, afterTime, CALM, isWorse, STEADY } from "./notice-state.ts";
+import {
+  afterChange,
+  afterReading,
+  afterTime,
+  CALM,
+  FLAP_RAISES_MAX,
+  isWorse,
+  STEADY,
+} from "./notice-state.ts";
 
 const QUIET_START = 60;
 /** A run that is past its start-up hold, with every disk at 50 %. */

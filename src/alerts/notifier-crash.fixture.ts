@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ManualClock, systemClock } from "#base/clock.ts";
-import { NOTICE_TRY_TIMEOUT_MS } from "#base/limits.ts";
 import { diskCondition } from "./notice-desk.fixture.ts";
+import { NOTICE_TRY_TIMEOUT_MS } from "./notice-sender.ts";
 import { openNotifier, settingsFor, webhookFor } from "./notifier.fixture.ts";
 
 /** A try lasts as long as the network takes: in fast time a slow machine would make another of each. */

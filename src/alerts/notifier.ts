@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
-import { NOTICES_TOLD_LISTED } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { NoticeMessage, NoticesReply } from "#webapi/notice.ts";
@@ -20,6 +19,9 @@ import type { NoticeSettings, ReceiverSettings } from "./notice-settings.ts";
 import { SILENCES_FILE, SilenceBook } from "./silence-book.ts";
 import { keptDesk } from "./tracked-alert.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
+
+/** Notices: messages of the past that GET /api/notices lists. */
+const NOTICES_TOLD_LISTED = 200;
 
 /** What the notifier is opened with. */
 export interface NotifierDeps {

@@ -1,7 +1,18 @@
 // The rule about what is left above a disk's reserve: the percentages of spec 3.1 say nothing of it, and uploads end there (spec 4.6.3).
 import { toJson64 } from "#base/json64.ts";
-import { RESERVE_ALERT, RESERVE_ALERT_SLACK } from "#base/limits.ts";
 import type { Condition } from "./condition.ts";
+
+/**
+ * What is left above a disk's reserve when there is an alert: bytes, but no more than a share of all that the disk has above it; and days
+ * at the present pace. Crossed when there is less.
+ */
+const RESERVE_ALERT = {
+  bytes: { warning: 10_737_418_240, critical: 1_073_741_824 },
+  sharePercent: { warning: 10, critical: 1 },
+  days: { warning: 7, critical: 1 },
+} as const;
+/** What is left must be so many times the limit before such an alert is over: what hovers there would come and go with every poll. */
+const RESERVE_ALERT_SLACK = 1.25;
 
 /** What a node reports of its disk. Null is unknown. */
 export interface ReserveGauges {

@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ALERTS_RESOLVED_KEPT } from "#base/limits.ts";
 import type { AlertType } from "#webapi/alert.ts";
 import type { Alert } from "./alert.ts";
-import { ResolvedAlerts } from "./resolved-alerts.ts";
+import { ALERTS_RESOLVED_KEPT, ResolvedAlerts } from "./resolved-alerts.ts";
 
 const NOW_MS = 1_790_000_000_000;
 const THIRTY_DAYS_MS = 30 * 86_400_000;

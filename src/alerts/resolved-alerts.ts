@@ -1,7 +1,11 @@
 // The resolved alerts that are kept: the newest of those that visitors may see and of the others, none for longer than 30 days (D11).
-import { ALERT_KEPT_MS, ALERTS_RESOLVED_KEPT } from "#base/limits.ts";
 import type { Alert } from "./alert.ts";
 import { isPublic } from "./alert-record.ts";
+
+/** Resolved alerts that are kept of those that visitors may see, and as many of the others: what one sees must not tell of the other (D11). */
+export const ALERTS_RESOLVED_KEPT = 1_000;
+/** How long a resolved alert is kept at most (D11): 30 days. */
+export const ALERT_KEPT_MS: number = 30 * 86_400_000;
 
 /**
  * Two queues, so that how many alerts there are that visitors may not know of does not decide which others they see (W-09). The newest

@@ -1,8 +1,10 @@
 // Sees restarts that nobody asked for: another start time or another boot, and no action or maintenance just before (D24, spec 3.3).
-import { RESTART_EXPLAINED_MS } from "#base/limits.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
+
+/** An action or a maintenance that ended less than this ago explains a restart (D24). */
+const RESTART_EXPLAINED_MS: number = 5 * 60_000;
 
 /** What tells one life of a node from another. Null is unknown. */
 export interface NodeLife {

@@ -1,6 +1,9 @@
 // Regular expressions that cost at most their length times that of the text, whoever wrote them: RE2's, which never backtrack.
 import { RE2JS, RE2JSException } from "re2js";
-import { PATTERN_STEPS_MAX, SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
+import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
+
+/** Steps that a pattern of a silence may compile to; matching costs at most that times the length of the text. */
+const PATTERN_STEPS_MAX = 500;
 
 /** Decides whether a whole text matches. */
 export type SafePattern = (text: string) => boolean;

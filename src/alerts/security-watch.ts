@@ -1,9 +1,14 @@
 // From what nodes report of attempts to occurrences: each attempt once, also over restarts of the console (D22, W-03).
-import { LOGIN_FAILURES_ALERT, LOGIN_FAILURES_WINDOW_MS, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
+import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { SecurityEventType } from "#base/security-event.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
+
+/** Failed sign-ins to the console within the window below from which there is an alert (W-03). */
+const LOGIN_FAILURES_ALERT = 10;
+/** The window in which failed sign-ins are counted together. */
+const LOGIN_FAILURES_WINDOW_MS: number = 15 * 60_000;
 
 /** An event as a node reports it; its count grows while it goes on. */
 export interface ReportedEvent {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { SILENCE_KEPT_MS, SILENCE_LONGEST_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type SilenceMatcher, type SilenceRequest, silence } from "#webapi/notice.ts";
-import { SilenceBook } from "./silence-book.ts";
+import { SILENCE_KEPT_MS, SilenceBook } from "./silence-book.ts";
+import { SILENCE_LONGEST_MS } from "./silence-times.ts";
 
 let folder = "";
 let clock = new ManualClock();

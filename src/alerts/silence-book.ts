@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { SILENCE_KEPT_MS, SILENCES_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
@@ -17,6 +16,11 @@ import {
 import { KeptFile } from "./kept-file.ts";
 import { compilePattern } from "./safe-pattern.ts";
 import { timesOf } from "./silence-times.ts";
+
+/** Silences kept, those that have ended included; ended ones give way to new ones. */
+const SILENCES_MAX = 1_000;
+/** How long a silence that has ended is listed: five days, as Alertmanager keeps them. */
+export const SILENCE_KEPT_MS: number = 120 * 3_600_000;
 
 /** Name of the file in the console's data folder. */
 export const SILENCES_FILE = "silences.json";

@@ -1,7 +1,9 @@
 // When a silence or a maintenance begins and ends, from what was asked for: a moment, or a span or moment in words (decision D11).
 import { GroveError } from "#base/errors.ts";
-import { SILENCE_LONGEST_MS } from "#base/limits.ts";
 import { untilSeconds } from "#base/until-text.ts";
+
+/** Longest silence: a year. */
+export const SILENCE_LONGEST_MS: number = 366 * 86_400_000;
 
 /** What was asked for. */
 export interface TimesAsked {

@@ -1,10 +1,12 @@
 // Everything that the notification layer knows about one key, and the form in which it goes into messages.
 import { z } from "zod";
-import { NOTICE_ALERTS_MAX } from "#base/limits.ts";
 import { ALERT_TYPES, type AlertType } from "#webapi/alert.ts";
 import type { Condition, Occurrence } from "./condition.ts";
 import type { Notice, NoticeAlert } from "./notice.ts";
 import { CALM, type Flaps, type NoticeLevel, STEADY, type Watch } from "./notice-state.ts";
+
+/** Notices: alerts in one message; what is new beyond them goes out in further messages. */
+export const NOTICE_ALERTS_MAX = 50;
 
 const LEVEL = z.enum(["warning", "critical"]);
 

@@ -2,11 +2,13 @@
 import { createHmac } from "node:crypto";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { NOTICE_ANSWER_MAX_BYTES } from "#base/limits.ts";
 import { webhookPayload } from "./notice-payload.ts";
 import type { QueuedNotice } from "./notice-queue.ts";
 import type { NoticeSender, TryResult } from "./notice-sender.ts";
 import type { WebhookSettings } from "./notice-settings.ts";
+
+/** Notices: bytes of a receiver's answer that are read at most; nobody looks at them. */
+const NOTICE_ANSWER_MAX_BYTES = 65_536;
 
 /** Answers with which a receiver says that this very message is wrong; all others are troubles of its own. */
 const REFUSED: readonly number[] = [400, 413, 415, 422];

@@ -2,18 +2,22 @@
 import { mkdir, open, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import {
-  AUDIT_COPY_FILE_BYTES,
-  AUDIT_COPY_FILES_KEPT,
-  AUDIT_COPY_FLUSH_INTERVAL_MS,
-  AUDIT_GATHERED_LINE_MAX_BYTES,
-  AUDIT_HEADS_INTERVAL_MS,
-} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
 import { type AuditFile, auditFile, auditFiles, linesOf } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
 import { ACCUSED, type CopiedLine, copiedText, EXPLAINED, readCopied, SUSPECTED } from "./copied-line.ts";
+
+/** One file of the audit lines that the console has gathered; the next begins another. */
+const AUDIT_COPY_FILE_BYTES = 16_777_216;
+/** Files of gathered audit lines that are kept, 2 GiB in all; the oldest goes first. */
+const AUDIT_COPY_FILES_KEPT = 128;
+/** Longest audit line that is taken from a node. */
+const AUDIT_GATHERED_LINE_MAX_BYTES = 65_536;
+/** How often gathered lines are flushed together at most. */
+const AUDIT_COPY_FLUSH_INTERVAL_MS = 1_000;
+/** How often it is written down where each chain stands; a start reads again what came since. */
+const AUDIT_HEADS_INTERVAL_MS = 60_000;
 
 /** Folder of the gathered lines inside the console's data folder. */
 export const COPIES_FOLDER = "gathered-audit";

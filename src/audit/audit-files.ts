@@ -1,8 +1,12 @@
 // The files of an audit log: their names, the head beside them, and reading their lines in bounded pieces.
 import { open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AUDIT_PAGE_BYTES } from "#base/limits.ts";
 import { CHAIN_START, type ChainHead } from "./audit-line.ts";
+
+/** Files of the audit log that are kept; the oldest goes first. */
+export const AUDIT_FILES_KEPT = 16;
+/** Bytes of one answer about the audit log, and of what is read of a file at a time. */
+export const AUDIT_PAGE_BYTES = 1_048_576;
 
 /** Folder of the log inside the data folder. */
 export const AUDIT_FOLDER = "audit";

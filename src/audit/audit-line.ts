@@ -2,7 +2,9 @@
 import { hash } from "node:crypto";
 import type { AuditAct } from "#base/audit-act.ts";
 import { stringify64 } from "#base/json64.ts";
-import { AUDIT_TEXT_MAX_LENGTH } from "#base/limits.ts";
+
+/** Characters of one text in an audit line: a username and the longest path fit. */
+const AUDIT_TEXT_MAX_LENGTH = 4_400;
 
 /** Where the chain stands: the number and the hash of its last line. */
 export interface ChainHead {

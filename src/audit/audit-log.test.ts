@@ -15,16 +15,11 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { AuditAct } from "#base/audit-act.ts";
 import { ManualClock } from "#base/clock.ts";
-import {
-  AUDIT_FILES_KEPT,
-  AUDIT_FLUSH_INTERVAL_MS,
-  AUDIT_PENDING_BYTES,
-  AUDIT_RECENT_LINES,
-} from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { AUDIT_FILES_KEPT } from "./audit-files.ts";
 import { hashOf } from "./audit-line.ts";
-import { AuditLog } from "./audit-log.ts";
+import { AUDIT_FLUSH_INTERVAL_MS, AUDIT_PENDING_BYTES, AUDIT_RECENT_LINES, AuditLog } from "./audit-log.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
 const act = (number: number): AuditAct => ({

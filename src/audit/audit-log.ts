@@ -4,19 +4,13 @@ import { join } from "node:path";
 import type { AuditAct } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  AUDIT_FILE_MAX_BYTES,
-  AUDIT_FILES_KEPT,
-  AUDIT_FLUSH_INTERVAL_MS,
-  AUDIT_PAGE_BYTES,
-  AUDIT_PAGE_LINES,
-  AUDIT_PENDING_BYTES,
-  AUDIT_RECENT_LINES,
-} from "#base/limits.ts";
+import { AUDIT_PAGE_LINES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { syncDirectory, writeFileAtomic } from "#os/atomic-file.ts";
 import {
+  AUDIT_FILES_KEPT,
   AUDIT_FOLDER,
+  AUDIT_PAGE_BYTES,
   type AuditFile,
   auditFile,
   auditFiles,
@@ -25,6 +19,15 @@ import {
   readHead,
 } from "./audit-files.ts";
 import { type AuditLine, CHAIN_START, type ChainHead, hashOf, lineAfter, readLine } from "./audit-line.ts";
+
+/** One file of the audit log; the next line begins another. */
+const AUDIT_FILE_MAX_BYTES = 16_777_216;
+/** Audit lines that may wait for the disk; more are dropped and counted in the next line that can be written. */
+export const AUDIT_PENDING_BYTES = 16_777_216;
+/** Audit lines are flushed together at most this often. */
+export const AUDIT_FLUSH_INTERVAL_MS = 200;
+/** The newest audit lines, kept in memory for whoever follows the log. */
+export const AUDIT_RECENT_LINES = 1_000;
 
 /** What the log is made from. */
 export interface AuditLogOptions {

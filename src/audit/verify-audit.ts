@@ -1,8 +1,7 @@
 // Follows the chain of an audit log from its first line to its last, and names the first place where it breaks.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { AUDIT_FILES_KEPT } from "#base/limits.ts";
-import { AUDIT_FOLDER, auditFiles, linesOf, readHead } from "./audit-files.ts";
+import { AUDIT_FILES_KEPT, AUDIT_FOLDER, auditFiles, linesOf, readHead } from "./audit-files.ts";
 import { type ChainHead, hashOf, readLine } from "./audit-line.ts";
 
 /** What following the chain has found. */

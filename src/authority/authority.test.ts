@@ -9,9 +9,9 @@ import { test } from "node:test";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { ManualClock, systemClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { AUTHORITY_LIFETIME_MS, loadOrCreateAuthority } from "./authority.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 import { ensureNodeCertificate, RENEW_BEFORE_MS } from "./node-certificate-files.ts";
 
 const isBadArgument = (error: unknown): boolean => isGroveError(error, "BAD_ARGUMENT");

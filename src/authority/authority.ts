@@ -6,13 +6,12 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { createPrivateFile, readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import type { KeyPair, Signer } from "./certificate-maker.ts";
-import { IssuedCertificates } from "./issued-certificates.ts";
+import { IssuedCertificates, NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 
 /** Life of the authority's own certificate. */
 export const AUTHORITY_LIFETIME_MS: number = 3_650 * DAY_MS;

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS, NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Authority, createAuthority } from "./authority.ts";
 import { CertificateKeeper } from "./certificate-keeper.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS } from "./file-stamp.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 import { signAgain } from "./sign-again.ts";
 import type { TlsMaterial, TlsPaths } from "./tls-material.ts";
 

@@ -3,10 +3,10 @@
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS, CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
+import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { fileStamp } from "./file-stamp.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp } from "./file-stamp.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
 
 /** Renewal begins when this part of a certificate's life is left. */

@@ -3,9 +3,15 @@ import { X509Certificate } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
-import { ISSUED_CERTIFICATES_MAX, ISSUED_KEPT_AFTER_END_MS } from "#base/limits.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+
+/** Life of a node's certificate unless the operator says otherwise (decision D20): 90 days. */
+export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * 86_400_000;
+/** Certificates that the authority remembers; 1,000 nodes that renew every 60 days need far fewer. */
+const ISSUED_CERTIFICATES_MAX = 100_000;
+/** How long the authority remembers a certificate after its end. */
+const ISSUED_KEPT_AFTER_END_MS: number = 30 * 86_400_000;
 
 const FILE = /^[0-9a-f]{1,40}\.crt$/;
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { JoinTokens, parseJoinToken } from "./join-tokens.ts";
+import { JOIN_TOKENS_MAX, JoinTokens, parseJoinToken } from "./join-tokens.ts";
 
 const FINGERPRINT = "ab".repeat(32);
 const rejected = (error: unknown): boolean => isGroveError(error, "TOKEN_REJECTED");

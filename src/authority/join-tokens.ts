@@ -5,10 +5,13 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
-import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKENS_MAX } from "#base/limits.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { createPrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
+
+/** Join tokens that may wait to be used. */
+export const JOIN_TOKENS_MAX = 1_000;
 
 const FORM = /^gjt_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.([0-9a-f]{64})(?:\.([a-z0-9-]{1,63}))?$/;
 const FILE = /^([0-9a-f]{16})\.(json|used)$/;

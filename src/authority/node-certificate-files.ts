@@ -3,11 +3,11 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { NODE_CERTIFICATE_LIFETIME_MS } from "#base/limits.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import type { Authority, NodeCertificateRequest } from "./authority.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
 
 /** A certificate with less time than this left is renewed. */
 export const RENEW_BEFORE_MS: number = NODE_CERTIFICATE_LIFETIME_MS / 3;

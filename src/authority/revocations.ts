@@ -3,12 +3,14 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS, REVOKED_CERTIFICATES_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import { fileStamp } from "./file-stamp.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp } from "./file-stamp.ts";
 import { normalSerial } from "./issued-certificates.ts";
+
+/** Serial numbers on the list of revoked certificates. */
+const REVOKED_CERTIFICATES_MAX = 100_000;
 
 const SERIAL = /^(?:0x)?[0-9a-f]{1,40}$/i;
 

@@ -1,7 +1,10 @@
 // An administrator's grant of one user's whole root to another user, for a time and with a reason.
 import { GroveError } from "./errors.ts";
-import { HAND_OVER_MAX_MS, HAND_OVERS_PER_USER, USER_STATE_REASON_MAX_LENGTH } from "./limits.ts";
+import { HAND_OVERS_PER_USER, USER_STATE_REASON_MAX_LENGTH } from "./limits.ts";
 import { canonicalUsername } from "./names.ts";
+
+/** For how long at most. */
+const HAND_OVER_MAX_MS = 400 * 24 * 60 * 60_000;
 
 /** A grant of the whole root; read and write, and delete where that was said. */
 export interface HandOver {

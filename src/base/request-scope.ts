@@ -1,7 +1,9 @@
 // The id of the request that is being worked on, known to everything that happens on its behalf without being handed along.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
-import { REQUEST_ID_MAX_LENGTH } from "./limits.ts";
+
+/** Characters of a request's id; a longer one is not taken over. */
+const REQUEST_ID_MAX_LENGTH = 64;
 
 /** Metadata that carries a request's id from client to FileServer to MetaServer, and back in the trailers of a refusal. */
 export const REQUEST_ID_HEADER = "x-request-id";

@@ -2,8 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "./errors.ts";
-import { SSH_ARGUMENTS_MAX, SSH_TEXT_MAX_BYTES } from "./limits.ts";
-import { checkedHostKey, checkedSshNode, type SshNode } from "./ssh-node.ts";
+import {
+  checkedHostKey,
+  checkedSshNode,
+  SSH_ARGUMENTS_MAX,
+  SSH_TEXT_MAX_BYTES,
+  type SshNode,
+} from "./ssh-node.ts";
 
 const ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJzQ0fUkmCMLkqvhMVrHzQ1aXKLF0rXMqmUJ0yJIlhYr";
 

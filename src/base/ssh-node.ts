@@ -1,7 +1,11 @@
 // A node as it is administered over SSH: where, as whom, by which host key, and what is known of its services (D20).
 import { GroveError } from "./errors.ts";
-import { SSH_ARGUMENTS_MAX, SSH_TEXT_MAX_BYTES } from "./limits.ts";
 import { checkedNodeId, formatHostPort, parseHostPort } from "./node-id.ts";
+
+/** Arguments of a service's program, and as many variables of its environment, that are kept for a node. */
+export const SSH_ARGUMENTS_MAX = 64;
+/** Bytes of one such argument, value or path. */
+export const SSH_TEXT_MAX_BYTES = 4_096;
 
 /** The services that a node may run, in the order in which they are restarted (T14). */
 export const SERVICE_NAMES = ["fileserver", "metaserver", "admin"] as const;

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Condition } from "#alerts/condition.ts";
-import { NODE_FORGOTTEN_MS, VANISHED_NODE_KEPT_MS } from "#base/limits.ts";
 import { startDesk } from "./alert-desk.fixture.ts";
+import { NODE_FORGOTTEN_MS } from "./alert-desk.ts";
+import { VANISHED_NODE_KEPT_MS } from "./cluster-book.ts";
 import { listedNode, nodeReading } from "./cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 

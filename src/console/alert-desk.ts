@@ -19,11 +19,13 @@ import { RestartWatch } from "#alerts/restart-watch.ts";
 import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#alerts/security-watch.ts";
 import type { Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
-import { NODE_FORGOTTEN_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { History } from "#history/history.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "./cluster-state.ts";
+
+/** Alerts of a node that nobody knows any more end after so long. */
+export const NODE_FORGOTTEN_MS: number = 3_600_000;
 
 /** What the desk works with. */
 export interface AlertDeskDeps {

@@ -1,5 +1,9 @@
 // Room for the answers of nodes that are under way, so that however many of them lie at once, memory stays flat (M-05, M-08).
-import { POLL_ANSWER_FREE_BYTES, POLL_POOL_BYTES } from "#base/limits.ts";
+
+/** Bytes of a node's answer that need no room from the pool: a few hundred users. */
+const POLL_ANSWER_FREE_BYTES = 131_072;
+/** Bytes that all answers under way may hold beyond that; when it is full the largest gives way. */
+const POLL_POOL_BYTES = 100_663_296;
 
 /** An answer under way. */
 export interface HeldAnswer {

@@ -2,13 +2,13 @@
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ManualClock } from "#base/clock.ts";
-import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { adminPasswordHash } from "#identity/admin-password.ts";
 import type { Problem } from "#webapi/problem.ts";
 import { type AppDeps, makeApp } from "./app.ts";
 import { TrustedProxies } from "./client-address.ts";
+import { API_OPERATOR_RATE, API_VISITOR_RATE } from "./console.ts";
 import { OperatorSessions } from "./operator-sessions.ts";
 import type { App, OperatorSession } from "./route.ts";
 

@@ -9,14 +9,6 @@ import { validatorCompiler } from "fastify-type-provider-zod";
 import type { $ZodType } from "zod/v4/core";
 import { safeParse } from "zod/v4/core";
 import { parse64, stringify64 } from "#base/json64.ts";
-import {
-  CONSOLE_BODY_MAX_BYTES,
-  CONSOLE_CONNECTIONS_MAX,
-  CONSOLE_CONNECTIONS_PER_ADDRESS,
-  CONSOLE_HEADERS_MAX_BYTES,
-  CONSOLE_KEEP_ALIVE_MS,
-  CONSOLE_REQUEST_TIMEOUT_MS,
-} from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import { makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
@@ -29,6 +21,19 @@ import { addOpenApi } from "./openapi.ts";
 import { PROBLEM_TYPE, problemDocument, rawProblem, replyProblem, routeOf } from "./problem-reply.ts";
 import { PROBLEMS } from "./problem-table.ts";
 import { type App, ProblemError } from "./route.ts";
+
+/** Body of a request to the console (D17). */
+const CONSOLE_BODY_MAX_BYTES = 65_536;
+/** Head of a request to the console: all headers and the path (D17). */
+const CONSOLE_HEADERS_MAX_BYTES = 16_384;
+/** Connections to the console: its 2,000 WebSockets and as many browsers again. */
+const CONSOLE_CONNECTIONS_MAX = 4_096;
+/** Connections to the console from one address that is neither this machine nor a trusted proxy: one holder cannot take them all. */
+const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
+/** Time for a request's head and body to arrive at the console: whoever dawdles holds a connection. */
+const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
+/** How long the console keeps a connection on which nothing happens: longer than proxies do, so that they close first. */
+const CONSOLE_KEEP_ALIVE_MS = 72_000;
 
 /** Longest value in a path: a user name of 254 characters, percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 1_024;

@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { AuditCopies } from "#audit/audit-copies.ts";
 import { verifyCopies } from "#audit/verify-copies.ts";
-import { AUDIT_GENERATIONS_MAX } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { AuditEntry } from "#webapi/audit.ts";
 import { FakeLog, startGathering } from "./audit-gathering.fixture.ts";
-import { AuditGathering, readAnswer } from "./audit-gathering.ts";
+import { AUDIT_GENERATIONS_MAX, AuditGathering, readAnswer } from "./audit-gathering.ts";
 import { NoAnswer } from "./no-answer.ts";
 
 const ends: (() => Promise<unknown>)[] = [];

@@ -12,23 +12,28 @@ import { type RestoreLine, readRestore } from "#audit/restore-line.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import {
-  AUDIT_GATHER_INTERVAL_MS,
-  AUDIT_GATHER_MAX_BYTES,
-  AUDIT_GATHER_NODE_DAY_BYTES,
-  AUDIT_GATHER_PAGES,
-  AUDIT_GATHER_TIMEOUT_MS,
-  AUDIT_GATHERS_AT_ONCE,
-  AUDIT_GENERATIONS_MAX,
-  AUDIT_PAGE_LINES,
-  AUDIT_SUSPECT_MS,
-} from "#base/limits.ts";
+import { AUDIT_PAGE_LINES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import type { NodeHttp } from "./node-http.ts";
-import type { FoundRestore } from "./restored-node.ts";
+import { AUDIT_SUSPECT_MS, type FoundRestore } from "./restored-node.ts";
+
+/** How often the console asks a node for its audit lines; what is lost with the node's disk is younger than this. */
+export const AUDIT_GATHER_INTERVAL_MS = 30_000;
+/** Nodes asked for audit lines at once. */
+const AUDIT_GATHERS_AT_ONCE = 8;
+/** Pages of audit lines that are taken from a node in one go, so that one with much to tell does not hold a place. */
+const AUDIT_GATHER_PAGES = 8;
+/** Time in which a page of audit lines must have arrived. */
+const AUDIT_GATHER_TIMEOUT_MS = 5_000;
+/** Bytes of a page of audit lines with all that is around them, and of the longest line beyond the page's own bound. */
+const AUDIT_GATHER_MAX_BYTES = 2_097_152;
+/** Bytes of audit lines that are taken from one node in a day, so that one that lies cannot push the others' out. */
+const AUDIT_GATHER_NODE_DAY_BYTES = 67_108_864;
+/** Chains that are begun for one node, one more with each break; then an operator must look. */
+export const AUDIT_GENERATIONS_MAX = 16;
 
 /** What gathering needs. */
 export interface AuditGatheringDeps {

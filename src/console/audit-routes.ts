@@ -2,10 +2,12 @@
 import type { AuditCopies, CopyPlace } from "#audit/audit-copies.ts";
 import { ACCUSED, CONSOLE_SOURCE, type CopiedLine, EXPLAINED, SUSPECTED } from "#audit/copied-line.ts";
 import { scanCopies } from "#audit/scan-copies.ts";
-import { AUDIT_SCAN_MAX_BYTES } from "#base/limits.ts";
 import { type AuditEntry, type AuditQuery, auditChains, auditList, auditQuery } from "#webapi/audit.ts";
 import type { AuditGathering } from "./audit-gathering.ts";
 import { type App, ProblemError } from "./route.ts";
+
+/** Bytes of gathered lines that one answer looks through; the next page goes on where it has ended. */
+const AUDIT_SCAN_MAX_BYTES = 8_388_608;
 
 /** What the routes need. */
 export interface AuditRoutesDeps {

@@ -1,8 +1,10 @@
 // Statuses over time: stale at once, offline after 30 s on the steady clock, the grace at the start, nodes that vanish (T5, D19, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CONSOLE_NODES_MAX, NODE_OFFLINE_AFTER_MS, VANISHED_NODE_KEPT_MS } from "#base/limits.ts";
+import { NODE_OFFLINE_AFTER_MS } from "#base/limits.ts";
+import { VANISHED_NODE_KEPT_MS } from "./cluster-book.ts";
 import { listedNode, nodeReading, testCluster } from "./cluster-state.fixture.ts";
+import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
 
 const SECOND = 1_000;
 

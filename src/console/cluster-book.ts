@@ -1,22 +1,23 @@
 // Keeps the state of the cluster: what the store lists and what polls came to go in, nodes with their status come out (spec 3.2, T5, D24).
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import {
+  type ClusterState,
   CONSOLE_NODES_MAX,
-  POLL_INTERVAL_MS,
-  STATUS_CHECK_INTERVAL_MS,
-  VANISHED_NODE_KEPT_MS,
-} from "#base/limits.ts";
-import type {
-  ClusterState,
-  ListenerTurn,
-  NodeReading,
-  NodeState,
-  PollOutcome,
-  SecurityEvent,
+  type ListenerTurn,
+  type NodeReading,
+  type NodeState,
+  type PollOutcome,
+  type SecurityEvent,
 } from "./cluster-state.ts";
 import { isOfflineAfter } from "./node-offline.ts";
 import { gradeOf } from "./node-status.ts";
+
+/** How often the console looks whether a node has been silent for too long (M-08: offline at 30 to 35 s). */
+const STATUS_CHECK_INTERVAL_MS = 1_000;
+/** Nodes that vanished from the metadata store are shown as offline for this long (decision D19). */
+export const VANISHED_NODE_KEPT_MS: number = 24 * 3_600_000;
 
 /** A node as the metadata store lists it. */
 export interface ListedNode {

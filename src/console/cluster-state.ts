@@ -3,6 +3,11 @@ import type { SecurityEventType } from "#base/security-event.ts";
 import type { NodeStatus } from "#webapi/cluster.ts";
 import type { NodeMaintenance } from "#webapi/maintenance.ts";
 
+/** Nodes that the console shows, those that vanished included; beyond them the one that vanished first is forgotten. */
+export const CONSOLE_NODES_MAX = 2_000;
+/** Users that the console keeps of all nodes together; a node that says it has more than is left counts as if it had told of none. */
+export const CONSOLE_USERS_MAX = 300_000;
+
 /** One user on a node, from `per_user_detail` (decision D12). What the node did not say validly is null. */
 export interface UserDetail {
   readonly liveBytes: bigint | null;

@@ -1,9 +1,8 @@
 // The `users` of GET /api/cluster for operators: everybody in the list of users, as JSON that is made in turns (decision D4).
-import { USERS_SLICE_MS } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
 import { json64Text } from "./node-pieces.ts";
 import { inTurns } from "./turns.ts";
-import type { UserList } from "./user-list.ts";
+import { USERS_SLICE_MS, type UserList } from "./user-list.ts";
 import type { MergedUser } from "./user-row.ts";
 
 /** The users as JSON. */

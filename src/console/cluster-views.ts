@@ -3,13 +3,18 @@ import { hash } from "node:crypto";
 import { AUDIENCES, type Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
 import { stringify64, toJson64 } from "#base/json64.ts";
-import { CLUSTER_VIEW_KEPT_MS, CLUSTER_VIEW_LOOKED_AT_MS, U64_MAX } from "#base/limits.ts";
+import { U64_MAX } from "#base/limits.ts";
 import type { ClusterBook } from "./cluster-book.ts";
 import type { NodeState } from "./cluster-state.ts";
 import type { ClusterUsers } from "./cluster-users.ts";
 import { NodePieces } from "./node-pieces.ts";
 import { isOnline } from "./node-status.ts";
 import type { NodeFigures } from "./node-view.ts";
+
+/** How long an answer of GET /api/cluster is given again although a node has changed: a thousand nodes change 200 times a second. */
+const CLUSTER_VIEW_KEPT_MS = 200;
+/** How long after a look at the cluster the views are kept ready for the next. */
+const CLUSTER_VIEW_LOOKED_AT_MS = 30_000;
 
 /** What the views are made from. */
 export interface ClusterViewsDeps {

@@ -7,14 +7,7 @@ import { readPem } from "#authority/tls-material.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { growHeapSlowly } from "#base/heap-settings.ts";
-import {
-  API_OPERATOR_RATE,
-  API_VISITOR_RATE,
-  COMMAND_HISTORY_MAX_RECORDS,
-  COMMAND_HISTORY_RECORDS,
-  CONSOLE_PORT,
-  LOGIN_FAILURES_PER_WINDOW,
-} from "#base/limits.ts";
+import { COMMAND_HISTORY_RECORDS, CONSOLE_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
 import { type HostPort, parseHostPort } from "#base/node-id.ts";
@@ -28,12 +21,16 @@ import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
-import { startConsole } from "./console.ts";
+import { API_OPERATOR_RATE, API_VISITOR_RATE, startConsole } from "./console.ts";
 import type { ConsoleOptions, SshOptions } from "./console-options.ts";
 import { hashPasswordCommand } from "./hash-password.ts";
+import { LOGIN_FAILURES_PER_WINDOW } from "./login-limiter.ts";
 import { OperatorPassword } from "./operator-password.ts";
 import { passwordCommand } from "./password-command.ts";
 import { operatorPeople, type PeopleFlags, withPeopleFlags } from "./people-flags.ts";
+
+/** Most records that -history_limit may ask for. */
+const COMMAND_HISTORY_MAX_RECORDS = 10_000;
 
 interface AdminFlags extends PeopleFlags {
   readonly data: string;

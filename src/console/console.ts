@@ -1,7 +1,6 @@
 // The console: builds its parts, joins them with their routes, listens, and stops everything in the opposite order.
 import type { Server as HttpsServer } from "node:https";
 import type { AuditAct } from "#base/audit-act.ts";
-import { API_OPERATOR_RATE, API_VISITOR_RATE } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
@@ -32,6 +31,11 @@ import { type Obstacle, statusRoutes } from "./status-routes.ts";
 import { trashRoutes } from "./trash-routes.ts";
 import { userRoutes } from "./user-routes.ts";
 import { userStateRoutes } from "./user-state-routes.ts";
+
+/** Requests a second from one address that is not signed in, and how many it may save up (D17). */
+export const API_VISITOR_RATE = { perSecond: 20, burst: 40 } as const;
+/** Requests a second in one operator's session, and how many it may save up (D17). */
+export const API_OPERATOR_RATE = { perSecond: 50, burst: 100 } as const;
 
 /** A console that is up. */
 export interface RunningConsole {

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { HISTORY_EXPORT_TIMEOUT_MS, HISTORY_EXPORTS_PER_ADDRESS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { History } from "#history/history.ts";
 import { CSV_COLUMNS } from "#history/performance-csv.ts";
@@ -14,7 +13,7 @@ import { ClusterBook } from "./cluster-book.ts";
 import { listedNode, nodeReading } from "./cluster-state.fixture.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { feedHistory } from "./history-feed.ts";
-import { historyRoutes } from "./history-routes.ts";
+import { HISTORY_EXPORT_TIMEOUT_MS, HISTORY_EXPORTS_PER_ADDRESS, historyRoutes } from "./history-routes.ts";
 
 let folder: string;
 let console: AppUnderTest;

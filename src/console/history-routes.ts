@@ -3,13 +3,7 @@ import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
-import {
-  HISTORY_EXPORT_TIMEOUT_MS,
-  HISTORY_EXPORTS_MAX,
-  HISTORY_EXPORTS_PER_ADDRESS,
-  PERFORMANCE_KEPT_MS,
-  QUARTER_ROWS_KEPT,
-} from "#base/limits.ts";
+import { QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import { CLUSTER, type History } from "#history/history.ts";
 import {
@@ -24,6 +18,15 @@ import type { ClusterState, NodeState } from "./cluster-state.ts";
 import { gradeOf, isOnline } from "./node-status.ts";
 import { performanceReply as performanceOf } from "./performance-view.ts";
 import { type App, ProblemError, sendJson, viewerOf } from "./route.ts";
+
+/** Exports of history under way at once; more are answered RATE_LIMITED. */
+const HISTORY_EXPORTS_MAX = 8;
+/** The same of one address. */
+export const HISTORY_EXPORTS_PER_ADDRESS = 2;
+/** Time in which a reader must have taken an export: 1,000 nodes make 90 MB. */
+export const HISTORY_EXPORT_TIMEOUT_MS: number = 5 * 60_000;
+/** How long an answer about rates may be given again: as many visitors look at the same one. */
+const PERFORMANCE_KEPT_MS = 1_000;
 
 const EXPORT_RETRY_SECONDS = 5;
 const DAY_SECONDS = 86_400;

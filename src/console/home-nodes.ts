@@ -1,13 +1,12 @@
 // Where each user's root lives, as the metadata store says: read again when somebody asks and the last look is 10 s old (spec 4.4, D5).
 import type { Clock } from "#base/clock.ts";
-import {
-  ADDRESS_REREAD_INTERVAL_MS,
-  CONSOLE_USERS_MAX,
-  HOMES_OF_ALERTS_AGE_MS,
-  ROOTS_LISTED_MAX,
-} from "#base/limits.ts";
+import { ADDRESS_REREAD_INTERVAL_MS, ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
+import { CONSOLE_USERS_MAX } from "./cluster-state.ts";
+
+/** How old the list of users' homes may be by which alerts are judged: it is read again at every round that has somebody near a quota. */
+const HOMES_OF_ALERTS_AGE_MS = 60_000;
 
 /** What is asked of the store. */
 export interface HomeNodesDeps {

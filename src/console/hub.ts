@@ -4,23 +4,25 @@ import type { WebSocket } from "ws";
 import { AUDIENCES, type Audience } from "#base/audience.ts";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
-import {
-  LIVE_CLOSE_GRACE_MS,
-  LIVE_SLICE_MS,
-  LIVE_SLICE_SOCKETS,
-  LIVE_SOCKETS_FOR_OPERATORS,
-  LIVE_SOCKETS_MAX,
-  LIVE_SOCKETS_PER_ADDRESS,
-  LIVE_TICK_MS,
-} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { CLOSE_CODES } from "#webapi/live.ts";
-import { LiveClient, type LiveVisit } from "./live-client.ts";
+import { LIVE_CLOSE_GRACE_MS, LIVE_TICK_MS, LiveClient, type LiveVisit } from "./live-client.ts";
 import { answerRequest, type TopicSource } from "./live-requests.ts";
 import { LiveStream, type TopicMessage } from "./live-stream.ts";
 import type { OperatorSession } from "./route.ts";
+
+/** WebSockets of the console in all (decision D17). */
+const LIVE_SOCKETS_MAX = 2_000;
+/** Those of visitors from one address (decision D17). */
+const LIVE_SOCKETS_PER_ADDRESS = 20;
+/** Of all sockets, those that visitors leave to operators, who must get in while a crowd looks on. */
+const LIVE_SOCKETS_FOR_OPERATORS = 100;
+/** Time in one turn of the event loop that goes into sending to sockets, before others get theirs. */
+const LIVE_SLICE_MS = 4;
+/** Sockets that get something in one turn, whatever the clock says. */
+const LIVE_SLICE_SOCKETS = 128;
 
 /** What became of an alert, in both forms. */
 export interface LiveAlert {

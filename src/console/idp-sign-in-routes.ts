@@ -5,7 +5,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { isGroveError } from "#base/errors.ts";
-import { IDP_SIGN_IN_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { FlowSecrets } from "#identity/code-flow-types.ts";
@@ -13,6 +12,9 @@ import { factsOf } from "./guard.ts";
 import { CALLBACK_PATH, type OperatorPeople, type OperatorPerson } from "./operator-people.ts";
 import type { App } from "./route.ts";
 import { openSession, type SignInDeps } from "./sign-in-routes.ts";
+
+/** For how long an operator may be away at the identity provider while signing in. */
+const IDP_SIGN_IN_MS: number = 10 * 60_000;
 
 /** Holds what the browser keeps between the two steps. */
 const FLOW_COOKIE = "svc_admin_flow";

@@ -6,7 +6,6 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { auditFiles } from "#audit/audit-files.ts";
 import { systemClock } from "#base/clock.ts";
-import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { pkceChallenge } from "#identity/pkce.ts";
 import { answerAsIssuer, json, makeKey, signToken, startProvider } from "#identity/provider.fixture.ts";
@@ -15,6 +14,7 @@ import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, startTestConsole, tokenOf } from "./console.fixture.ts";
 import { CALLBACK_PATH, openOperatorPeople, type PeopleRule } from "./operator-people.ts";
+import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "./operators-off-list.ts";
 
 const CLIENT_ID = "the-console";
 const key = makeKey("ES256", "k");

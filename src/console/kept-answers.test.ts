@@ -6,12 +6,11 @@ import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { z } from "zod";
-import { KEPT_URL_MAX_LENGTH, KEPT_URLS_MAX } from "#base/limits.ts";
 import { type LogFields, silentLogger } from "#base/log.ts";
 import { type Answer, type AppUnderTest, type Ask, startApp } from "./app.fixture.ts";
 import type { AppDeps } from "./app.ts";
 import { COOKIE_NAME } from "./credentials.ts";
-import { type KeptAnswer, sendKept } from "./kept-answers.ts";
+import { KEPT_URL_MAX_LENGTH, KEPT_URLS_MAX, type KeptAnswer, sendKept } from "./kept-answers.ts";
 import { type App, sendJson } from "./route.ts";
 
 /** What the two routes of this file do. */

@@ -4,11 +4,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { KEPT_URL_MAX_LENGTH, KEPT_URLS_MAX } from "#base/limits.ts";
 import { REQUEST_ID_HEADER, withRequestIdAtOnce } from "#base/request-scope.ts";
 import { type Guard, type PathRules, requestIdOf } from "./guard.ts";
 import { routeOf } from "./problem-reply.ts";
 import { JSON_TYPE, sendJson, type Viewer, viewerOf } from "./route.ts";
+
+/** Addresses of the console, each with its query, that are known to have answers which may lie ready; and the characters of one. */
+export const KEPT_URLS_MAX = 1_000;
+export const KEPT_URL_MAX_LENGTH = 1_024;
 
 /** An answer that is there: 200 with JSON. */
 export interface KeptAnswer {

@@ -2,22 +2,31 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Clock } from "#base/clock.ts";
-import {
-  LIVE_CLOSE_GRACE_MS,
-  LIVE_HANDED_BYTES,
-  LIVE_PING_INTERVAL_MS,
-  LIVE_RECEIVED_BYTES_PER_SECOND,
-  LIVE_REQUEST_WINDOW_MS,
-  LIVE_REQUESTS_PER_WINDOW,
-  LIVE_SESSION_CHECK_MS,
-  LIVE_SESSION_WARNING_MS,
-  LIVE_SILENCE_MAX_MS,
-  LIVE_TICK_MS,
-} from "#base/limits.ts";
 import { CLOSE_CODES } from "#webapi/live.ts";
 import { LiveOutbox } from "./live-outbox.ts";
 import type { LiveStream } from "./live-stream.ts";
 import type { OperatorSession } from "./route.ts";
+
+/** Messages that a browser may send over a WebSocket within the window below; a person's clicks are far fewer. */
+export const LIVE_REQUESTS_PER_WINDOW = 30;
+/** The window of the limit above. */
+const LIVE_REQUEST_WINDOW_MS = 10_000;
+/** Bytes that a WebSocket's client may send in a second, pings and fragments included; more is a flood. */
+const LIVE_RECEIVED_BYTES_PER_SECOND = 65_536;
+/** How often a WebSocket is pinged (decision D8). */
+const LIVE_PING_INTERVAL_MS = 20_000;
+/** A WebSocket of which nothing was heard for this long is closed (decision D8). */
+const LIVE_SILENCE_MAX_MS = 60_000;
+/** How often the session behind a WebSocket is looked up again (failure W-07). */
+const LIVE_SESSION_CHECK_MS = 30_000;
+/** How long before the end of a session its sockets are told (decision D8). */
+const LIVE_SESSION_WARNING_MS: number = 5 * 60_000;
+/** Bytes handed to a socket at a time: what waits behind them can still be dropped. */
+const LIVE_HANDED_BYTES = 65_536;
+/** How often sockets are looked after: silence, sessions, floods. */
+export const LIVE_TICK_MS = 1_000;
+/** How long a closed socket may take for its last bytes before it is cut. */
+export const LIVE_CLOSE_GRACE_MS = 3_000;
 
 /** Codes of RFC 6455 with which the console closes sockets, beside its own. */
 const CLOSE = { goingAway: 1001, unsupported: 1003, policy: 1008 } as const;

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { LIVE_BUFFER_MAX_BYTES, LIVE_REQUESTS_PER_WINDOW, LIVE_TOPICS_PER_SOCKET } from "#base/limits.ts";
 import type { AlertRecord } from "#webapi/alert.ts";
 import { problem } from "#webapi/problem.ts";
 import type { HubDeps } from "./hub.ts";
 import { type LiveUnderTest, startLive } from "./live.fixture.ts";
-import { LiveOutbox } from "./live-outbox.ts";
+import { LIVE_REQUESTS_PER_WINDOW } from "./live-client.ts";
+import { LIVE_BUFFER_MAX_BYTES, LiveOutbox } from "./live-outbox.ts";
+import { LIVE_TOPICS_PER_SOCKET } from "./live-requests.ts";
 import { ProblemError } from "./route.ts";
 
 async function start(t: TestContext, wish: Partial<HubDeps> = {}): Promise<LiveUnderTest> {

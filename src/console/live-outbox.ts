@@ -1,5 +1,7 @@
 // What waits for one WebSocket: messages in their order, of the snapshots only the newest (decision D8).
-import { LIVE_BUFFER_MAX_BYTES } from "#base/limits.ts";
+
+/** Bytes that may wait for a slow reader of a WebSocket; beyond, snapshots are dropped, then the socket is closed (decision D8). */
+export const LIVE_BUFFER_MAX_BYTES = 1_048_576;
 
 interface Entry {
   /** Undefined for a snapshot that was dropped. */

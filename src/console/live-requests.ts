@@ -1,11 +1,13 @@
 // What a browser may ask over a WebSocket: what it has missed, and topics to follow; anything else gets an error message (decision D8).
 import type { z } from "zod";
-import { LIVE_TOPICS_PER_SOCKET } from "#base/limits.ts";
 import { liveRequest } from "#webapi/live.ts";
 import type { LiveClient } from "./live-client.ts";
 import type { TopicMessage } from "./live-stream.ts";
 import { problemDocument } from "./problem-reply.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
+
+/** Topics, such as the output of one action, that one WebSocket follows at once. */
+export const LIVE_TOPICS_PER_SOCKET = 16;
 
 /** A request to follow something, or to stop it. */
 export type Subscription = Extract<z.infer<typeof liveRequest>, { type: "subscribe" | "unsubscribe" }>;

@@ -1,7 +1,6 @@
 // The two WebSockets, up to the point where the hub takes them over: /ws/cluster for everybody, /ws/actions for operators (spec 5.8.3, decision D8).
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
-import { LIVE_REQUEST_MAX_BYTES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import { LIVE_PROTOCOL, TICKET_PREFIX } from "#webapi/live.ts";
 import { factsOf, isForeign } from "./guard.ts";
@@ -14,6 +13,9 @@ import {
   type RouteAuth,
   viewerOf,
 } from "./route.ts";
+
+/** Largest message that a browser may send over a WebSocket (decision D8): 4 KiB. */
+const LIVE_REQUEST_MAX_BYTES = 4_096;
 
 /** What the routes need. */
 export interface LiveRoutesDeps {

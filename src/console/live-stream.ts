@@ -1,7 +1,11 @@
 // One stream of live messages: its numbers, and the last events for those who come back (decision D8).
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
-import { LIVE_REPLAY_BYTES, LIVE_REPLAY_EVENTS } from "#base/limits.ts";
+
+/** Events of a stream that are kept for those who come back. */
+const LIVE_REPLAY_EVENTS = 1_000;
+/** The same in bytes; below what may wait for a reader, so that a replay closes nobody. */
+const LIVE_REPLAY_BYTES = 524_288;
 
 /** The end of an envelope. */
 const CLOSING_BRACE = Buffer.from("}");

@@ -1,6 +1,5 @@
 // Logs that operators follow on /ws/actions: one program on a node for all who follow the same log, ended with the last of them (D8, D10).
 import type { Clock } from "#base/clock.ts";
-import { LOG_EVENT_INTERVAL_MS, LOG_PENDING_LINES } from "#base/limits.ts";
 import { ActionRefusal } from "#orchestration/action-refusal.ts";
 import type { LogReader } from "#orchestration/log-reader.ts";
 import { SERVICES, type Service } from "#webapi/action-request.ts";
@@ -8,6 +7,11 @@ import type { LogLine } from "#webapi/log-tail.ts";
 import type { Hub } from "./hub.ts";
 import type { Subscription, TopicSource } from "./live-requests.ts";
 import { ProblemError } from "./route.ts";
+
+/** Pause between two messages with lines of one log. */
+const LOG_EVENT_INTERVAL_MS = 100;
+/** Lines of a followed log that wait for their message; beyond them the oldest are dropped and counted. */
+const LOG_PENDING_LINES = 1_000;
 
 /** What topics of logs are made from. */
 export interface LogTopicsDeps {

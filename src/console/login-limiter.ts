@@ -2,14 +2,17 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import {
-  LOGIN_FAILURE_WINDOW_MS,
-  LOGIN_FAILURES_PER_WINDOW,
-  LOGIN_FAILURES_TOTAL,
-  LOGIN_TOTAL_WINDOW_MS,
-  RATE_LIMIT_ADDRESSES,
-} from "#base/limits.ts";
+import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
+
+/** Wrong passwords from one address within LOGIN_FAILURE_WINDOW_MS; more are refused without a look (D17). */
+export const LOGIN_FAILURES_PER_WINDOW = 5;
+/** See LOGIN_FAILURES_PER_WINDOW. */
+const LOGIN_FAILURE_WINDOW_MS: number = 15 * 60_000;
+/** Wrong passwords from all addresses within LOGIN_TOTAL_WINDOW_MS; from then on who has failed within it is refused (D17). */
+const LOGIN_FAILURES_TOTAL = 100;
+/** See LOGIN_FAILURES_TOTAL. */
+const LOGIN_TOTAL_WINDOW_MS = 3_600_000;
 
 /** A password that may be looked at. It counts as wrong until it is told otherwise, so that many at once are no way around the limit. */
 export interface LoginAttempt {

@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MaintenanceBook } from "#alerts/maintenance-book.ts";
 import { ManualClock } from "#base/clock.ts";
-import { PLACEMENT_PAUSE_RETRY_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { MaintenanceDesk, type PausePlacement } from "./maintenance-desk.ts";
+import { MaintenanceDesk, type PausePlacement, PLACEMENT_PAUSE_RETRY_MS } from "./maintenance-desk.ts";
 
 const ACTOR = { id: "0123abcd", requestId: "r" };
 const REQUEST = { duration: "300d", comment: "a new fan" };

@@ -2,9 +2,13 @@
 import type { MaintenanceBook } from "#alerts/maintenance-book.ts";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { PLACEMENT_PAUSE_RENEW_MS, PLACEMENT_PAUSE_RETRY_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { KeptMaintenance, MaintenanceRequest, NodeMaintenance } from "#webapi/maintenance.ts";
+
+/** How often the metadata store is told of a maintenance that it could not be told of. */
+export const PLACEMENT_PAUSE_RETRY_MS = 10_000;
+/** How often it is told of one again, since it may have been lost or restored. */
+const PLACEMENT_PAUSE_RENEW_MS = 300_000;
 
 /** Has the metadata store place no new roots on a node until a moment in unix milliseconds, or place them again (undefined). */
 export type PausePlacement = (fsId: string, untilWallMs: number | undefined) => Promise<void>;

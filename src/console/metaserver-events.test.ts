@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { ADDRESS_REREAD_INTERVAL_MS, NODE_FORGOTTEN_MS } from "#base/limits.ts";
+import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { SecurityReport } from "#directory/directory.ts";
 import { type DeskUnderTest, startDesk } from "./alert-desk.fixture.ts";
+import { NODE_FORGOTTEN_MS } from "./alert-desk.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
 
 const ends: (() => Promise<unknown>)[] = [];

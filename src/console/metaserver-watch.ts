@@ -2,7 +2,7 @@
 import type { MetaServerReading } from "#alerts/metaserver-rule.ts";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
-import { POLL_INTERVAL_MS, POLL_TIMEOUT_MS } from "#base/limits.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
@@ -10,6 +10,7 @@ import { AnswerPool } from "./answer-pool.ts";
 import { NoAnswer } from "./no-answer.ts";
 import { NodeHttp } from "./node-http.ts";
 import { isOfflineAfter } from "./node-offline.ts";
+import { POLL_TIMEOUT_MS } from "./poller.ts";
 
 /** What watching needs. */
 export interface MetaServerWatchDeps {

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { CONSOLE_USERS_PER_NODE_FREE, METRICS_USERS_LISTED_MAX, POLL_PIECE_BYTES } from "#base/limits.ts";
+import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { documentText, type FakeUser, fakeUsers } from "./fake-nodes.fixture.ts";
 import { NoAnswer } from "./no-answer.ts";
-import { NodeDocument, UserAllowance } from "./node-document.ts";
+import { CONSOLE_USERS_PER_NODE_FREE, NodeDocument, UserAllowance } from "./node-document.ts";
+import { POLL_PIECE_BYTES } from "./user-part.ts";
 
 const U64_MAX = 2n ** 64n - 1n;
 

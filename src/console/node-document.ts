@@ -1,8 +1,7 @@
 // One node's answer to GET /metrics, checked field by field; a node may lie, so nothing in it is believed to be what it should be (M-05).
 import { isUtf8 } from "node:buffer";
 import { parse64 } from "#base/json64.ts";
-import { CONSOLE_NEAR_USERS_MAX, CONSOLE_USERS_MAX, CONSOLE_USERS_PER_NODE_FREE } from "#base/limits.ts";
-import type { NodeReading } from "./cluster-state.ts";
+import { CONSOLE_USERS_MAX, type NodeReading } from "./cluster-state.ts";
 import { readSingleFields, type SingleFields } from "./document-fields.ts";
 import { NoAnswer } from "./no-answer.ts";
 import {
@@ -13,6 +12,11 @@ import {
   type UserMapName,
   UserPart,
 } from "./user-part.ts";
+
+/** Users near their quota that the console keeps beside CONSOLE_USERS_MAX: alerts do not depend on who is listed (spec 2.7). */
+const CONSOLE_NEAR_USERS_MAX = 100_000;
+/** Users that every node may tell of however many the others have. */
+export const CONSOLE_USERS_PER_NODE_FREE = 200;
 
 /** What has no maps of users where nodes write them is parsed in one go up to this size: some milliseconds, whatever is in it. */
 const PARSED_AT_ONCE_MAX_BYTES = 131_072;

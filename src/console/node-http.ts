@@ -1,10 +1,13 @@
 // One GET to a node's metrics listener: plain HTTP to an address that was checked before, bounded in bytes and time, no redirects (M-04).
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Clock } from "#base/clock.ts";
-import { CONSOLE_NODES_MAX, NODE_ANSWER_HEAD_MAX_BYTES } from "#base/limits.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import type { AnswerPool, HeldAnswer } from "./answer-pool.ts";
+import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
+
+/** Bytes of the head of a node's answer. */
+const NODE_ANSWER_HEAD_MAX_BYTES = 16_384;
 
 /** Where a node's metrics listener is. */
 export interface NodeTarget {

@@ -2,8 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { NODE_LOOKUP_TIMEOUT_MS, NODE_LOOKUPS_AT_ONCE, NODE_NAME_LIFETIME_MS } from "#base/limits.ts";
-import { NodeNames } from "./node-names.ts";
+import {
+  NODE_LOOKUP_TIMEOUT_MS,
+  NODE_LOOKUPS_AT_ONCE,
+  NODE_NAME_LIFETIME_MS,
+  NodeNames,
+} from "./node-names.ts";
 import { NodeNetworks } from "./node-networks.ts";
 
 /** A resolver in the hands of a test. */

@@ -2,15 +2,18 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
-import {
-  CONSOLE_NODES_MAX,
-  NODE_LOOKUP_THREADS,
-  NODE_LOOKUP_TIMEOUT_MS,
-  NODE_LOOKUPS_AT_ONCE,
-  NODE_NAME_LIFETIME_MS,
-} from "#base/limits.ts";
+import { CONSOLE_NODES_MAX } from "./cluster-state.ts";
 import { NoAnswer } from "./no-answer.ts";
 import type { NodeNetworks } from "./node-networks.ts";
+
+/** How long an address that a node's name led to is used before the name is looked up again. */
+export const NODE_NAME_LIFETIME_MS = 30_000;
+/** Names of nodes that are looked up at once; each may hold a thread that files need too. */
+export const NODE_LOOKUPS_AT_ONCE = 2;
+/** Time for one look-up of a node's name before others have its turn. */
+export const NODE_LOOKUP_TIMEOUT_MS = 5_000;
+/** Threads of the four that look-ups may hold in all, those included that have taken longer than that and hang: files need one. */
+const NODE_LOOKUP_THREADS = 3;
 
 /** Looks a name up; rejects with the system's error. */
 export type Lookup = (name: string) => Promise<readonly string[]>;

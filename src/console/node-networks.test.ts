@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ALLOWED_NETWORKS_MAX } from "#base/limits.ts";
-import { NodeNetworks } from "./node-networks.ts";
+import { ALLOWED_NETWORKS_MAX, NodeNetworks } from "./node-networks.ts";
 
 const NEVER = [
   "0.0.0.0",

@@ -1,7 +1,9 @@
 // Which addresses may be a node's: the console connects to what the metadata store says, and must not be led anywhere else (M-04).
 import { BlockList, isIP } from "node:net";
 import { GroveError } from "#base/errors.ts";
-import { ALLOWED_NETWORKS_MAX } from "#base/limits.ts";
+
+/** Blocks of addresses that -allow_nodes takes. */
+export const ALLOWED_NETWORKS_MAX = 64;
 
 /** A block of addresses: what CIDR writes as address/length. */
 type Network = readonly [address: string, length: number];

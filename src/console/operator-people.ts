@@ -1,7 +1,6 @@
 // Which people of the identity provider are operators: a list of subjects, or a claim of their ID tokens. Nobody, unless one of both is configured.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { OPERATOR_PEOPLE_MAX } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import { createCodeFlow } from "#identity/code-flow.ts";
 import type { CodeFlow } from "#identity/code-flow-types.ts";
@@ -9,6 +8,9 @@ import { type IdentitySettings } from "#identity/settings.ts";
 import { createTokenVerifier, type TokenVerifier } from "#identity/token-verifier.ts";
 import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { readPrivateFile } from "#os/private-file.ts";
+
+/** Operators that a list of subjects may have. */
+const OPERATOR_PEOPLE_MAX = 1_000;
 
 /** Who is an operator. */
 export type PeopleRule =

@@ -1,10 +1,13 @@
 // The table of operators who are signed in: 32 random bytes each, kept as a hash, 12 hours on the steady clock (spec 2.4, W-04).
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
-import { ADMIN_SESSION_LIFETIME_MS, ADMIN_SESSIONS_MAX, SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
+import { ADMIN_SESSION_LIFETIME_MS, SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import type { OperatorPerson } from "./operator-people.ts";
 import type { OperatorSession } from "./route.ts";
+
+/** Operators signed in to one console (D3): more than a team has browsers; one more ends the oldest session. */
+const ADMIN_SESSIONS_MAX = 100;
 
 const TOKEN_BYTES = 32;
 const TOKEN_FORM = /^[0-9a-f]{64}$/;

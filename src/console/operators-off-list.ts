@@ -1,10 +1,12 @@
 // Ends the sessions of operators who signed in by name and were taken off the list of operators since.
 import type { AuditAct } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { OPERATOR_LIST_CHECK_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { OperatorPeople } from "./operator-people.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
+
+/** How often the console looks whether an operator who signed in by name is still on the list. */
+export const OPERATOR_LIST_CHECK_INTERVAL_MS = 5_000;
 
 /** What it needs. */
 export interface OffListDeps {

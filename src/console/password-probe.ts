@@ -1,8 +1,8 @@
 // Which operator's password a node has, asked in a way that changes nothing there: a quota for nobody.
 import { NOT_ADMIN_TEXT } from "#base/errors.ts";
-import { QUOTA_CHANGE_TIMEOUT_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { SetQuotaOnNode } from "./node-dial.ts";
+import { QUOTA_CHANGE_TIMEOUT_MS } from "./quota-desk.ts";
 
 /** A node as the store knows it. */
 export interface NodeToAsk {

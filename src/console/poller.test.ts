@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { NODE_OFFLINE_AFTER_MS, POLL_ANSWER_MAX_BYTES, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { NODE_OFFLINE_AFTER_MS, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
 import { type Behaviour, documentText, fakeUsers, send } from "./fake-nodes.fixture.ts";
+import { POLL_ANSWER_MAX_BYTES } from "./poller.ts";
 import { closeAll, fake, round, watched } from "./watched-cluster.fixture.ts";
 
 after(closeAll);

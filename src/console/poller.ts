@@ -1,14 +1,7 @@
 // Asks every node for its metrics each 5 s: one poll of a node at a time, and none waits for another's (spec 4.4, 8, D24, M-08).
 
 import type { Clock } from "#base/clock.ts";
-import {
-  POLL_ANSWER_MAX_BYTES,
-  POLL_EVENTS_MAX_BYTES,
-  POLL_EVENTS_TIMEOUT_MS,
-  POLL_INTERVAL_MS,
-  POLL_JITTER_MS,
-  POLL_TIMEOUT_MS,
-} from "#base/limits.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import type { ClusterBook } from "./cluster-book.ts";
@@ -18,6 +11,17 @@ import type { NodeAddresses } from "./node-addresses.ts";
 import { NodeDocument, UserAllowance } from "./node-document.ts";
 import type { NodeHttp, NodeTarget } from "./node-http.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
+
+/** Share of a poll's interval by which a node's polls start apart from where they were (decision D24: jittered). */
+const POLL_JITTER_MS = 100;
+/** Time in which a node must have answered a poll in full (decision D24, M-04). */
+export const POLL_TIMEOUT_MS = 3_000;
+/** Time for the security events that are asked for after a good poll; with the poll's own it stays below the interval. */
+const POLL_EVENTS_TIMEOUT_MS = 1_500;
+/** Bytes of a node's document: as many users as a node lists, with long names. */
+export const POLL_ANSWER_MAX_BYTES = 33_554_432;
+/** Bytes of a node's list of security events: 100 of them with long names. */
+const POLL_EVENTS_MAX_BYTES = 131_072;
 
 /** What polls are made with. */
 export interface PollerDeps {

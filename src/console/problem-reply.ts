@@ -3,12 +3,14 @@ import { STATUS_CODES } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { isGroveError } from "#base/errors.ts";
-import { PROBLEM_FIELDS_MAX } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import type { Problem, ProblemCode } from "#webapi/problem.ts";
 import { PROBLEM_OF_REFUSAL, PROBLEMS } from "./problem-table.ts";
 import { ProblemError } from "./route.ts";
+
+/** Wrong places in a request that its problem document names; the rest is more of the same. */
+const PROBLEM_FIELDS_MAX = 20;
 
 /** Media type of every answer that is no success (RFC 9457). */
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";

@@ -5,7 +5,7 @@ import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { toJson64 } from "#base/json64.ts";
-import { DEFAULT_QUOTA_BYTES, QUOTA_CHANGE_TIMEOUT_MS, QUOTA_CHANGES_AT_ONCE } from "#base/limits.ts";
+import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
 import { Code, codeName } from "#grpc/status.ts";
@@ -23,6 +23,11 @@ import type { SetQuotaOnNode } from "./node-dial.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
 import type { UserList } from "./user-list.ts";
 import { quotaInEffect } from "./user-row.ts";
+
+/** Changes of quotas under way or waiting at once; more are answered RATE_LIMITED. */
+export const QUOTA_CHANGES_AT_ONCE = 64;
+/** Time in which a node must have set a quota, connecting included. */
+export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
 
 /** What a change answers (decision D6). */
 export type QuotaChanged = z.infer<typeof quotaChanged>;

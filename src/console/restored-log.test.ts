@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { verifyCopies } from "#audit/verify-copies.ts";
-import { AUDIT_SUSPECT_MS } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
 import {
   FakeLog,
@@ -12,6 +11,7 @@ import {
   TAKEN_MS,
 } from "./audit-gathering.fixture.ts";
 import { NoAnswer } from "./no-answer.ts";
+import { AUDIT_SUSPECT_MS } from "./restored-node.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 after(async () => {

@@ -4,11 +4,15 @@ import type { Occurrence } from "#alerts/condition.ts";
 import type { NodeName } from "#alerts/node-rules.ts";
 import type { LostLines } from "#audit/lost-lines.ts";
 import type { RestoreLine } from "#audit/restore-line.ts";
-import { AUDIT_SUSPECT_MS, RESTORE_USERS_NAMED } from "#base/limits.ts";
 import { shellWord } from "#base/shell-word.ts";
 import type { ClusterState, NodeReading } from "./cluster-state.ts";
 import type { ConsoleOptions } from "./console-options.ts";
 import { metaFlag } from "./meta-flag.ts";
+
+/** How long a log that does not go on from what was gathered may take to be read to its end before it is accused. */
+export const AUDIT_SUSPECT_MS = 600_000;
+/** Users that an alert about a restored node names, of those whose roots are gone, older, or have an older quota each. */
+const RESTORE_USERS_NAMED = 20;
 
 /** A restore that the console has found in a node's log. */
 export interface FoundRestore {

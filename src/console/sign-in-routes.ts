@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditAct } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
-import { ADMIN_SESSION_LIFETIME_MS, LOGIN_FAILURE_DELAY_MS } from "#base/limits.ts";
+import { ADMIN_SESSION_LIFETIME_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import { VERSION } from "#base/version.ts";
@@ -26,6 +26,9 @@ import type { OperatorPerson } from "./operator-people.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "./route.ts";
 import type { Tickets } from "./tickets.ts";
+
+/** How long the answer to a wrong password is held back (D17). */
+const LOGIN_FAILURE_DELAY_MS = 1_000;
 
 /** What the routes of signing in need. */
 export interface SignInDeps {

@@ -1,10 +1,14 @@
 // Tickets that stand for an operator's session in one WebSocket's upgrade, so that no token has to be put into a URL (T12, decision D8).
 import { hash } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
-import { WS_TICKET_LIFETIME_MS, WS_TICKETS_MAX } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import type { OperatorSessions } from "./operator-sessions.ts";
 import type { OperatorSession } from "./route.ts";
+
+/** Life of a ticket for one WebSocket (decision D8). */
+const WS_TICKET_LIFETIME_MS = 30_000;
+/** Tickets that wait to be used; one more ends the oldest. */
+const WS_TICKETS_MAX = 1_000;
 
 const TICKET_BYTES = 32;
 

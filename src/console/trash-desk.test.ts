@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { AuditAct } from "#base/audit-act.ts";
-import { USER_TRASH_PAGE } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { Metadata } from "#grpc/metadata.ts";
 import { GrpcServer } from "#grpc/server.ts";
@@ -15,7 +14,7 @@ import { type Answer, type AppUnderTest, FIXTURE_PASSWORD, startApp } from "./ap
 import { ClusterBook } from "./cluster-book.ts";
 import { listedNode } from "./cluster-state.fixture.ts";
 import { trashDialer } from "./node-dial.ts";
-import { TrashDesk } from "./trash-desk.ts";
+import { TrashDesk, USER_TRASH_PAGE } from "./trash-desk.ts";
 import { trashRoutes } from "./trash-routes.ts";
 
 const ITEM = {

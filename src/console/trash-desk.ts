@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import { toJson64 } from "#base/json64.ts";
-import { QUOTA_CHANGE_TIMEOUT_MS, USER_TRASH_PAGE } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { Kind } from "#proto/gen/grove/v1/common_pb.ts";
 import type { TrashItem } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -10,7 +9,11 @@ import type { UserTrashItem, userTrashPage, userTrashRestored } from "#webapi/us
 import type { NodeState } from "./cluster-state.ts";
 import { type HomeNodeDeps, homeNodeOf, judgedCall, passwordHashFor, type Wanted } from "./home-node.ts";
 import type { TrashOnNode } from "./node-dial.ts";
+import { QUOTA_CHANGE_TIMEOUT_MS } from "./quota-desk.ts";
 import type { OperatorSession } from "./route.ts";
+
+/** Items of a user's trash that the console asks for at once. */
+export const USER_TRASH_PAGE = 100;
 
 /** What the desk needs. */
 export interface TrashDeskDeps extends HomeNodeDeps {

@@ -2,22 +2,28 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
-import {
-  CONSOLE_USERS_MAX,
-  DEFAULT_QUOTA_BYTES,
-  POLL_INTERVAL_MS,
-  QUOTAS_AHEAD_MAX,
-  USERS_PAGES_KEPT_BYTES,
-  USERS_SLICE_MS,
-} from "#base/limits.ts";
+import { DEFAULT_QUOTA_BYTES, POLL_INTERVAL_MS } from "#base/limits.ts";
 import type { UserRow } from "#webapi/user.ts";
-import type { ClusterState, NodeReading, PollOutcome, UserDetail } from "./cluster-state.ts";
+import {
+  type ClusterState,
+  CONSOLE_USERS_MAX,
+  type NodeReading,
+  type PollOutcome,
+  type UserDetail,
+} from "./cluster-state.ts";
 import type { DecidedUsers } from "./decided-users.ts";
 import type { HomeNodes } from "./home-nodes.ts";
 import { SortedOrder } from "./sorted-order.ts";
 import { inTurns } from "./turns.ts";
 import { compareNames, compareUsage, cursorBehind, parseCursor, type UsersQuery } from "./user-query.ts";
 import { type MergedUser, quotaInEffect, userRowOf } from "./user-row.ts";
+
+/** Bytes of finished pages of the list of users that are kept until something in it changes. */
+const USERS_PAGES_KEPT_BYTES = 16_777_216;
+/** Time in one turn of the event loop that goes into bringing the list of users up to date. */
+export const USERS_SLICE_MS = 4;
+/** Quotas that were set here and that their nodes' metrics do not show yet. */
+const QUOTAS_AHEAD_MAX = 10_000;
 
 /** Users that a merge takes between two looks at the time. */
 const STEP = 256;

@@ -1,13 +1,16 @@
 // One map of users in a node's document: read again only when its bytes have changed, and in pieces where it is large (D12, M-05).
 import { hash } from "node:crypto";
 import { parse64 } from "#base/json64.ts";
-import { METRICS_USERS_LISTED_MAX, POLL_PIECE_BYTES } from "#base/limits.ts";
+import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import type { UserDetail } from "./cluster-state.ts";
 import { count, flag, smallCount } from "./document-fields.ts";
 import { countAt, detailAt, rereadUsers, type ValueScan } from "./known-users.ts";
 import { NoAnswer } from "./no-answer.ts";
 import { UserValues } from "./user-values.ts";
+
+/** Bytes of a node's document that are read in one go; larger ones in pieces, so that the event loop turns between them. */
+export const POLL_PIECE_BYTES = 65_536;
 
 /** The maps of users by their names in the document. */
 export interface UserMapValues {

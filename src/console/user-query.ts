@@ -1,7 +1,12 @@
 // What GET /api/users may be asked, and the place in the order where a page ends and the next begins (decision D5).
 import { z } from "zod";
-import { USERNAME_MAX_LENGTH, USERS_PAGE_DEFAULT, USERS_PAGE_MAX } from "#base/limits.ts";
+import { USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import type { MergedUser } from "./user-row.ts";
+
+/** Users on one page of the list (decision D5). */
+const USERS_PAGE_MAX = 500;
+/** Users on one page unless told otherwise. */
+const USERS_PAGE_DEFAULT = 100;
 
 /** The query of GET /api/users. */
 export const usersQuery = z

@@ -4,11 +4,7 @@ import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { type HandOver, isInForce } from "#base/hand-over.ts";
-import {
-  INHERITED_ROOTS_LISTED_MAX,
-  QUOTA_CHANGES_AT_ONCE,
-  USER_STATE_PUSH_TIMEOUT_MS,
-} from "#base/limits.ts";
+import { INHERITED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
 import { userStateMessage, userStateOf } from "#proto/user-state-message.ts";
@@ -16,7 +12,11 @@ import type { userStateChanged, userStateKnown } from "#webapi/user-state.ts";
 import type { ClusterState, NodeState } from "./cluster-state.ts";
 import type { DecidedUsers } from "./decided-users.ts";
 import type { SetUserStateOnNode } from "./node-dial.ts";
+import { QUOTA_CHANGES_AT_ONCE } from "./quota-desk.ts";
 import { type OperatorSession, ProblemError } from "./route.ts";
+
+/** How long a node may take for a decision about a user that the console pushes; all are asked at once. */
+const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
 
 type Changed = z.infer<typeof userStateChanged>;
 type Known = z.infer<typeof userStateKnown>;

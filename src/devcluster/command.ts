@@ -5,10 +5,12 @@ import { Command, InvalidArgumentError } from "commander";
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { parseBytes } from "#base/bytes.ts";
 import { GroveError } from "#base/errors.ts";
-import { DEMO_NODES_MAX } from "#base/limits.ts";
 import { run } from "#os/exit-signals.ts";
 import { DevCluster } from "./dev-cluster.ts";
 import { screenOn } from "./up-screen.ts";
+
+/** FileServers of one demonstration (`grove up`). */
+const DEMO_NODES_MAX = 20;
 
 interface UpFlags {
   readonly data: string;

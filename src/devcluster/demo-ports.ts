@@ -1,9 +1,12 @@
 // Finds ports for the demonstration: those it had last time while they are free, else the default ones or the next.
 
-import { CONSOLE_PORT, DEMO_IDP_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
+import { CONSOLE_PORT, FILESERVER_PORT, METASERVER_PORT } from "#base/limits.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { findFreePort, findFreePortPairs, isPortFree } from "#os/listen-ports.ts";
 import type { DemoPorts } from "./demo-state.ts";
+
+/** Default HTTP port of the demonstration's identity provider (decision D23). */
+const DEMO_IDP_PORT = 8_090;
 
 /** All ports of a run. */
 export type ChosenPorts = DemoPorts & { readonly console: number };

@@ -4,6 +4,9 @@ import type { SshNode } from "#base/ssh-node.ts";
 import type { PeopleStore } from "./people-store.ts";
 import type { Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
 
+/** Commands that may wait for the metadata store; more are answered OVERLOADED. */
+export const DIRECTORY_QUEUE_MAX = 10_000;
+
 /** Who speaks for a node, as the transport has proven it (spec 5.6, D20). */
 export type Speaker =
   /** Mock mode: nobody proves anything, and the data directory's id stands for the key. */

@@ -1,8 +1,9 @@
 // The part of the metadata store's contract that is about lists of roots: in pages, and new roots that wait for them.
 import assert from "node:assert/strict";
 import { isGroveError } from "#base/errors.ts";
-import { NODE_LEASE_MS, REGISTRATION_PAGES_TTL_MS } from "#base/limits.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { Directory, HeldRoot, Lease, NodeRegistration } from "./directory.ts";
+import { REGISTRATION_PAGES_TTL_MS } from "./staged-pages.ts";
 import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
 
 /** A registration of which each page lists one user, and how to send one of its pages. */

@@ -2,9 +2,25 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { GroveError } from "#base/errors.ts";
-import { POSTGRES_CONNECT_TIMEOUT_MS, POSTGRES_STATEMENT_TIMEOUT_MS } from "#base/limits.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { findPassword, type PostgresHost, type PostgresSettings } from "./postgres-url.ts";
+
+/** Time for a new connection to the metadata store's database to stand. */
+const POSTGRES_CONNECT_TIMEOUT_MS = 2_000;
+/** Time for one statement of the metadata store, and for the locks that it waits for; below that of a whole command. */
+const POSTGRES_STATEMENT_TIMEOUT_MS = 3_000;
+/** Time for one command of the metadata store in PostgreSQL, repetitions included; below what a heartbeat waits for its answer. */
+export const POSTGRES_COMMAND_TIMEOUT_MS = 4_000;
+/** The same for a registration, which may bring 100,000 roots. */
+export const POSTGRES_REGISTER_TIMEOUT_MS = 15_000;
+/** Repetitions of one command of the metadata store after conflicts with others or lost connections. */
+export const POSTGRES_RETRIES_MAX = 10;
+/** Connections of one MetaServer to PostgreSQL for users' calls, whose flood must not keep heartbeats waiting. */
+export const POSTGRES_USER_CONNECTIONS = 6;
+/** Connections of one MetaServer to PostgreSQL for the control plane. */
+export const POSTGRES_CONTROL_CONNECTIONS = 4;
+/** How often a MetaServer looks whether the metadata store in PostgreSQL is there. */
+export const POSTGRES_PROBE_INTERVAL_MS = 2_000;
 
 /** What connections are made from. */
 export interface PostgresConnectionsDeps {

@@ -3,43 +3,45 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  DIRECTORY_QUEUE_MAX,
-  POSTGRES_COMMAND_TIMEOUT_MS,
-  POSTGRES_CONTROL_CONNECTIONS,
-  POSTGRES_PROBE_INTERVAL_MS,
-  POSTGRES_REGISTER_TIMEOUT_MS,
-  POSTGRES_RETRIES_MAX,
-  POSTGRES_USER_CONNECTIONS,
-} from "#base/limits.ts";
 import { systemFraction } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
-import type {
-  Directory,
-  GivenUpRoot,
-  GrantChange,
-  Heartbeat,
-  HeartbeatOutcome,
-  Lease,
-  LocatedRoot,
-  MissingLists,
-  NodeCaller,
-  NodeRecord,
-  NodeRegistration,
-  NodeRemoval,
-  RootPlace,
-  SecurityReport,
-  SharedRoot,
-  SharePlace,
-  StoreState,
+import {
+  DIRECTORY_QUEUE_MAX,
+  type Directory,
+  type GivenUpRoot,
+  type GrantChange,
+  type Heartbeat,
+  type HeartbeatOutcome,
+  type Lease,
+  type LocatedRoot,
+  type MissingLists,
+  type NodeCaller,
+  type NodeRecord,
+  type NodeRegistration,
+  type NodeRemoval,
+  type RootPlace,
+  type SecurityReport,
+  type SharedRoot,
+  type SharePlace,
+  type StoreState,
 } from "./directory.ts";
 import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
-import { ConnectFailure, PostgresConnections, type Use } from "./postgres-connections.ts";
+import {
+  ConnectFailure,
+  POSTGRES_COMMAND_TIMEOUT_MS,
+  POSTGRES_CONTROL_CONNECTIONS,
+  POSTGRES_PROBE_INTERVAL_MS,
+  POSTGRES_REGISTER_TIMEOUT_MS,
+  POSTGRES_RETRIES_MAX,
+  POSTGRES_USER_CONNECTIONS,
+  PostgresConnections,
+  type Use,
+} from "./postgres-connections.ts";
 import type { PostgresDirectoryDeps } from "./postgres-deps.ts";
 import { isRefusal, otherStore, remedyOf, toStoreError, unavailable } from "./postgres-errors.ts";
 import { momentOf } from "./postgres-moment.ts";

@@ -1,8 +1,12 @@
 // The commands of the metadata store about security events that MetaServers have seen, as plans (spec 5.7, D22).
 import { GroveError } from "#base/errors.ts";
-import { METASERVERS_HEARD_MAX, SECURITY_REPORT_MAX_BYTES } from "#base/limits.ts";
 import type { SecurityReport } from "./directory.ts";
 import { all, type Plan, run } from "./sql-plan.ts";
+
+/** MetaServers whose security events the metadata store keeps. */
+export const METASERVERS_HEARD_MAX = 64;
+/** Bytes of one MetaServer's security events in the store: 100 of them. */
+export const SECURITY_REPORT_MAX_BYTES = 65_536;
 
 /** Beside the settings: a table of its own would shut out every MetaServer and console of the version before. */
 const PREFIX = "security_events:";

@@ -1,7 +1,7 @@
 // The promises of the metadata store about security events of MetaServers, as tests for every implementation.
 import assert from "node:assert/strict";
-import { METASERVERS_HEARD_MAX, SECURITY_REPORT_MAX_BYTES } from "#base/limits.ts";
 import type { SecurityReport } from "./directory.ts";
+import { METASERVERS_HEARD_MAX, SECURITY_REPORT_MAX_BYTES } from "./security-commands.ts";
 import { type Contract, refused } from "./store-under-test.fixture.ts";
 
 const report = (source: string, id: string): SecurityReport => ({

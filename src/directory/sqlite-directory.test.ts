@@ -6,11 +6,12 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { LEASE_LOOK_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
 import { openDirectory, openDirectoryReader, openNodeStore } from "./open-directory.ts";
+import { LEASE_LOOK_INTERVAL_MS } from "./sqlite-directory.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
 import { beat, registration } from "./store-under-test.fixture.ts";
 

@@ -3,33 +3,36 @@ import { Worker } from "node:worker_threads";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { DIRECTORY_QUEUE_MAX, LEASE_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { UserState } from "#base/user-state.ts";
-import type {
-  Directory,
-  DirectoryReader,
-  GivenUpRoot,
-  GrantChange,
-  Heartbeat,
-  HeartbeatOutcome,
-  Lease,
-  LocatedRoot,
-  MissingLists,
-  NodeCaller,
-  NodeRecord,
-  NodeRegistration,
-  NodeRemoval,
-  NodeStore,
-  RootPlace,
-  SecurityReport,
-  SharedRoot,
-  SharePlace,
-  StoreState,
+import {
+  DIRECTORY_QUEUE_MAX,
+  type Directory,
+  type DirectoryReader,
+  type GivenUpRoot,
+  type GrantChange,
+  type Heartbeat,
+  type HeartbeatOutcome,
+  type Lease,
+  type LocatedRoot,
+  type MissingLists,
+  type NodeCaller,
+  type NodeRecord,
+  type NodeRegistration,
+  type NodeRemoval,
+  type NodeStore,
+  type RootPlace,
+  type SecurityReport,
+  type SharedRoot,
+  type SharePlace,
+  type StoreState,
 } from "./directory.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
 import type { Rebinding, Subject, SubjectRecord, SubjectsAfter } from "./subject.ts";
+
+/** How often a MetaServer with a store of its own counts the time that it was there to hear heartbeats. */
+export const LEASE_LOOK_INTERVAL_MS = 1_000;
 
 /** What the store on SQLite is made from. */
 export interface SqliteDirectoryDeps {

@@ -1,13 +1,15 @@
 // Pages of a registration that has not come whole yet, kept in the store until its last one takes them all (D19).
 import { GroveError } from "#base/errors.ts";
-import {
-  HEARTBEAT_INTERVAL_MS,
-  REGISTRATION_PAGES_KEPT,
-  REGISTRATION_PAGES_MAX,
-  REGISTRATION_PAGES_TTL_MS,
-} from "#base/limits.ts";
+import { HEARTBEAT_INTERVAL_MS } from "#base/limits.ts";
 import type { HeldRoot, NodeRegistration, RegistrationPage } from "./directory.ts";
 import { all, get, type Plan, run } from "./sql-plan.ts";
+
+/** Pages of one registration: more roots than a data directory holds. */
+const REGISTRATION_PAGES_MAX = 512;
+/** Pages of all unfinished registrations that the metadata store keeps; more are answered OVERLOADED. */
+const REGISTRATION_PAGES_KEPT = 2_048;
+/** How long the pages of an unfinished registration are kept. */
+export const REGISTRATION_PAGES_TTL_MS: number = 10 * 60_000;
 
 /** A registration that is not whole. */
 export type PagedRegistration = NodeRegistration & { readonly page: RegistrationPage };

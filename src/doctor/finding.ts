@@ -1,6 +1,8 @@
 // What a check of the doctor finds, and how many checks run side by side, each with a time limit of its own.
-import { DOCTOR_CHECK_TIMEOUT_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
+
+/** Longest time that one check of `grove doctor` may take; all run at once. */
+const DOCTOR_CHECK_TIMEOUT_MS = 5_000;
 
 /** How bad it is. */
 export type State = "ok" | "warning" | "failed";

@@ -7,14 +7,7 @@ import { readPem, tlsPathsOf } from "#authority/tls-material.ts";
 import { formatBytes, parseBytes } from "#base/bytes.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  DISK_RESERVE_BYTES,
-  FILESERVER_PORT,
-  RECOUNT_PAUSE_MS,
-  RECOUNT_ROWS_PER_SECOND,
-  TRASH_MIN_AGE_MS,
-  TRASH_RETENTION_MS,
-} from "#base/limits.ts";
+import { DISK_RESERVE_BYTES, FILESERVER_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { checkedMetricsPortOf } from "#base/metrics-port.ts";
 import { isLoopbackAddress } from "#base/network.ts";
@@ -32,6 +25,12 @@ import { type FileServerOptions, startFileServer } from "./node.ts";
 import { requireKey, requireSameRole, roleOf } from "./same-role.ts";
 import { type ScrubFlags, scrubSettings, withScrubFlags } from "./scrub-flags.ts";
 import { type LimitFlags, limitsOf, movedLimits, withLimitFlags } from "./service-limits.ts";
+import { TRASH_MIN_AGE_MS, TRASH_RETENTION_MS } from "./trash-keeper.ts";
+
+/** From the end of one recount of all counters to the start of the next (decision D16). */
+const RECOUNT_PAUSE_MS: number = 60 * 60_000;
+/** Rows that the recount reads per second: 10 million files take some 25 minutes, and a look costs others nothing. */
+const RECOUNT_ROWS_PER_SECOND = 16_384;
 
 interface Flags extends LimitFlags, ScrubFlags {
   readonly data: string;

@@ -1,9 +1,9 @@
 // The rule for whatever makes files and folders, held against every operation: refused alike in a full root and at the inode limit.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { COPY_SLICE_ROWS } from "#base/limits.ts";
 import { OnConflict, Perm } from "#proto/gen/grove/v1/common_pb.ts";
 import { checkStorage } from "#storage/check-storage.ts";
+import { COPY_SLICE_ROWS } from "#storage/copy-commands.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import {
   chunk,

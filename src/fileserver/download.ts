@@ -1,6 +1,6 @@
 // DownloadFile: one version of a file, block by block from the disk to the socket, never a byte that fails its checksum (D15).
 import type { Clock } from "#base/clock.ts";
-import { BLOCK_BYTES, CHUNK_BYTES, DOWNLOAD_STALL_MS } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { SlicedWriter } from "#grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#proto/gen/grove/v1/file_server_pb.ts";
@@ -12,6 +12,9 @@ import { logCorruption, offsetInside, requireEtag } from "./content-operations.t
 import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import type { StreamSlots } from "./stream-slots.ts";
+
+/** A download whose client takes nothing for this long lets go of what it has read ahead (decision D15). */
+const DOWNLOAD_STALL_MS = 1_000;
 
 type Writer = SlicedWriter<typeof DownloadResponseSchema>;
 

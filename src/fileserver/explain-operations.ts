@@ -2,7 +2,6 @@
 import { formatBytes } from "#base/bytes.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { EXPLAINED_USERS_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import type { Permission } from "#policy/decide.ts";
 import type { QuotaLedger } from "#quota/ledger.ts";
@@ -12,6 +11,9 @@ import { type Access, existing, type Reached, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
+
+/** Users of whom `grove why` tells an owner how they reach a place, or do not. */
+const EXPLAINED_USERS_MAX = 20;
 
 /** A permission that a path can be asked about. */
 export type Asked = Exclude<Permission, "admin" | "share">;

@@ -4,7 +4,7 @@ import type { AuditSink } from "#base/audit-act.ts";
 import { waiting } from "#base/call-waits.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX, LIST_SORT_AT_ONCE } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { Attr } from "#proto/gen/grove/v1/common_pb.ts";
@@ -25,6 +25,9 @@ import type { Changes } from "./changes.ts";
 import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 import { timeOf } from "./time-of.ts";
+
+/** Entries up to which a directory is sorted where reads are answered: as much work as a page of a larger one by name. */
+export const LIST_SORT_AT_ONCE = 1_000;
 
 /** A place as every request names it (D13). */
 export interface Place {

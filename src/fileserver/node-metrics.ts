@@ -1,6 +1,5 @@
 // Gathers what the /metrics document needs from the node's parts (spec 2.7, D12), without a scan of any table.
 import type { Clock } from "#base/clock.ts";
-import { ACTIVE_USER_WINDOW_MS } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
 import { gitCommit } from "#os/git-commit.ts";
 import type { QuotaBook } from "#quota/quota-book.ts";
@@ -12,6 +11,9 @@ import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { SecurityEvents } from "#telemetry/security-events.ts";
 import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
 import type { FileService } from "./file-service.ts";
+
+/** A user counts as active for this long after the last use of a session (decision D12). */
+const ACTIVE_USER_WINDOW_MS: number = 15 * 60_000;
 
 /** Where the readings come from. */
 export interface NodeMetricsDeps {

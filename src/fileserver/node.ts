@@ -3,12 +3,7 @@ import { join } from "node:path";
 import { AuditLog } from "#audit/audit-log.ts";
 import { waiting } from "#base/call-waits.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import {
-  HEARTBEAT_INTERVAL_MS,
-  SESSION_SWEEP_INTERVAL_MS,
-  STOP_GRACE_MS,
-  TRASH_RETENTION_MS,
-} from "#base/limits.ts";
+import { HEARTBEAT_INTERVAL_MS, SESSION_SWEEP_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { formatHostPort } from "#base/node-id.ts";
 import { type Random, systemFraction, systemRandom } from "#base/random.ts";
@@ -49,6 +44,7 @@ import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "./service-limits.ts"
 import { ServingState } from "./serving-state.ts";
 import { ShareTeller } from "./share-teller.ts";
 import { watchStore } from "./store-watch.ts";
+import { TRASH_RETENTION_MS } from "./trash-keeper.ts";
 import { knownUserStates } from "./user-operations.ts";
 
 /** Everything that is set from outside. */

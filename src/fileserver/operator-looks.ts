@@ -2,11 +2,15 @@
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
-import { OPERATOR_LOOKS_KEPT, OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
+
+/** What administrators have seen of a user's trash, as kept for that user and shown to them. */
+export const OPERATOR_LOOKS_PER_USER = 20;
+/** The same of all users of a node together. */
+const OPERATOR_LOOKS_KEPT = 20_000;
 
 const look = z.strictObject({
   owner: z.string(),

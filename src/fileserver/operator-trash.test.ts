@@ -5,13 +5,12 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { OPERATOR_LOOKS_PER_USER } from "#base/limits.ts";
 import { createClient } from "#grpc/client.ts";
 import { OnConflict } from "#proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#proto/gen/grove/v1/file_server_pb.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
-import { OperatorLooks } from "./operator-looks.ts";
+import { OPERATOR_LOOKS_PER_USER, OperatorLooks } from "./operator-looks.ts";
 
 let node: TestNode;
 let admin: TestUser;

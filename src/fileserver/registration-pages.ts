@@ -1,7 +1,9 @@
 // Cuts the list of a node's roots into pages that each have room in one message (D19).
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { REGISTRATION_PAGE_BYTES } from "#base/limits.ts";
 import type { RootInfoSchema } from "#proto/gen/grove/v1/meta_server_pb.ts";
+
+/** Bytes of one page of a registration: some 7,000 roots. */
+const REGISTRATION_PAGE_BYTES = 786_432;
 
 /** A root as a registration lists it. */
 export type ListedRoot = MessageInitShape<typeof RootInfoSchema>;

@@ -2,13 +2,7 @@
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  GRANTS_PER_INODE,
-  LIST_PAGE_MAX,
-  REMOVAL_LOOK_INTERVAL_MS,
-  REMOVAL_SETTLE_MS,
-  TRASH_PURGE_BATCH,
-} from "#base/limits.ts";
+import { GRANTS_PER_INODE, LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { joinPath, splitPath } from "#base/names.ts";
 import { isDue, type Removal } from "#base/removal.ts";
@@ -18,6 +12,11 @@ import type { Inode } from "#storage/inode.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { Changes } from "./changes.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
+
+/** How often a node looks whether a removed user's files are due... */
+const REMOVAL_LOOK_INTERVAL_MS = 60_000;
+/** ...from so long after its start on: its clock may be wrong until somebody has told it the time. */
+export const REMOVAL_SETTLE_MS = 10 * 60_000;
 
 /** What the keeper is made from. */
 export interface RemovalKeeperDeps {

@@ -4,8 +4,9 @@ import { createHash } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { REMOVAL_GRACE_MS, REMOVAL_SETTLE_MS } from "#base/limits.ts";
+import { REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
+import { REMOVAL_SETTLE_MS } from "./removal-keeper.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
 const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };

@@ -1,6 +1,6 @@
 // BeginUpload, GetUpload and AbortUpload, and the end of uploads that nobody goes on with (D15).
 import type { Clock } from "#base/clock.ts";
-import { UPLOAD_EXPIRY_BATCH, UPLOAD_EXPIRY_INTERVAL_MS, UPLOAD_IDLE_MS } from "#base/limits.ts";
+import { UPLOAD_IDLE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { joinPath } from "#base/names.ts";
 import type { Random } from "#base/random.ts";
@@ -17,6 +17,11 @@ import type { OperationMeter } from "./operation-meter.ts";
 import type { RootUsage } from "./root-usage.ts";
 import type { UploadTurns } from "./upload-turns.ts";
 import { makingOf, placeOfUpload, wishOfBegin } from "./upload-wish.ts";
+
+/** How often expired uploads are looked for. */
+export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** Expired uploads that are dropped in one look. */
+const UPLOAD_EXPIRY_BATCH = 256;
 
 /** What the operations are made from. */
 export interface ResumableDeps {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
-import { CHUNK_BYTES, UPLOAD_EXPIRY_INTERVAL_MS, UPLOAD_IDLE_MS } from "#base/limits.ts";
+import { CHUNK_BYTES, UPLOAD_IDLE_MS } from "#base/limits.ts";
 import { OnExists } from "#proto/gen/grove/v1/common_pb.ts";
 import {
   bytesOf,
@@ -15,6 +15,7 @@ import {
   type TestUser,
   type UploadPart,
 } from "./node.fixture.ts";
+import { UPLOAD_EXPIRY_INTERVAL_MS } from "./resumable-operations.ts";
 
 const BYTES = Buffer.alloc(2 * CHUNK_BYTES + 100, "grove ");
 const SIZE = BigInt(BYTES.length);

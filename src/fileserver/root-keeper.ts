@@ -2,12 +2,14 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { HOME_ADDRESSES_KEPT } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { RootUsage } from "./root-usage.ts";
+
+/** Users whose home node is remembered for WRONG_NODE answers (decision D19). */
+const HOME_ADDRESSES_KEPT = 20_000;
 
 /** Where a user's root lives, as the MetaServer has assigned it. */
 export interface RootClaim {

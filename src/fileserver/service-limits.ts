@@ -1,14 +1,15 @@
 // The limits of decision D17 that an operator may move: their values, their flags, and what is said when one was moved.
 import { type Command, InvalidArgumentError } from "commander";
-import {
-  ADMIN_HASH_FAILURES_PER_WINDOW,
-  DEFAULT_INODE_LIMIT,
-  REGISTER_PER_MINUTE,
-  SESSIONS_GLOBAL,
-  SLOW_CALL_MS,
-  STREAMS_PER_CONNECTION,
-  STREAMS_PER_USER,
-} from "#base/limits.ts";
+import { ADMIN_HASH_FAILURES_PER_WINDOW, DEFAULT_INODE_LIMIT, SESSIONS_GLOBAL } from "#base/limits.ts";
+
+/** Concurrent uploads of one user, and as many downloads (decision D17). */
+export const STREAMS_PER_USER = 256;
+/** Concurrent HTTP/2 streams of one connection (decision D17). */
+export const STREAMS_PER_CONNECTION = 100;
+/** Sign-ins of one user per minute, and refused ones of one address (decision D17): many users behind one address are no flood. */
+export const REGISTER_PER_MINUTE = 60;
+/** Calls of a FileServer that take longer are told, with what they waited for. */
+const SLOW_CALL_MS = 1_000;
 
 /** Bounds that an operator may move (D17). Addresses are IPv4 addresses and /64 networks of IPv6. */
 export interface ServiceLimits {

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
-import { REGISTERED_GRANTS_MAX_BYTES } from "#base/limits.ts";
 import { GrpcServer } from "#grpc/server.ts";
 import {
   MetaServer,
@@ -14,6 +13,7 @@ import { mapError } from "#proto/map-error.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
+import { REGISTERED_GRANTS_MAX_BYTES } from "./share-teller.ts";
 
 const OWNER = "alice@example.com";
 const ROOT_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV";

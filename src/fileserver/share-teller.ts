@@ -1,18 +1,18 @@
 // Tells the MetaServer of this node's shares: all with a registration, then every change, until each is heard (D19, M-01).
 import type { Clock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
-import {
-  HEARTBEAT_INTERVAL_MS,
-  PATH_MAX_BYTES,
-  REGISTERED_GRANTS_MAX_BYTES,
-  SHARE_TOLD_WAIT_MS,
-} from "#base/limits.ts";
+import { HEARTBEAT_INTERVAL_MS, PATH_MAX_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Client } from "#grpc/client.ts";
 import type { MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
 import type { RootRecord, SharedPath, Storage } from "#storage/storage.ts";
 import { reasonOf } from "./refusal-reason.ts";
 import { grantBytes, type ListedRoot } from "./registration-pages.ts";
+
+/** Shares of one root that a registration carries, in bytes; those of a root with more follow one by one. */
+export const REGISTERED_GRANTS_MAX_BYTES = 262_144;
+/** How long Share waits for the MetaServer to hear of it, so that the other user finds the way at once; it is told later in any case. */
+const SHARE_TOLD_WAIT_MS = 1_000;
 
 /** What the teller is made from. */
 export interface ShareTellerDeps {

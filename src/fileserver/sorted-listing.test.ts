@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { LIST_SORT_AT_ONCE, LIST_SORTED_ENTRIES_MAX, SORTED_LISTINGS_PER_USER } from "#base/limits.ts";
 import { Sort } from "#proto/gen/grove/v1/common_pb.ts";
+import { LIST_SORTED_ENTRIES_MAX } from "#storage/list-page.ts";
+import { SORTED_LISTINGS_PER_USER } from "#storage/sorted-listings.ts";
 import { assertSound } from "#storage/store.fixture.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { LIST_SORT_AT_ONCE } from "./namespace-operations.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const USERS = ["greedy@example.com", "other@example.com"] as const;

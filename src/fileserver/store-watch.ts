@@ -1,10 +1,12 @@
 // What a node looks for in its store while it serves: damage and drift.
 import type { Clock } from "#base/clock.ts";
-import { PASS_START_DELAY_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import type { RecountSettings } from "#storage/recount-types.ts";
 import type { ScrubSettings } from "#storage/scrub-types.ts";
 import type { Storage } from "#storage/storage.ts";
+
+/** How long a node serves before its scrub and its recount go on. */
+export const PASS_START_DELAY_MS = 5_000;
 
 /** Whose store it is, and how fast it is gone through; undefined for never. */
 export interface Watched {

@@ -1,10 +1,12 @@
 // What the trash gives up by itself: what has expired, and for space the oldest of those who hold the most, never what is young (D14).
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { AUDIT_FLUSH_INTERVAL_MS } from "#audit/audit-log.ts";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { AUDIT_FLUSH_INTERVAL_MS, DISK_RESERVE_BYTES, TRASH_SPACE_MARGIN_BYTES } from "#base/limits.ts";
+import { DISK_RESERVE_BYTES } from "#base/limits.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
+import { TRASH_SPACE_MARGIN_BYTES } from "./trash-keeper.ts";
 
 const HOUR_MS = 3_600_000;
 const ENOUGH = DISK_RESERVE_BYTES + TRASH_SPACE_MARGIN_BYTES;

@@ -1,20 +1,26 @@
 // Keeps the trash within its bounds: what has expired goes, and when the disk fills, the oldest of those who hold the most (D14).
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import {
-  TRASH_EXPIRY_INTERVAL_MS,
-  TRASH_MIN_AGE_MS,
-  TRASH_PURGE_BATCH,
-  TRASH_SPACE_INTERVAL_MS,
-  TRASH_SPACE_MARGIN_BYTES,
-  TRASH_SPACE_QUOTA_PERCENT,
-} from "#base/limits.ts";
+import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Storage } from "#storage/storage.ts";
 import type { TrashHead } from "#storage/trash.ts";
 import type { Changes } from "./changes.ts";
 import type { RootUsage } from "./root-usage.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
+
+/** How long what is in the trash is kept by default (decision D14): 30 days. */
+export const TRASH_RETENTION_MS: number = 30 * 24 * 3_600_000;
+/** The trash is never purged for space before this age (decision D14): 24 hours. */
+export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
+/** The trash is purged when less than this is free above the reserve (decision D14): 5 GiB. */
+export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
+/** Users above this share of their quota give up the oldest of their trash when space is needed (decision D14), in percent. */
+const TRASH_SPACE_QUOTA_PERCENT = 80;
+/** How often the trash is looked through for what has expired. */
+const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
+/** How often free space is compared with what the trash must give way for. */
+const TRASH_SPACE_INTERVAL_MS = 5_000;
 
 /** What the keeper is made from. */
 export interface TrashKeeperDeps {

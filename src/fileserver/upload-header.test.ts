@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { UPLOAD_HEADER_TIMEOUT_MS } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
 import { until } from "#testing/until.ts";
 import {
@@ -14,6 +13,7 @@ import {
   type TestUser,
   type UploadPart,
 } from "./node.fixture.ts";
+import { UPLOAD_HEADER_TIMEOUT_MS } from "./upload-watch.ts";
 
 interface Silent {
   readonly timed: TestNode;

@@ -1,8 +1,11 @@
 // Ends uploads that wait for a client whose session has ended, or who has not even said what is uploaded.
 import type { Clock } from "#base/clock.ts";
-import { SESSION_SWEEP_INTERVAL_MS, UPLOAD_HEADER_TIMEOUT_MS } from "#base/limits.ts";
+import { SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
 import { inTime } from "#grpc/first-message.ts";
 import type { Caller } from "./caller.ts";
+
+/** Time in which an upload's header must have come; a stream without one holds a place for nothing. */
+export const UPLOAD_HEADER_TIMEOUT_MS = 10_000;
 
 type Watching = Pick<Caller, "isLive" | "renew" | "whenEnded">;
 

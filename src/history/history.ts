@@ -1,16 +1,7 @@
 // The history of the cluster: rates, the last hour of every node, what is kept for forecasts (spec 2.8, 2.10, decision D9).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import {
-  HISTORY_SNAPSHOTS_PER_NODE,
-  LONG_HISTORY_SAVE_INTERVAL_MS,
-  SNAPSHOT_COMPACTION_INTERVAL_MS,
-  SNAPSHOT_SAVE_INTERVAL_MS,
-  SNAPSHOT_WHOLE_MAX_BYTES,
-  SNAPSHOT_WHOLE_NODES_MAX,
-  TREND_COMPACTION_INTERVAL_MS,
-  TREND_POINTS,
-} from "#base/limits.ts";
+import { HISTORY_SNAPSHOTS_PER_NODE, SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { HistoryReply } from "#webapi/performance.ts";
 import { RING_COLUMNS } from "./columns.ts";
@@ -24,7 +15,18 @@ import { SeriesFile } from "./series-file.ts";
 import { SeriesThread } from "./series-thread.ts";
 import { isClockSet } from "./slots.ts";
 import { TREND_COLUMNS } from "./trend.ts";
-import { Trends } from "./trends.ts";
+import { TREND_POINTS, Trends } from "./trends.ts";
+
+/** How often the rows of minutes and of quarters of an hour are written down; until then they are in the last hour. */
+const LONG_HISTORY_SAVE_INTERVAL_MS: number = 5 * 60_000;
+/** Up to so many nodes the metrics snapshot is written as a whole every time (T18). */
+const SNAPSHOT_WHOLE_NODES_MAX = 10;
+/** Up to so many bytes too: at one a minute they are 0.6 GB a day. Beyond, a journal is appended to (T18). */
+const SNAPSHOT_WHOLE_MAX_BYTES = 400_000;
+/** How often the journal of the metrics snapshot is put together into a whole file (T18). */
+const SNAPSHOT_COMPACTION_INTERVAL_MS = 3_600_000;
+/** The same for what is kept of 90 days, which changes little: once a day. */
+const TREND_COMPACTION_INTERVAL_MS: number = 24 * 3_600_000;
 
 /** The last hour of every node (spec 2.10). */
 export const SNAPSHOT_FILE = "admin_metrics_snapshot.json";

@@ -1,9 +1,11 @@
 // Rows of one length of slot that are kept for long: a file for each node, in which every slot has its place, so that none ever grows.
 import { constants, type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { LONG_HISTORY_NODES_MAX } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { RING_COLUMNS } from "./columns.ts";
+
+/** Nodes of which rows beyond the last hour are kept, the cluster as one; the longest silent gives way. 1 GB in all. */
+export const LONG_HISTORY_NODES_MAX = 257;
 
 /** Slots of one length, and how many of them are kept. */
 export interface KeptForm {

@@ -4,11 +4,11 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { LONG_HISTORY_NODES_MAX, MINUTE_ROWS_KEPT, QUARTER_ROWS_KEPT } from "#base/limits.ts";
+import { QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { RING_COLUMNS } from "./columns.ts";
-import { KeptRows } from "./kept-rows.ts";
-import { LONG_HISTORY_FOLDER, LongHistory } from "./long-history.ts";
+import { KeptRows, LONG_HISTORY_NODES_MAX } from "./kept-rows.ts";
+import { LONG_HISTORY_FOLDER, LongHistory, MINUTE_ROWS_KEPT } from "./long-history.ts";
 import type { RowRange } from "./recent-hour.ts";
 
 const START_MS = 1_790_000_100_000;

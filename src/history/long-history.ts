@@ -1,12 +1,7 @@
 // What is kept beyond the last hour: a row a minute for a week and a row a quarter of an hour for 400 days, of every node and of the cluster.
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import {
-  LONG_HISTORY_POINTS_MAX,
-  MINUTE_ROWS_KEPT,
-  POLL_INTERVAL_MS,
-  QUARTER_ROWS_KEPT,
-} from "#base/limits.ts";
+import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import type { HistoryReply } from "#webapi/performance.ts";
 import { acrossTime } from "./across-time.ts";
 import { RING_COLUMNS, rounded } from "./columns.ts";
@@ -14,6 +9,11 @@ import { type HistoryQuery, historyReply } from "./history-reply.ts";
 import { KeptRows } from "./kept-rows.ts";
 import type { RowRange } from "./recent-hour.ts";
 import { isClockSet } from "./slots.ts";
+
+/** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
+export const MINUTE_ROWS_KEPT: number = 7 * 24 * 60;
+/** Points of one answer about more than the last hour. */
+const LONG_HISTORY_POINTS_MAX = 3_000;
 
 /** Folder in the console's data folder. */
 export const LONG_HISTORY_FOLDER = "history";

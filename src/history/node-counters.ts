@@ -1,14 +1,17 @@
 // Turns a node's counters into rates that survive restarts, and into what happened within the last 60 s (decision D9, T4).
-import {
-  ERROR_RATE_MIN_OPERATIONS,
-  FAILING_RUN_MIN_ERRORS,
-  FAILING_RUN_MIN_MS,
-  FAILING_RUN_QUIET_MS,
-  POLL_INTERVAL_MS,
-  RATE_INTERVALS_KEPT,
-  RATE_WINDOW_MS,
-} from "#base/limits.ts";
+import { ERROR_RATE_MIN_OPERATIONS, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { type ErrorWindow, NO_RATES, type NodeRates, type NodeSample } from "./node-sample.ts";
+
+/** Time over which rates of errors and of `/api/performance` are taken (T4, decision D9). */
+const RATE_WINDOW_MS = 60_000;
+/** Intervals between answers of a node that may lie in that time: twice what the poll interval makes. */
+const RATE_INTERVALS_KEPT = 24;
+/** Failures with nothing that went well between them from which a node counts as failing at everything, however few they are (T4). */
+const FAILING_RUN_MIN_ERRORS = 5;
+/** How long such failures have gone on at least. */
+const FAILING_RUN_MIN_MS = 60_000;
+/** A node that was asked for nothing for longer than this counts as failing no more. */
+const FAILING_RUN_QUIET_MS: number = 5 * 60_000;
 
 const COUNTERS = ["bytesWritten", "bytesRead", "writeOps", "readOps", "errors", "attempts"] as const;
 type CounterName = (typeof COUNTERS)[number];

@@ -1,11 +1,14 @@
 // The last hour of every node in memory: 720 rows each, gaps as rows of nulls, and the cluster's rows over them (spec 8, D9, W-15).
 import type { Clock } from "#base/clock.ts";
-import { HISTORY_NODES_MAX, HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS } from "#base/limits.ts";
 import { ClusterRows } from "./cluster-rows.ts";
 import { RING_COLUMNS } from "./columns.ts";
 import type { SeriesRows } from "./series-format.ts";
 import { SlotRing } from "./slot-ring.ts";
 import { isClockSet, slotAfter, slotOf } from "./slots.ts";
+
+/** Nodes whose last hour is kept, 50 kB each; one more takes the place of the one that is silent longest. */
+export const HISTORY_NODES_MAX = 2_048;
 
 /** Slots that a poll may be behind before its slot counts as missed. */
 const LATE_SLOTS = 2;

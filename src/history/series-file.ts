@@ -1,7 +1,6 @@
 // One file of kept figures with its journal: when what is written, never twice at once, and nothing when nothing has changed (T18).
 import type { Clock } from "#base/clock.ts";
-import { SERIES_BATCH, SERIES_BATCH_BYTES } from "#base/limits.ts";
-import type { SeriesForm, SeriesRows } from "./series-format.ts";
+import { SERIES_BATCH, SERIES_BATCH_BYTES, type SeriesForm, type SeriesRows } from "./series-format.ts";
 import type { RowsTaker, SeriesThread } from "./series-thread.ts";
 import type { SlotRing } from "./slot-ring.ts";
 

@@ -1,7 +1,6 @@
 // Reads files of kept figures: the whole file, then its journal; what is damaged is set aside and never fatal (A-10, D24).
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CORRUPT_FILES_KEPT, SERIES_FILE_MAX_BYTES, SERIES_LINE_MAX_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { removeLeftovers } from "#os/atomic-file.ts";
 import {
@@ -14,6 +13,13 @@ import {
   schemaOf,
 } from "./series-format.ts";
 import type { SeriesLoaded } from "./series-messages.ts";
+
+/** Largest file of kept figures that is read; four times what the limits of the series make. */
+const SERIES_FILE_MAX_BYTES: number = 512 * 1_048_576;
+/** One line of such a file: one series, some ten times as long as it can be. */
+const SERIES_LINE_MAX_BYTES = 2_097_152;
+/** Damaged files of one name that are kept set aside; the oldest goes first. */
+const CORRUPT_FILES_KEPT = 3;
 
 const NEWLINE = 0x0a;
 const SCHEMA_START_BYTES = 256;

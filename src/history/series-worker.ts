@@ -1,9 +1,8 @@
 // The thread that reads and writes files of kept figures: megabytes of JSON, off the event loop (T18).
 import { getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
-import { SERIES_BATCH, SERIES_BATCH_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
-import type { SeriesRows } from "./series-format.ts";
+import { SERIES_BATCH, SERIES_BATCH_BYTES, type SeriesRows } from "./series-format.ts";
 import type { SeriesAnswer, SeriesRequest } from "./series-messages.ts";
 import { loadSeries, NewerSchema } from "./series-reader.ts";
 import { appendJournal, type SeriesWrite, writeWhole } from "./series-writer.ts";

@@ -1,5 +1,7 @@
 // How fast something fills: the median of the slopes between all its points, which no single jump or outlier moves.
-import { FORECAST_MIN_SPAN_MS } from "#base/limits.ts";
+
+/** Time that forecasts need at least: slopes of minutes say nothing of days. */
+const FORECAST_MIN_SPAN_MS: number = 6 * 3_600_000;
 
 /** An amount at a moment of wall time. */
 export interface Point {

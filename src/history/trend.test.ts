@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { TREND_FINE_MS, TREND_MS, TREND_POINTS, TREND_USER_POINTS } from "#base/limits.ts";
 import { pace } from "./slope.ts";
 import { Trend } from "./trend.ts";
+import { TREND_FINE_MS, TREND_MS, TREND_POINTS, TREND_USER_POINTS } from "./trends.ts";
 
 const START_MS = 1_790_000_123_456;
 const MINUTE_MS = 60_000;

@@ -1,9 +1,13 @@
 // What is kept of one amount beyond the last hour, thinned with age, and when it reaches its limit at the pace of late.
-import { FORECAST_DAYS_MAX, FORECAST_WINDOW_MS } from "#base/limits.ts";
 import { rounded } from "./columns.ts";
 import { type Point, pace, spansEnough } from "./slope.ts";
 import { SlotRing } from "./slot-ring.ts";
 import { slotOf } from "./slots.ts";
+
+/** Forecasts follow the pace of this long: a week. */
+const FORECAST_WINDOW_MS: number = 7 * 24 * 3_600_000;
+/** Forecasts of more days than this are none: ten years. */
+const FORECAST_DAYS_MAX = 3_650;
 
 /** Columns of a trend: the amount, and the time within the slot at which it was so. */
 export const TREND_COLUMNS: readonly { readonly name: string; readonly decimals: number }[] = [

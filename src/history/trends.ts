@@ -1,23 +1,31 @@
 // The trends of all disks and users: bounded, looked at once in a while, named for their file (decisions D4, D5).
 import type { Clock } from "#base/clock.ts";
-import {
-  FORECAST_DISK_POINTS,
-  FORECAST_USER_POINTS,
-  HISTORY_NODES_MAX,
-  TREND_FINE_MS,
-  TREND_FINE_POINTS,
-  TREND_MS,
-  TREND_NEW_USERS_AT_ONCE,
-  TREND_POINTS,
-  TREND_USER_POINTS,
-  TREND_USERS_MAX,
-  USERNAME_MAX_LENGTH,
-} from "#base/limits.ts";
+import { USERNAME_MAX_LENGTH } from "#base/limits.ts";
 import type { NodeSample, UserUsage } from "./node-sample.ts";
+import { HISTORY_NODES_MAX } from "./recent-hour.ts";
 import type { SeriesRows } from "./series-format.ts";
 import type { SlotRing } from "./slot-ring.ts";
 import { slotOf } from "./slots.ts";
 import { Trend } from "./trend.ts";
+
+/** Points of a node's disk that are kept every five minutes: of two days. */
+const TREND_FINE_POINTS = 576;
+/** Distance of those points. */
+export const TREND_FINE_MS: number = 5 * 60_000;
+/** Points of a node's disk that are kept every hour: of 90 days. */
+export const TREND_POINTS = 2_160;
+/** Points of a user's usage that are kept every hour: of a week. */
+export const TREND_USER_POINTS = 168;
+/** Distance of those points. */
+export const TREND_MS = 3_600_000;
+/** Users whose usage is kept for a forecast, 1.5 kB each. */
+const TREND_USERS_MAX = 10_000;
+/** New users that one look at a node takes in, so that a node with many does not hold up the rest. */
+const TREND_NEW_USERS_AT_ONCE = 500;
+/** Points of a disk between which slopes are taken, each with each: about 0.2 ms. */
+const FORECAST_DISK_POINTS = 64;
+/** The same of a user: a page of 500 users is to take few milliseconds. */
+const FORECAST_USER_POINTS = 32;
 
 const NODE_TIERS = [
   { slotMs: TREND_FINE_MS, points: TREND_FINE_POINTS },

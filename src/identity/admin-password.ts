@@ -2,7 +2,13 @@
 import { argon2, hash } from "node:crypto";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
-import { ARGON2_MEMORY_MAX_KIB, ARGON2_PARALLEL, ARGON2_WAITING } from "#base/limits.ts";
+
+/** Argon2 verifications at once; each takes tens of milliseconds of a core and tens of megabytes. */
+const ARGON2_PARALLEL = 2;
+/** Argon2 verifications that may wait; more are answered RATE_LIMITED. */
+const ARGON2_WAITING = 32;
+/** Largest Argon2 memory that a configured password hash may ask for: 1 GiB in KiB. */
+const ARGON2_MEMORY_MAX_KIB = 1_048_576;
 
 /** The settings that the password may come from (spec 5.9). */
 export interface AdminPasswordSettings {

@@ -1,9 +1,10 @@
 // The OAuth 2.0 authorization code flow with PKCE for a server's own pages: the consent address, and the code exchanged for an ID token.
 import * as oauth from "oauth4webapi";
 import { isGroveError } from "#base/errors.ts";
-import { ISSUER_KEYS_TTL_MS, TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
+import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import type { CodeFlow, CodeFlowDeps, FlowSecrets } from "./code-flow-types.ts";
+import { ISSUER_KEYS_TTL_MS } from "./issuer-keys.ts";
 import { createNonce, createPkce, createState, pkceChallenge } from "./pkce.ts";
 import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
-import { IDP_RESPONSE_MAX_BYTES, ISSUER_KEYS_TTL_MS } from "#base/limits.ts";
+import { ISSUER_KEYS_TTL_MS } from "./issuer-keys.ts";
 import {
   type Answer,
   json,
@@ -14,6 +14,7 @@ import {
   type TestProvider,
   text,
 } from "./provider.fixture.ts";
+import { IDP_RESPONSE_MAX_BYTES } from "./provider-fetch.ts";
 import { createTokenVerifier, type TokenVerifier } from "./token-verifier.ts";
 
 const CLIENT_ID = "client-1";

@@ -2,17 +2,19 @@
 import * as oauth from "oauth4webapi";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  ISSUER_KEY_FETCHES,
-  ISSUER_KEY_FETCHES_PER_MINUTE,
-  ISSUER_KEYS_TTL_MS,
-  TOKEN_CLOCK_LENIENCY_MS,
-} from "#base/limits.ts";
+import { TOKEN_CLOCK_LENIENCY_MS } from "#base/limits.ts";
 import { TokenBuckets } from "#base/token-buckets.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { type Claims, isUnknownKey, rejected, UNKNOWN_KEY_CLAIM } from "./claims.ts";
 import { discoverProvider, type ProviderOptions, providerOptions } from "./provider-discovery.ts";
 import { unavailable } from "./provider-fetch.ts";
+
+/** How long discovery answers and key sets of an issuer are used before they are fetched again. */
+export const ISSUER_KEYS_TTL_MS: number = 10 * 60_000;
+/** Fetches of an issuer's keys that may follow one another at once, because a token names a key that is not among them. */
+const ISSUER_KEY_FETCHES = 2;
+/** The same in a minute, from then on. */
+const ISSUER_KEY_FETCHES_PER_MINUTE = 1;
 
 /** The key of the bucket: an issuer's keys are fetched together. */
 const ALL_KEYS = "";

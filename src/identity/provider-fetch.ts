@@ -1,8 +1,11 @@
 // Asks the identity provider within limits: time, size, JSON only, no redirects, and no address in any error text (C-10, C-13).
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { IDP_RESPONSE_MAX_BYTES, IDP_TIMEOUT_MS } from "#base/limits.ts";
+import { IDP_TIMEOUT_MS } from "#base/limits.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
+
+/** Largest answer accepted from the identity provider. */
+export const IDP_RESPONSE_MAX_BYTES = 65_536;
 
 /** An answer of which the body has arrived. */
 export interface ProviderAnswer {

@@ -1,8 +1,10 @@
 // The environment variables of sign-in and administration, read once with clear errors (spec 5.9, decisions D21, D23, D24).
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { GroveError } from "#base/errors.ts";
-import { LOGIN_CALLBACK_PORT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
+
+/** Loopback port that waits for the identity provider's redirect (spec 5.1). */
+const LOGIN_CALLBACK_PORT = 38_485;
 
 /** Where the identity provider redirects to unless told otherwise (spec 5.1). */
 export const DEFAULT_REDIRECT_URI: string = `http://localhost:${LOGIN_CALLBACK_PORT}/logincallback`;

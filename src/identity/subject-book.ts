@@ -2,11 +2,13 @@
 import { rm } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { SUBJECT_BOOK_ENTRIES } from "#base/limits.ts";
 import { bareIssuer, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { rejected } from "./claims.ts";
+
+/** Users whose issuer and subject are remembered beside the address (decision D21). */
+const SUBJECT_BOOK_ENTRIES = 100_000;
 
 const bookFile = z.strictObject({
   schema: z.literal(1),

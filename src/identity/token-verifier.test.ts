@@ -6,9 +6,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, type GroveError, isGroveError } from "#base/errors.ts";
-import { IDP_RESPONSE_MAX_BYTES } from "#base/limits.ts";
 import type { SecurityEventFacts } from "#base/security-event.ts";
 import { type Answer, json, startProvider, type TestProvider, text } from "./provider.fixture.ts";
+import { IDP_RESPONSE_MAX_BYTES } from "./provider-fetch.ts";
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierDeps } from "./token-verifier.ts";
 
 const CLIENT_ID = "client-1";

@@ -5,12 +5,7 @@ import { atMost } from "#base/at-most.ts";
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorMetadata, GroveError, isGroveError } from "#base/errors.ts";
-import {
-  ID_TOKEN_MAX_LENGTH,
-  TOKEN_CACHE_CAP_MS,
-  TOKEN_CACHE_ENTRIES,
-  TOKEN_NEGATIVE_CACHE_MS,
-} from "#base/limits.ts";
+import { TOKEN_CACHE_CAP_MS, TOKEN_CACHE_ENTRIES } from "#base/limits.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
 import { checkClaims, checkOwnWords, isUnknownKey, type VerifiedToken } from "./claims.ts";
@@ -18,6 +13,11 @@ import { looksLikeMockToken, mockClaims, refuseMockToken } from "./mock-token.ts
 import { createProviderCheck } from "./provider-check.ts";
 import type { ProviderCheck } from "./provider-check-types.ts";
 import { VerificationBudget } from "./verification-budget.ts";
+
+/** How long a refused ID token is remembered (decision D21). */
+const TOKEN_NEGATIVE_CACHE_MS = 30_000;
+/** Characters of an ID token; longer ones are refused unread. */
+const ID_TOKEN_MAX_LENGTH = 16_384;
 
 export type { VerifiedToken } from "./claims.ts";
 

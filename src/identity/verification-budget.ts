@@ -3,17 +3,21 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
-import {
-  RATE_LIMIT_ADDRESSES,
-  SIGNED_IN_ADDRESS_TTL_MS,
-  TOKEN_FAILURES_PER_MINUTE,
-  TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS,
-  TOKEN_FAILURES_PER_MINUTE_PER_NETWORK,
-  TOKEN_OUTAGES_PER_MINUTE_PER_ADDRESS,
-} from "#base/limits.ts";
+import { RATE_LIMIT_ADDRESSES } from "#base/limits.ts";
 import { networkOf, widerNetworkOf } from "#base/network.ts";
 import { TokenBuckets } from "#base/token-buckets.ts";
 import { type Origin, VerificationPlaces } from "./verification-places.ts";
+
+/** ID tokens of one address that the identity provider may refuse in a minute; more unknown ones are answered RATE_LIMITED. */
+export const TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS = 60;
+/** The same of one network (IPv4 /24, IPv6 /48). */
+export const TOKEN_FAILURES_PER_MINUTE_PER_NETWORK = 240;
+/** The same of all together; beyond it only addresses from which somebody has signed in within a day are served. */
+const TOKEN_FAILURES_PER_MINUTE = 6_000;
+/** Verifications of one address that may stay without an answer in a minute: an outage is nobody's failure, but it is not asked into without end. */
+const TOKEN_OUTAGES_PER_MINUTE_PER_ADDRESS = 600;
+/** How long an address from which somebody has signed in counts as one. */
+const SIGNED_IN_ADDRESS_TTL_MS: number = 24 * 3_600_000;
 
 /** The key of the bucket that all share. */
 const EVERYBODY = "";

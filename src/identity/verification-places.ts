@@ -1,17 +1,24 @@
 // Who has an ID token verified now and who waits: places shared among networks and addresses, which have them by turns.
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  IDP_TIMEOUT_MS,
-  TOKEN_VERIFICATION_WAIT_MS,
-  TOKEN_VERIFICATIONS_IN_FLIGHT,
-  TOKEN_VERIFICATIONS_OF_STRANGERS,
-  TOKEN_VERIFICATIONS_PER_ADDRESS,
-  TOKEN_VERIFICATIONS_PER_NETWORK,
-  TOKEN_VERIFICATIONS_WAITING,
-  TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
-  TOKEN_VERIFICATIONS_WAITING_PER_NETWORK,
-} from "#base/limits.ts";
+import { IDP_TIMEOUT_MS } from "#base/limits.ts";
+
+/** Verifications of distinct ID tokens under way at once; more wait for their turn. */
+export const TOKEN_VERIFICATIONS_IN_FLIGHT = 256;
+/** Of these, those of addresses from which nobody has signed in within a day: the rest is left to the others. */
+export const TOKEN_VERIFICATIONS_OF_STRANGERS = 192;
+/** Of these, those of one address (IPv4, or the /64 of IPv6). */
+export const TOKEN_VERIFICATIONS_PER_ADDRESS = 16;
+/** Of these, those of one network (IPv4 /24, IPv6 /48). */
+export const TOKEN_VERIFICATIONS_PER_NETWORK = 64;
+/** Verifications that wait for a place; beyond them the network that has most of them loses its latest, answered OVERLOADED. */
+export const TOKEN_VERIFICATIONS_WAITING = 2_048;
+/** Those of one address; more are answered RATE_LIMITED. */
+export const TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS = 256;
+/** Those of one network; more are answered RATE_LIMITED. */
+export const TOKEN_VERIFICATIONS_WAITING_PER_NETWORK = 512;
+/** How long one waits for a place at most; then it is answered OVERLOADED. */
+export const TOKEN_VERIFICATION_WAIT_MS = 10_000;
 
 /** Where a token comes from, as limits count it. */
 export interface Origin {

@@ -4,16 +4,18 @@ import { beforeEach, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, type GroveError, isGroveError } from "#base/errors.ts";
+import { createTokenVerifier, type TokenVerifier } from "./token-verifier.ts";
 import {
   TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS,
   TOKEN_FAILURES_PER_MINUTE_PER_NETWORK,
+} from "./verification-budget.ts";
+import {
   TOKEN_VERIFICATION_WAIT_MS,
   TOKEN_VERIFICATIONS_IN_FLIGHT,
   TOKEN_VERIFICATIONS_PER_ADDRESS,
   TOKEN_VERIFICATIONS_PER_NETWORK,
   TOKEN_VERIFICATIONS_WAITING_PER_ADDRESS,
-} from "#base/limits.ts";
-import { createTokenVerifier, type TokenVerifier } from "./token-verifier.ts";
+} from "./verification-places.ts";
 
 const CLIENT_ID = "client-1";
 const PROVIDER = "http://127.0.0.1:1/tokeninfo";

@@ -11,8 +11,9 @@ import {
   makeKeyPair,
   makeLeafCertificate,
 } from "#authority/certificate-maker.ts";
+import { NODE_CERTIFICATE_LIFETIME_MS } from "#authority/issued-certificates.ts";
 import { ManualClock, systemClock } from "#base/clock.ts";
-import { IP_MISMATCH_EVENT_INTERVAL_MS, NODE_CERTIFICATE_LIFETIME_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { IP_MISMATCH_EVENT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { VERSION } from "#base/version.ts";
 import type { Client, GrpcChannelOptions } from "#grpc/client.ts";
 import { Code } from "#grpc/status.ts";

@@ -4,11 +4,6 @@ import { type Authority, checkNodeRequest, type NodeCertificateRequest } from "#
 import { type Grant, JoinTokens, parseJoinToken } from "#authority/join-tokens.ts";
 import { signAgain } from "#authority/sign-again.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  CERTIFICATE_NAMES_MAX,
-  JOIN_FAILURES_PER_MINUTE_PER_ADDRESS,
-  RENEWALS_PER_HOUR_PER_NODE,
-} from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#directory/directory.ts";
@@ -16,7 +11,13 @@ import type { ServiceHandlers } from "#grpc/handler.ts";
 import { publicKeyFingerprint } from "#identity/certificate-rule.ts";
 import { RateLimiter } from "#identity/rate-limiter.ts";
 import type { JoinNodeRequest, MetaServer } from "#proto/gen/grove/v1/meta_server_pb.ts";
+import { CERTIFICATE_NAMES_MAX } from "./flag-values.ts";
 import { type NodeSpeakerDeps, requireCertificate } from "./node-speaker.ts";
+
+/** Wrong join tokens per address and minute; more are answered RATE_LIMITED. */
+export const JOIN_FAILURES_PER_MINUTE_PER_ADDRESS = 5;
+/** Renewals of one node's certificate per hour. */
+export const RENEWALS_PER_HOUR_PER_NODE = 20;
 
 /** What the routes are made from. */
 export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {

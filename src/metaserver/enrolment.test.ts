@@ -9,9 +9,10 @@ import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import { createAuthority } from "#authority/authority.ts";
 import { exportPrivateKey, makeCertificateRequest, makeKeyPair } from "#authority/certificate-maker.ts";
-import { JOIN_FAILURES_PER_MINUTE_PER_ADDRESS, NODE_LEASE_MS } from "#base/limits.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import { Code, StatusError } from "#grpc/status.ts";
 import { HOUR_MS, has, startCluster, TIMEOUT } from "./enrolment.fixture.ts";
+import { JOIN_FAILURES_PER_MINUTE_PER_ADDRESS } from "./enrolment-routes.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 

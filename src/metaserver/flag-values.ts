@@ -1,6 +1,8 @@
 // Values of the MetaServer's flags, checked as the command line is read.
 import { InvalidArgumentError } from "commander";
-import { CERTIFICATE_NAMES_MAX } from "#base/limits.ts";
+
+/** DNS names and addresses that a node may ask for in its certificate, each. */
+export const CERTIFICATE_NAMES_MAX = 16;
 
 const CERTIFICATE_DAYS_MAX = 825;
 

@@ -4,9 +4,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { KNOWN_NODES_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { KNOWN_NODES_INTERVAL_MS } from "./known-nodes.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 

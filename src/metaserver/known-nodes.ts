@@ -1,9 +1,11 @@
 // Compares the nodes in the metadata store with those that this host remembers, so that nobody is given a second root after a loss (D19).
 import type { Clock } from "#base/clock.ts";
-import { KNOWN_NODES_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Directory } from "#directory/directory.ts";
 import type { KnownNodesFile } from "./known-nodes-file.ts";
+
+/** How often a MetaServer writes down which nodes there are, for when the store is lost. */
+export const KNOWN_NODES_INTERVAL_MS = 60_000;
 
 /** What it is made from. */
 export interface KnownNodesDeps {

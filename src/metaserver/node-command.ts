@@ -7,7 +7,7 @@ import { JoinTokens } from "#authority/join-tokens.ts";
 import { systemClock } from "#base/clock.ts";
 import { parseDuration } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
-import { JOIN_TOKEN_LIFETIME_MAX_MS, JOIN_TOKEN_LIFETIME_MS, METASERVER_PORT } from "#base/limits.ts";
+import { JOIN_TOKEN_LIFETIME_MAX_MS, METASERVER_PORT } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { checkedFileServerAddress, checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { collect } from "./flag-values.ts";
@@ -17,6 +17,9 @@ import { addLostRootVerb } from "./lost-root-command.ts";
 import { addRemoveVerb } from "./remove-node-command.ts";
 import { addSshVerbs } from "./ssh-node-command.ts";
 import { readTokenText } from "./token-input.ts";
+
+/** Default life of a join token: one hour (decision D20). */
+const JOIN_TOKEN_LIFETIME_MS = 3_600_000;
 
 interface TokenFlags {
   readonly caDir: string;

@@ -5,11 +5,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { REVOKED_FILE } from "#authority/authority.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS } from "#authority/file-stamp.ts";
 import { revoke } from "#authority/revocations.ts";
 import { signAgain } from "#authority/sign-again.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS, RENEWALS_PER_HOUR_PER_NODE } from "#base/limits.ts";
 import { Code } from "#grpc/status.ts";
 import { HOUR_MS, startCluster, TIMEOUT } from "./enrolment.fixture.ts";
+import { RENEWALS_PER_HOUR_PER_NODE } from "./enrolment-routes.ts";
 import { nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
 test(

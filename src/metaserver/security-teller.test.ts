@@ -4,11 +4,12 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { SECURITY_EVENTS_KEPT, SECURITY_REPORT_MAX_BYTES, SECURITY_TELL_INTERVAL_MS } from "#base/limits.ts";
+import { SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import type { SecurityReport } from "#directory/directory.ts";
-import { SecurityTeller } from "./security-teller.ts";
+import { SECURITY_REPORT_MAX_BYTES } from "#directory/security-commands.ts";
+import { SECURITY_TELL_INTERVAL_MS, SecurityTeller } from "./security-teller.ts";
 
 interface Told {
   readonly events: { type: string; fatal: boolean; ip_seen: string; count: number }[];

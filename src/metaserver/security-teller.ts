@@ -1,11 +1,13 @@
 // Tells the console of security events at this MetaServer, through the metadata store that both have (spec 5.7, 6, D22).
 import type { Clock } from "#base/clock.ts";
-import { SECURITY_TELL_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SecurityEventFacts, SecurityEventSink } from "#base/security-event.ts";
 import type { Directory } from "#directory/directory.ts";
 import { SecurityEvents } from "#telemetry/security-events.ts";
+
+/** Pause between two writes of a MetaServer's security events to the metadata store. */
+export const SECURITY_TELL_INTERVAL_MS = 2_000;
 
 /** What the teller is made from. */
 export interface SecurityTellerDeps {

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS, TOKEN_VERIFICATIONS_PER_ADDRESS } from "#base/limits.ts";
 import { StatusError } from "#grpc/status.ts";
 import { json, startProvider } from "#identity/provider.fixture.ts";
 import { createTokenVerifier } from "#identity/token-verifier.ts";
+import { TOKEN_FAILURES_PER_MINUTE_PER_ADDRESS } from "#identity/verification-budget.ts";
+import { TOKEN_VERIFICATIONS_PER_ADDRESS } from "#identity/verification-places.ts";
 import { nodeMessage, startForTest } from "./meta-server.fixture.ts";
 
 test("of 1,000 forged tokens the provider sees a minute's worth; who is known is served, and the rest told when again", {

@@ -2,9 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { SSH_SERVICES_FILE_MAX_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { SshNode, SshService } from "#base/ssh-node.ts";
+
+/** Bytes of the file that says how a node's services are started. */
+const SSH_SERVICES_FILE_MAX_BYTES = 65_536;
 
 const SERVICE = z.strictObject({
   log_file: z.string().optional(),

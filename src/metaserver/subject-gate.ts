@@ -2,12 +2,16 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { ADMITTED_SUBJECT_TTL_MS, ADMITTED_SUBJECTS_KEPT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { LogSampler } from "#base/log-sampler.ts";
 import type { Directory } from "#directory/directory.ts";
 import { anotherPerson } from "#identity/another-person.ts";
 import { toSubject } from "./registration-message.ts";
+
+/** Users whose person a MetaServer need not look up again for a while. */
+const ADMITTED_SUBJECTS_KEPT = 20_000;
+/** How long it need not. */
+const ADMITTED_SUBJECT_TTL_MS: number = 5 * 60_000;
 
 /** Who comes with which address. */
 export interface Newcomer {

@@ -2,12 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { HandOver } from "#base/hand-over.ts";
-import {
-  INHERITED_ROOTS_LISTED_MAX,
-  ROUTE_TTL_SECONDS,
-  SHARED_ROOTS_LISTED_MAX,
-  SHARED_ROOTS_PAGE_BYTES,
-} from "#base/limits.ts";
+import { INHERITED_ROOTS_LISTED_MAX, ROUTE_TTL_SECONDS, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 import type { Directory, LocatedRoot, SharedRoot, SharePlace } from "#directory/directory.ts";
 import type { CallContext, ServiceHandlers } from "#grpc/handler.ts";
@@ -17,6 +12,9 @@ import { handOverMessage } from "#proto/user-state-message.ts";
 import { idTokenOf } from "./call-gate.ts";
 import type { SubjectGate } from "./subject-gate.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
+
+/** Bytes of what others share in one page of GetRoots: far below what a gRPC client takes unless told otherwise. */
+const SHARED_ROOTS_PAGE_BYTES = 1_048_576;
 
 /** What the routes are made from. */
 export interface UserRoutesDeps {

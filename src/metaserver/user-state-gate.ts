@@ -1,10 +1,12 @@
 // The decisions about users as a MetaServer goes by them: its copy of the store's, which it goes on with while the store is away.
 import type { Clock } from "#base/clock.ts";
-import { USER_STATES_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { UserState } from "#base/user-state.ts";
 import type { Directory } from "#directory/directory.ts";
 import { type Entrant, UserStates } from "#identity/user-states.ts";
+
+/** How often a MetaServer looks whether another one, or an operator, has put a decision into the store. */
+export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
 
 /** What the gate works with. */
 export interface UserStateGateDeps {

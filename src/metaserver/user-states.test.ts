@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
-import { USER_STATES_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import { digestOfStates, type UserState } from "#base/user-state.ts";
 import { openDirectory } from "#directory/open-directory.ts";
 import { StatusError } from "#grpc/status.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { as, nodeMessage, startForTest } from "./meta-server.fixture.ts";
+import { USER_STATES_LOOK_INTERVAL_MS } from "./user-state-gate.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
 const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };

@@ -1,8 +1,17 @@
 // What an action runs on a node, argument by argument: pure, so that a dry run shows exactly it (spec 4.7; decisions T14 to T16, D7, D20).
 import { GroveError } from "#base/errors.ts";
-import { ACTION_LIMIT_SECONDS } from "#base/limits.ts";
 import { type ActionRequest, SERVICES, type Service } from "#webapi/action-request.ts";
 import type { DaemonStep, RemoteStep, RunStep } from "./remote-step.ts";
+
+/** Time that an action may take on one node, in seconds (decision D7). */
+export const ACTION_LIMIT_SECONDS = {
+  pull: 120,
+  build: 1_800,
+  restart: 60,
+  reboot: 600,
+  apt: 3_600,
+  logs: 30,
+} as const;
 
 /** What is known of a service on a node: the node restart parameters of spec 2.9. Folders and files as the transport takes them. */
 export interface TargetService {

@@ -1,6 +1,8 @@
 // The order in which an action comes to its nodes: side by side or one after the other, with a limit, and a stop at a failure (spec 4.7, D7).
-import { ACTION_PARALLEL_DEFAULT } from "#base/limits.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
+
+/** Nodes on which one action runs at the same time unless it says otherwise. */
+export const ACTION_PARALLEL_DEFAULT = 10;
 
 /** How a batch goes. */
 export interface BatchOrder {

@@ -1,6 +1,5 @@
 // Takes actions on and sees them through: locks, records, turns, output, cancelling; no record stays unfinished (spec 4.7, D7, T14).
 import type { Clock } from "#base/clock.ts";
-import { ACTIONS_ACTIVE_MAX, ACTIONS_QUEUED_MAX, ACTIONS_STOP_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
@@ -27,6 +26,13 @@ import { masked } from "./output-mask.ts";
 import type { OutputStore } from "./output-store.ts";
 import { reconcile } from "./reconcile.ts";
 import { RecordSaver } from "./record-saver.ts";
+
+/** Actions that run at the same time; others wait for their turn with their nodes locked. */
+const ACTIONS_ACTIVE_MAX = 5;
+/** Actions that wait; more are refused. */
+const ACTIONS_QUEUED_MAX = 20;
+/** How long a stop of the console waits for its actions to end on their nodes: TERM and KILL take 15 s; what else stops has its time after. */
+export const ACTIONS_STOP_MS = 16_000;
 
 /** What the engine needs. */
 export interface ActionEngineDeps {

@@ -5,15 +5,17 @@ import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  ACTION_OUTPUT_KEPT_BYTES,
-  ACTION_RECORDS_WITH_OUTPUT,
-  TARGET_OUTPUT_KEPT_BYTES,
-} from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
-import { ActionHistory, type ActionHistoryDeps, HISTORY_FILE } from "./action-history.ts";
+import {
+  ActionHistory,
+  type ActionHistoryDeps,
+  HISTORY_FILE,
+  TARGET_OUTPUT_KEPT_BYTES,
+} from "./action-history.ts";
+import { ACTION_OUTPUT_KEPT_BYTES } from "./action-output.ts";
+import { ACTION_RECORDS_WITH_OUTPUT } from "./output-store.ts";
 
 let folder = "";
 const clock = new ManualClock();

@@ -3,20 +3,19 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  ACTION_OUTPUT_KEPT_BYTES,
-  ACTION_RECORDS_WITH_OUTPUT,
-  COMMAND_HISTORY_RECORDS,
-  TARGET_OUTPUT_KEPT_BYTES,
-} from "#base/limits.ts";
+import { COMMAND_HISTORY_RECORDS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { type ActionRecord, actionRecord } from "#webapi/action-record.ts";
 import { unixSeconds } from "./action-job.ts";
+import { ACTION_OUTPUT_KEPT_BYTES } from "./action-output.ts";
 import { endOf } from "./output-end.ts";
-import type { KnownActions } from "./output-store.ts";
+import { ACTION_RECORDS_WITH_OUTPUT, type KnownActions } from "./output-store.ts";
+
+/** Bytes of standard output, and of standard error, that a record keeps of each target; the whole text lies beside the history. */
+export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
 
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";

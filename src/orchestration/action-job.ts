@@ -1,6 +1,5 @@
 // One action from its request to its end: its record, its nodes, and what the record says when all of them are through (spec 2.9, D7).
 import type { Clock } from "#base/clock.ts";
-import { NODE_LOCK_GRACE_MS } from "#base/limits.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
@@ -8,6 +7,9 @@ import { type ActionPlan, GIT_AFTER, GIT_BEFORE, wordsOf } from "./action-argume
 import { type BatchOrder, orderOf } from "./action-batch.ts";
 import type { ActionOutput } from "./action-output.ts";
 import type { TargetResult } from "./target-run.ts";
+
+/** A node's lock outlives the action's limit by this, then it is free whatever became of the action (decision D7). */
+export const NODE_LOCK_GRACE_MS = 60_000;
 
 /** What became of one node, in a record. */
 export type RecordTarget = ActionRecord["targets"][number];

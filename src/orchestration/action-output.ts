@@ -2,15 +2,20 @@
 import type { FileHandle } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "#base/clock.ts";
-import {
-  ACTION_EVENT_INTERVAL_MS,
-  ACTION_EVENT_MAX_BYTES,
-  ACTION_OUTPUT_KEPT_BYTES,
-  ACTION_OUTPUT_MAX_BYTES,
-  ACTION_OUTPUT_PENDING_BYTES,
-  ACTION_OUTPUT_RECENT_BYTES,
-} from "#base/limits.ts";
 import { endOf } from "./output-end.ts";
+
+/** Pause between two output events of one action: at most 30 a second (decision D8). */
+const ACTION_EVENT_INTERVAL_MS = 34;
+/** Text of one output event (decision D8): 256 KiB. */
+const ACTION_EVENT_MAX_BYTES = 262_144;
+/** Output of one action that waits for its event or the disk; beyond it the nodes' programs wait. */
+const ACTION_OUTPUT_PENDING_BYTES = 2_097_152;
+/** Output of one action that is kept (decision D7); what comes behind it is counted and dropped. */
+const ACTION_OUTPUT_MAX_BYTES = 268_435_456;
+/** The newest output of a running action, kept in memory for those who come back to its socket. */
+const ACTION_OUTPUT_RECENT_BYTES = 524_288;
+/** Bytes of standard output, and of standard error, that a record of the history keeps in itself (decision D7): 64 KiB. */
+export const ACTION_OUTPUT_KEPT_BYTES = 65_536;
 
 /** One of a program's two streams. */
 export type OutputStream = "stdout" | "stderr";

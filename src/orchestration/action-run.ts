@@ -1,7 +1,6 @@
 // Runs one action on its nodes, turn by turn, and keeps its record true while it does (spec 4.7, D7, T14).
 import type { FileHandle } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
-import { HEALTH_GATE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { pause } from "#base/waiting.ts";
@@ -23,6 +22,9 @@ import { ActionOutput, type OutputEntry } from "./action-output.ts";
 import type { OutputStore } from "./output-store.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import type { TargetResult, TargetRunOptions } from "./target-run.ts";
+
+/** How often a node is asked for its health before the next one has its turn. */
+export const HEALTH_GATE_INTERVAL_MS = 1_000;
 
 /** What became of an action that nobody listened to: its exit code, nothing, processes that run, or that may run. */
 export type SettledTarget =

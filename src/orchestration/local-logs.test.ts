@@ -6,16 +6,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
+import type { LogLine } from "#webapi/log-tail.ts";
 import {
   LOCAL_LOG_FILES_MAX,
   LOCAL_LOG_POLL_MS,
   LOG_FOLLOW_MAX_MS,
   LOG_TAIL_MAX_BYTES,
-} from "#base/limits.ts";
-import { scratchFolder } from "#testing/scratch-folder.ts";
-import { until } from "#testing/until.ts";
-import type { LogLine } from "#webapi/log-tail.ts";
-import { LocalLogs, parseLocalLog, problemOf } from "./local-logs.ts";
+  LocalLogs,
+  parseLocalLog,
+  problemOf,
+} from "./local-logs.ts";
 
 const folder = scratchFolder("grove-local-logs-");
 

@@ -3,18 +3,21 @@ import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import {
-  LOCAL_LOG_FILES_MAX,
-  LOCAL_LOG_POLL_MS,
-  LOG_FOLLOW_MAX_MS,
-  LOG_LINES_MIN,
-  LOG_TAIL_MAX_BYTES,
-} from "#base/limits.ts";
+import { LOG_LINES_MIN } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { SERVICES, type Service } from "#webapi/action-request.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
 import { LogLines } from "./log-lines.ts";
 import { OutputMask } from "./output-mask.ts";
+
+/** Text of the last lines of a log (decision D10): 1 MiB. */
+export const LOG_TAIL_MAX_BYTES = 1_048_576;
+/** How long a log is followed before it must be asked for again. */
+export const LOG_FOLLOW_MAX_MS = 3_600_000;
+/** Log files of the console's own machine that -local_log may name. */
+export const LOCAL_LOG_FILES_MAX = 300;
+/** Pause between two looks at such a file that is followed. */
+export const LOCAL_LOG_POLL_MS = 500;
 
 /** One file that may be read, as `-local_log` names it. */
 export interface LocalLog {

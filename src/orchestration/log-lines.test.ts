@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import { createLogger } from "#os/logger.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
-import { LogLines } from "./log-lines.ts";
+import { LOG_LINE_MAX_LENGTH, LogLines } from "./log-lines.ts";
 
 const read = (text: string): LogLine[] => new LogLines("file").push(Buffer.from(text));
 

@@ -1,7 +1,9 @@
 // Lines of a log as they come from a node: entries of the journal in JSON, or lines of a file, in pieces that end anywhere (D10, M-11).
 import { StringDecoder } from "node:string_decoder";
-import { LOG_LINE_MAX_LENGTH } from "#base/limits.ts";
 import type { LogLine } from "#webapi/log-tail.ts";
+
+/** Characters of one line of a log; the rest of it is left out. */
+export const LOG_LINE_MAX_LENGTH = 65_536;
 
 const PRIORITY_MAX = 7;
 /** As syslog counts them; the levels are those of our own logs (`src/os/logger.ts`). */

@@ -1,14 +1,6 @@
 // Reads the logs of services on nodes: their last lines, and lines as they are written (spec 4.1, decision D10).
 import type { Clock } from "#base/clock.ts";
-import {
-  LOG_FOLLOW_MAX_MS,
-  LOG_FOLLOWS_MAX,
-  LOG_LINES_MAX,
-  LOG_LINES_MIN,
-  LOG_TAIL_LIMIT_MS,
-  LOG_TAIL_MAX_BYTES,
-  LOG_TAILS_MAX,
-} from "#base/limits.ts";
+import { LOG_LINES_MAX, LOG_LINES_MIN } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
@@ -17,10 +9,17 @@ import type { LogLine, LogTail } from "#webapi/log-tail.ts";
 import { planFor } from "./action-arguments.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import type { TargetRunner } from "./action-run.ts";
-import { type LocalLogs, problemOf } from "./local-logs.ts";
+import { LOG_FOLLOW_MAX_MS, LOG_TAIL_MAX_BYTES, type LocalLogs, problemOf } from "./local-logs.ts";
 import { LogLines, type LogSource } from "./log-lines.ts";
 import type { RunStep } from "./remote-step.ts";
 import type { TargetResult } from "./target-run.ts";
+
+/** Time for the last lines of a log (decision D10). */
+const LOG_TAIL_LIMIT_MS = 10_000;
+/** Logs whose last lines are read at the same time. */
+const LOG_TAILS_MAX = 10;
+/** Logs that are followed at the same time. */
+const LOG_FOLLOWS_MAX = 10;
 
 /** What reading needs. */
 export interface LogReaderDeps {

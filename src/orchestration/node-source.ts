@@ -2,12 +2,17 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { SNIPPET_MAX_BYTES, SNIPPET_TIMEOUT_MS, SSH_PORT } from "#base/limits.ts";
+import { SSH_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { checkedSshNode, type SshNode } from "#base/ssh-node.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { Fetch } from "#os/authority-fetch.ts";
 import { readStateFile } from "#os/state-file.ts";
+
+/** Bytes of a hosted snippet that says where nodes are: some hundred bytes for each of a thousand. */
+const SNIPPET_MAX_BYTES = 262_144;
+/** Time for reading it. */
+const SNIPPET_TIMEOUT_MS = 5_000;
 
 /** A snippet: where nodes are. Everything else of them, the keys of their hosts above all, is as it was enrolled. */
 const snippet = z.object({

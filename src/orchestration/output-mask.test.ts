@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { OUTPUT_SECRET_MIN_BYTES } from "#base/limits.ts";
-import { masked as maskedValue, OutputMask } from "./output-mask.ts";
+import { masked as maskedValue, OUTPUT_SECRET_MIN_BYTES, OutputMask } from "./output-mask.ts";
 
 function masked(secrets: readonly string[], pieces: readonly string[]): string {
   const mask = new OutputMask(secrets);

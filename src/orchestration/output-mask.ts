@@ -1,5 +1,9 @@
 // Takes configured secrets out of output as it streams by, also where a secret comes in two pieces (D7, C-13).
-import { OUTPUT_SECRET_MIN_BYTES, OUTPUT_SECRETS_MAX } from "#base/limits.ts";
+
+/** Secrets that are looked for in the output of actions. */
+const OUTPUT_SECRETS_MAX = 64;
+/** Shorter ones are not looked for: they would mask half of every output. */
+export const OUTPUT_SECRET_MIN_BYTES = 4;
 
 const MASK = Buffer.from("[redacted]");
 

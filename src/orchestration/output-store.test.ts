@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ACTION_RECORDS_WITH_OUTPUT } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { OutputStore } from "./output-store.ts";
+import { ACTION_RECORDS_WITH_OUTPUT, OutputStore } from "./output-store.ts";
 
 const idOf = (at: number): string => `01JD00000000000000000${String(at).padStart(5, "0")}`;
 

@@ -5,14 +5,16 @@ import { join } from "node:path";
 import { pipeline } from "node:stream";
 import { createGunzip, createGzip } from "node:zlib";
 import { z } from "zod";
-import {
-  ACTION_OUTPUT_OLD_BYTES,
-  ACTION_OUTPUT_PAGE_BYTES,
-  ACTION_OUTPUT_PAGE_ENTRIES,
-  ACTION_RECORDS_WITH_OUTPUT,
-} from "#base/limits.ts";
+import { ACTION_OUTPUT_PAGE_ENTRIES } from "#base/limits.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { OutputEntry, OutputLine } from "./action-output.ts";
+
+/** Output of all actions but the newest 20 (decision D7); the oldest go first. */
+const ACTION_OUTPUT_OLD_BYTES = 50_000_000;
+/** Bytes of one page of an action's output; the first entry may be larger. */
+const ACTION_OUTPUT_PAGE_BYTES = 1_048_576;
+/** Newest records of the history that keep output in themselves (decision D7). */
+export const ACTION_RECORDS_WITH_OUTPUT = 20;
 
 /** One page of output. */
 export interface OutputPage {

@@ -2,9 +2,13 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { ACTION_PRESETS_MAX, PRESETS_FILE_MAX_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { type ActionPreset, actionPreset } from "#webapi/action-record.ts";
+
+/** Presets of actions, the built-in ones included. */
+const ACTION_PRESETS_MAX = 100;
+/** Bytes of the file of presets. */
+const PRESETS_FILE_MAX_BYTES = 1_048_576;
 
 const preset = (
   id: string,

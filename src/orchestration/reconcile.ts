@@ -1,20 +1,25 @@
 // After a restart of the console: what an earlier one left running on nodes is ended, and records say what is known (D7, T14).
 import type { Clock } from "#base/clock.ts";
-import {
-  ACTION_LIMIT_SECONDS,
-  HEALTH_GATE_INTERVAL_MS,
-  NODE_LOCK_GRACE_MS,
-  RECONCILE_PATIENCE_MS,
-} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { pause } from "#base/waiting.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
+import { ACTION_LIMIT_SECONDS } from "./action-arguments.ts";
 import { runBatch } from "./action-batch.ts";
 import type { ActionHistory } from "./action-history.ts";
-import { finalState, ownPart, type RecordTarget, unixSeconds, worstExitCode } from "./action-job.ts";
-import type { SettledTarget, TargetRunner } from "./action-run.ts";
+import {
+  finalState,
+  NODE_LOCK_GRACE_MS,
+  ownPart,
+  type RecordTarget,
+  unixSeconds,
+  worstExitCode,
+} from "./action-job.ts";
+import { HEALTH_GATE_INTERVAL_MS, type SettledTarget, type TargetRunner } from "./action-run.ts";
 import type { NodeLocks } from "./node-locks.ts";
+
+/** How long a console that was restarted waits for the end of what restarted it: a start takes seconds. */
+const RECONCILE_PATIENCE_MS = 60_000;
 
 /** What reconciling needs. */
 export interface ReconcileDeps {

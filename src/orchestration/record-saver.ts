@@ -1,9 +1,11 @@
 // Brings records of actions that run into the history: the newest state of each, and an end that could not be written once it can be (E-06).
 import type { Clock } from "#base/clock.ts";
-import { HISTORY_RETRY_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ActionHistory } from "./action-history.ts";
 import type { Job } from "./action-job.ts";
+
+/** How often the end of an action is written again that could not be written. */
+const HISTORY_RETRY_INTERVAL_MS = 5_000;
 
 /** What saving needs. */
 export interface RecordSaverDeps {

@@ -1,15 +1,19 @@
 // What is sent to a node's shell: a script that runs argument arrays and tells how they ended, and one that ends or looks after them.
 import { GroveError } from "#base/errors.ts";
-import {
-  DAEMON_STOP_SECONDS,
-  REMOTE_HEARD_FILES,
-  REMOTE_KILL_GRACE_MS,
-  REMOTE_SCRIPT_MAX_BYTES,
-  REMOTE_TERM_GRACE_MS,
-} from "#base/limits.ts";
 import type { DaemonStep, RemoteStep } from "./remote-step.ts";
 import { quoted } from "./remote-text.ts";
 import { SAME_PROGRAM } from "./same-program.ts";
+
+/** Time that the processes of a cancelled action have between TERM and KILL (D7). */
+export const REMOTE_TERM_GRACE_MS = 10_000;
+/** Time after KILL in which the last of them must be gone. */
+export const REMOTE_KILL_GRACE_MS = 5_000;
+/** Files of actions whose end was heard that a node keeps before it removes them all: a few bytes each, and one process for all. */
+export const REMOTE_HEARD_FILES = 32;
+/** Longest script sent to a node's shell: all steps of an action. */
+const REMOTE_SCRIPT_MAX_BYTES = 262_144;
+/** Time that a service started as a binary has to end before KILL, its transfers included. */
+const DAEMON_STOP_SECONDS = 20;
 
 /**
  * The command of the login shell, whichever shell that is: a POSIX shell with a clean environment that reads its script from standard

@@ -3,11 +3,15 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { Clock } from "#base/clock.ts";
-import { REMOTE_CAPTURE_MAX_BYTES, REMOTE_LINGER_MS, SSH_COMPLAINT_MAX_BYTES } from "#base/limits.ts";
 import { OutputMask } from "./output-mask.ts";
 import { REMOTE_SHELL } from "./remote-script.ts";
 import { RemoteWords } from "./remote-words.ts";
-import type { SshConnection } from "./ssh-command.ts";
+import { SSH_COMPLAINT_MAX_BYTES, type SshConnection } from "./ssh-command.ts";
+
+/** After an action's last word its connection is given this long to close by itself: what it left behind may hold it open. */
+export const REMOTE_LINGER_MS = 2_000;
+/** What a step that tells one fact may say. */
+const REMOTE_CAPTURE_MAX_BYTES = 4_096;
 
 /** What a run of a script needs. */
 export interface RemoteSessionDeps {

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { REMOTE_WORD_MAX_BYTES } from "#base/limits.ts";
-import { RemoteWords } from "./remote-words.ts";
+import { REMOTE_WORD_MAX_BYTES, RemoteWords } from "./remote-words.ts";
 
 const SECRET = "0123456789abcdef0123456789abcdef";
 

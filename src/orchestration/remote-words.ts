@@ -1,5 +1,7 @@
 // Tells what the script on a node says to us from what the programs that it runs say to people; both come on the same streams.
-import { REMOTE_WORD_MAX_BYTES } from "#base/limits.ts";
+
+/** Longest line with which an action's script speaks to us; the facts in it are short. */
+export const REMOTE_WORD_MAX_BYTES = 1_024;
 
 const LINE_FEED = 0x0a;
 const RECORD_SEPARATOR = 0x1e;

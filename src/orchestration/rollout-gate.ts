@@ -1,8 +1,14 @@
 // Whether a node is well after its restart: its health, its heartbeat, its failed operations; each with a limit and a reason in words (D7).
 import type { Clock } from "#base/clock.ts";
-import { ROLLOUT_LAST_POLL_MS, ROLLOUT_LOOK_INTERVAL_MS } from "#base/limits.ts";
 import { pause } from "#base/waiting.ts";
 import type { RolloutWish } from "./rollout-plan.ts";
+
+/** How often a rollout looks at a node that it watches. */
+const ROLLOUT_LOOK_INTERVAL_MS = 1_000;
+/** How long after its time a watched node's last poll is waited for: two polls and the time that one may take. */
+export const ROLLOUT_LAST_POLL_MS = 15_000;
+/** Time for reading a node's commit before a rollout changes anything. */
+export const ROLLOUT_CHECK_LIMIT_MS = 30_000;
 
 /** What the console's polls know of a node. */
 export interface NodeLook {

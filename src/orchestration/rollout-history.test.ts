@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { ROLLOUTS_KEPT } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
-import { RolloutHistory } from "./rollout-history.ts";
+import { ROLLOUTS_KEPT, RolloutHistory } from "./rollout-history.ts";
 
 const COMMIT = "b".repeat(40);
 

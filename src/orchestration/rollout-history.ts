@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { ROLLOUTS_KEPT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
@@ -12,6 +11,9 @@ import { readStateFile } from "#os/state-file.ts";
 import { type RolloutRecord, rolloutRecord } from "#webapi/rollout.ts";
 import { unixSeconds } from "./action-job.ts";
 import { goesBack } from "./rollout-plan.ts";
+
+/** Finished rollouts that are kept; unfinished ones are kept besides. A few kilobytes for each node. */
+export const ROLLOUTS_KEPT = 50;
 
 /** Name of the folder in the console's data folder. */
 const FOLDER = "rollouts";

@@ -1,23 +1,23 @@
 // Sees one rollout through: checks, then wave after wave pull, build, restart and a gate; stops at the first thing that is not well (spec 4.7, D7).
 import type { Clock } from "#base/clock.ts";
-import {
-  ACTION_LIMIT_SECONDS,
-  ACTION_PARALLEL_DEFAULT,
-  NODE_LOCK_GRACE_MS,
-  ROLLOUT_CHECK_LIMIT_MS,
-} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { ActionRecord } from "#webapi/action-record.ts";
 import type { ActionRequest } from "#webapi/action-request.ts";
 import type { RolloutRecord } from "#webapi/rollout.ts";
-import { GIT_BEFORE } from "./action-arguments.ts";
-import { runBatch } from "./action-batch.ts";
+import { ACTION_LIMIT_SECONDS, GIT_BEFORE } from "./action-arguments.ts";
+import { ACTION_PARALLEL_DEFAULT, runBatch } from "./action-batch.ts";
 import type { TakenAction } from "./action-engine.ts";
-import { type ActionOperator, type JobNode, type RecordTarget, unixSeconds } from "./action-job.ts";
+import {
+  type ActionOperator,
+  type JobNode,
+  NODE_LOCK_GRACE_MS,
+  type RecordTarget,
+  unixSeconds,
+} from "./action-job.ts";
 import type { TargetRunner } from "./action-run.ts";
-import { type NodePulse, passGate } from "./rollout-gate.ts";
+import { type NodePulse, passGate, ROLLOUT_CHECK_LIMIT_MS } from "./rollout-gate.ts";
 import {
   GIT_CHANGES,
   goesBack,

@@ -1,27 +1,25 @@
 // All rollouts of a console: takes them on, holds their nodes, ends them, and goes back from them (spec 4.7, decision D7).
 import { isGroveError } from "#base/errors.ts";
-import {
-  ACTION_LIMIT_SECONDS,
-  ACTION_NODES_MAX,
-  ACTIONS_STOP_MS,
-  NODE_LOCK_GRACE_MS,
-  ROLLOUT_CHECK_LIMIT_MS,
-  ROLLOUT_LAST_POLL_MS,
-  ROLLOUTS_ACTIVE_MAX,
-} from "#base/limits.ts";
+import { ACTION_NODES_MAX } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import type { RolloutRecord, RolloutRequest } from "#webapi/rollout.ts";
-import { type ActionOperator, unixSeconds } from "./action-job.ts";
+import { ACTION_LIMIT_SECONDS } from "./action-arguments.ts";
+import { ACTIONS_STOP_MS } from "./action-engine.ts";
+import { type ActionOperator, NODE_LOCK_GRACE_MS, unixSeconds } from "./action-job.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import { KeyedRequests } from "./keyed-requests.ts";
 import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
+import { ROLLOUT_CHECK_LIMIT_MS, ROLLOUT_LAST_POLL_MS } from "./rollout-gate.ts";
 import type { RolloutHistory } from "./rollout-history.ts";
 import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
 import { RolloutRun, type RolloutRunDeps } from "./rollout-run.ts";
+
+/** Rollouts that run at the same time, on different nodes; more are refused. */
+const ROLLOUTS_ACTIVE_MAX = 2;
 
 /** What rollouts need. */
 export interface RolloutsDeps extends Omit<RolloutRunDeps, "save" | "release"> {

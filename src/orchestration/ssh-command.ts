@@ -5,17 +5,22 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import {
-  SSH_COMPLAINT_MAX_BYTES,
-  SSH_CONNECT_TIMEOUT_MS,
-  SSH_CONNECTIONS_MAX,
-  SSH_IDLE_MS,
-  SSH_KEEPALIVE_COUNT,
-  SSH_KEEPALIVE_SECONDS,
-} from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { readComplaint, type SshRefusal } from "./ssh-refusal.ts";
 import { hostKeyPin, type SshTarget } from "./ssh-target.ts";
+
+/** Time for reaching a node over SSH: connecting, keys, the first answer of its shell. */
+const SSH_CONNECT_TIMEOUT_MS = 15_000;
+/** How often a silent SSH connection is asked whether it lives, in seconds, as ssh takes it (D20). */
+const SSH_KEEPALIVE_SECONDS = 15;
+/** Questions without an answer after which it does not (D20). */
+const SSH_KEEPALIVE_COUNT = 3;
+/** A connection to a node that nobody uses is kept for this long: an operator's next action finds it. */
+const SSH_IDLE_MS: number = 5 * 60_000;
+/** Connections to nodes, one process of 8 MB each: five actions of 50 nodes. Beyond them idle ones go; without such, actions wait for none. */
+const SSH_CONNECTIONS_MAX = 250;
+/** What is kept of ssh's complaints to read the reason from. */
+export const SSH_COMPLAINT_MAX_BYTES = 8_192;
 
 /** What connections need. */
 export interface SshConnectionsDeps {

@@ -1,14 +1,18 @@
 // One action on one node: sent, heard, ended when it must be, and what became of it.
 import { constants } from "node:os";
-import { REMOTE_LINGER_MS, REMOTE_LOST_INTERVAL_MS, REMOTE_LOST_PATIENCE_MS } from "#base/limits.ts";
 import { pause } from "#base/waiting.ts";
 import { runScript } from "./remote-script.ts";
-import { newScriptSecret, RemoteSession, type SessionEnd } from "./remote-session.ts";
+import { newScriptSecret, REMOTE_LINGER_MS, RemoteSession, type SessionEnd } from "./remote-session.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import type { SshConnection } from "./ssh-command.ts";
 import { complaintLine } from "./ssh-refusal.ts";
 import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
 import { scriptSubject, type TargetDeps, type TargetTrace, traceOnTarget } from "./target-trace.ts";
+
+/** How long a node that was lost in the middle of an action is looked for; then its state is unknown. */
+const REMOTE_LOST_PATIENCE_MS = 60_000;
+/** How often it is looked for, and after a reboot too. */
+const REMOTE_LOST_INTERVAL_MS = 2_000;
 
 /** What became of an action on one node. `unknown`: it could not be learned whether it still runs, or how it ended. */
 export type TargetState = "succeeded" | "failed" | "unreachable" | "timed_out" | "cancelled" | "unknown";

@@ -1,11 +1,13 @@
 // Looks after an action on a node from outside: whether it runs, how it ended; ends it and makes sure that nothing of it is left.
 import type { Clock } from "#base/clock.ts";
-import { REMOTE_ANSWER_TIMEOUT_MS, REMOTE_KILL_GRACE_MS, REMOTE_TERM_GRACE_MS } from "#base/limits.ts";
-import { type AfterMode, afterScript } from "./remote-script.ts";
+import { type AfterMode, afterScript, REMOTE_KILL_GRACE_MS, REMOTE_TERM_GRACE_MS } from "./remote-script.ts";
 import { askNode, newScriptSecret } from "./remote-session.ts";
 import type { SshConnections } from "./ssh-command.ts";
 import type { SshRefusal } from "./ssh-refusal.ts";
 import { checkSshTarget, type SshTarget } from "./ssh-target.ts";
+
+/** Time for the answer to a question about an action on a node, connecting not included. */
+const REMOTE_ANSWER_TIMEOUT_MS = 10_000;
 
 /** What transport needs. */
 export interface TargetDeps {

@@ -1,8 +1,10 @@
 // What texts and fields become in a log line: secrets are scrubbed out, and what is left is cut to length (C-13).
 import { toJson64 } from "#base/json64.ts";
-import { LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import type { LogFields } from "#base/log.ts";
 import { isSecretField, scrub } from "./scrub.ts";
+
+/** Characters of one text field in a log line. */
+export const LOG_TEXT_MAX_LENGTH = 8_192;
 
 /** Names that the line itself uses; a field of such a name would make a second key of it. */
 const OWN_KEYS: ReadonlySet<string> = new Set(["level", "time", "event"]);

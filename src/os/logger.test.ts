@@ -5,8 +5,8 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { promisify } from "node:util";
-import { LOG_TEXT_MAX_LENGTH } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { LOG_TEXT_MAX_LENGTH } from "./log-text.ts";
 import { createLogger, switchLevelOnSignal } from "./logger.ts";
 import { scrub } from "./scrub.ts";
 

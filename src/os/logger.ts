@@ -3,11 +3,13 @@
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import { pino } from "pino";
-import { LOG_BUFFER_MAX_BYTES } from "#base/limits.ts";
 import type { LogFields, Logger } from "#base/log.ts";
 import { currentRequestId } from "#base/request-scope.ts";
 import { cleanFields, cleanText } from "./log-text.ts";
 import { makePrivateFolder } from "./private-folder.ts";
+
+/** Bytes of log lines that may wait for a slow disk; more are dropped and counted. */
+const LOG_BUFFER_MAX_BYTES = 16_777_216;
 
 /** Levels in order of importance. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;

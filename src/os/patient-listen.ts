@@ -1,9 +1,12 @@
 // Takes a port, and waits a little for one that is taken: an outgoing connection of any process may hold it for a moment.
 import { setTimeout as sleep } from "node:timers/promises";
 import { GroveError } from "#base/errors.ts";
-import { PORT_TAKEN_TRY_MS, PORT_TAKEN_WAIT_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
+
+/** How long a server waits for a port that another process has, and how often it looks: an outgoing connection may hold it for a moment. */
+const PORT_TAKEN_WAIT_MS = 5_000;
+const PORT_TAKEN_TRY_MS = 200;
 
 /** How a port is taken, and what is said when it cannot be. */
 export interface PortWish<T> {

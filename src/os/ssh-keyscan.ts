@@ -2,8 +2,10 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
-import { SSH_KEYSCAN_TIMEOUT_MS } from "#base/limits.ts";
 import { checkedHostKey } from "#base/ssh-node.ts";
+
+/** How long a host may take to show its SSH keys. */
+const SSH_KEYSCAN_TIMEOUT_MS = 5_000;
 
 /** The kinds that are asked for, the one to be pinned first. */
 const KINDS = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];

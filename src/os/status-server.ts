@@ -2,18 +2,23 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#base/clock.ts";
-import {
-  METRICS_ANSWER_TIMEOUT_MS,
-  METRICS_ANSWERS_MAX,
-  METRICS_CONNECTIONS_MAX,
-  METRICS_CONNECTIONS_PER_ADDRESS,
-  METRICS_KEEP_ALIVE_MS,
-  METRICS_REQUEST_TIMEOUT_MS,
-} from "#base/limits.ts";
 import { networkOf } from "#base/network.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { createServer } from "./http.ts";
 import { listenPatiently } from "./patient-listen.ts";
+
+/** Connections of the metrics listener at once. */
+const METRICS_CONNECTIONS_MAX = 64;
+/** Time in which a request to the metrics listener must have arrived. */
+const METRICS_REQUEST_TIMEOUT_MS = 10_000;
+/** How long the metrics listener keeps a connection that nobody uses: longer than the console lets pass between two polls. */
+const METRICS_KEEP_ALIVE_MS = 15_000;
+/** Connections of one address to the metrics listener, so that one visitor cannot shut the others out. */
+const METRICS_CONNECTIONS_PER_ADDRESS = 16;
+/** Answers of the metrics listener under way at once; more are answered 503. */
+const METRICS_ANSWERS_MAX = 16;
+/** Time in which a reader must have taken an answer of the metrics listener. */
+const METRICS_ANSWER_TIMEOUT_MS = 15_000;
 
 /** What is answered. */
 export interface StatusServerDeps {

@@ -1,11 +1,14 @@
 // Decisions about users as messages, and messages as decisions.
 import { GroveError } from "#base/errors.ts";
 import type { HandOver } from "#base/hand-over.ts";
-import { REMOVAL_CLOCK_SLACK_MS, REMOVAL_GRACE_MS } from "#base/limits.ts";
+import { REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { isDue, type Removal } from "#base/removal.ts";
 import { checkedUserState, entryOf, type UserState } from "#base/user-state.ts";
 import type { HandOver as HandOverMessage, UserState as UserStateMessage } from "./gen/grove/v1/common_pb.ts";
+
+/** ...which a server's may be behind by so much. */
+const REMOVAL_CLOCK_SLACK_MS = 24 * 60 * 60_000;
 
 type Plain = Omit<UserStateMessage, "$typeName" | "$unknown">;
 

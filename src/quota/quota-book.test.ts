@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import fc from "fast-check";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { DEFAULT_QUOTA_BYTES, QUOTA_SETS_WAITING, U64_MAX } from "#base/limits.ts";
+import { DEFAULT_QUOTA_BYTES, U64_MAX } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { QUOTA_FILE, QuotaBook, quotaFileProblem } from "./quota-book.ts";
+import { QUOTA_FILE, QUOTA_SETS_WAITING, QuotaBook, quotaFileProblem } from "./quota-book.ts";
 
 let folder = "";
 beforeEach(async () => {

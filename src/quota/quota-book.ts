@@ -2,16 +2,13 @@
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  DEFAULT_INODE_LIMIT,
-  DEFAULT_QUOTA_BYTES,
-  IDS_PER_ROOT,
-  QUOTA_SETS_WAITING,
-  U64_MAX,
-} from "#base/limits.ts";
+import { DEFAULT_INODE_LIMIT, DEFAULT_QUOTA_BYTES, IDS_PER_ROOT, U64_MAX } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { formatQuotas, NO_ENTRIES, type QuotaEntries, readGeneration } from "./quota-file.ts";
+
+/** SetQuota calls that may wait for the file to be written; more are answered OVERLOADED. */
+export const QUOTA_SETS_WAITING = 256;
 
 /** Name of the file in the data folder (spec 2.1). */
 export const QUOTA_FILE = "quota_config.json";

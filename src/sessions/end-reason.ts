@@ -1,6 +1,11 @@
 // Why sessions end by themselves or by an administrator, in words for who had them.
 import type { ErrorCode } from "#base/errors.ts";
 
+/** Ended session tokens whose reason (idle, expired, evicted) is still told. */
+export const SESSION_TOMBSTONES = 10_000;
+/** Users without a session whose last use is still known. */
+export const LAST_ACTIVE_USERS_KEPT = 20_000;
+
 /** Why a token that was good once is good no more. */
 export type EndReason = Extract<
   ErrorCode,

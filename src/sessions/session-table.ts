@@ -7,10 +7,8 @@ import { GroveError } from "#base/errors.ts";
 import {
   CLIENT_LABEL_MAX_LENGTH,
   IP_MISMATCH_EVENT_INTERVAL_MS,
-  LAST_ACTIVE_USERS_KEPT,
   SESSION_IDLE_TIMEOUT_MS,
   SESSION_LIFETIME_MS,
-  SESSION_TOMBSTONES,
   SESSIONS_GLOBAL,
   SESSIONS_PER_USER,
 } from "#base/limits.ts";
@@ -19,7 +17,7 @@ import type { SecurityEventSink } from "#base/security-event.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { normalizeAddress } from "./address.ts";
 import { AgeClock } from "./age-clock.ts";
-import { type EndReason, REFUSAL_TEXTS } from "./end-reason.ts";
+import { type EndReason, LAST_ACTIVE_USERS_KEPT, REFUSAL_TEXTS, SESSION_TOMBSTONES } from "./end-reason.ts";
 
 /** One client's session, as others see it. Times are wall times and informational; the table measures on steady ones (C-01). */
 export interface Session {

@@ -2,11 +2,15 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
-import { PASS_DUE_CHECK_MS, PASS_SAVE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type LogFields, type Logger } from "#base/log.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import type { PassMessage, PassName, PassRecord } from "./pass-types.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** How often the places of the scrub and the recount are written down; a crash repeats so much of a pass. */
+const PASS_SAVE_INTERVAL_MS = 30_000;
+/** How often a node looks whether the next pass of the scrub or of the recount is due. */
+export const PASS_DUE_CHECK_MS = 60_000;
 
 const HEAP_MEBIBYTES = 64;
 const YOUNG_MEBIBYTES = 4;

@@ -5,9 +5,9 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { assertSound, OWNER, openTestStorage } from "./store.fixture.ts";
+import { WAL_CHECKPOINT_BYTES } from "./writer.ts";
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 const needsStrace = hasStrace ? {} : { skip: "strace is not installed" };

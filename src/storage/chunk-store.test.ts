@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { CHUNKS_PER_DIRECTORY_TURN } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { isChunkName } from "./chunk-names.ts";
-import { ChunkStore } from "./chunk-store.ts";
+import { CHUNKS_PER_DIRECTORY_TURN, ChunkStore } from "./chunk-store.ts";
 
 function makeStore(context: TestContext): {
   store: ChunkStore;

@@ -3,7 +3,6 @@
 import { close, constants, fdatasync, fsync, open, unlink } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { CHUNKS_PER_DIRECTORY_TURN } from "#base/limits.ts";
 import type { Random } from "#base/random.ts";
 import {
   CHUNK_NAME_RANDOM_BYTES,
@@ -13,6 +12,9 @@ import {
   nextDirectory,
 } from "./chunk-names.ts";
 import { FairSlots } from "./fair-slots.ts";
+
+/** Chunk files put into one directory before the next is taken, so that start-up sweeps few of them. */
+export const CHUNKS_PER_DIRECTORY_TURN = 4_096;
 
 const openFile = promisify(open);
 const closeFile = promisify(close);

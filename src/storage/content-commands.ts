@@ -2,10 +2,10 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES, PURGE_SLICE_ROWS } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
-import type { ContentRows } from "./content-rows.ts";
+import { type ContentRows, PURGE_SLICE_ROWS } from "./content-rows.ts";
 import { type DamageRows, damagedText } from "./damage-rows.ts";
 import { holdToPath } from "./followed-path.ts";
 import { etagOf, type InodeId } from "./inode.ts";

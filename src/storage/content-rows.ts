@@ -1,10 +1,14 @@
 // Content in the database: small files as rows of their own, large ones as lists of chunks, and what becomes of both when replaced.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { PURGE_SLICE_ROWS } from "#base/limits.ts";
 import type { NewChunk } from "./chunk-writer.ts";
 import type { InodeId } from "./inode.ts";
 import type { Ledger } from "./ledger.ts";
+
+/** Rows that one slice of a background purge removes, so that other commands wait little. */
+export const PURGE_SLICE_ROWS = 512;
+/** Removed chunk files that are unlinked together. */
+export const GARBAGE_BATCH_CHUNKS = 256;
 
 /** Chunk lists up to this length are released within the command; longer ones in slices afterwards. */
 const RELEASED_AT_ONCE = 256;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES, UPLOAD_STAGED_CHUNKS } from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
 import { etagOf, StaleAccessError } from "./inode.ts";
 import {
@@ -16,6 +16,7 @@ import {
   refusal,
   upload,
 } from "./store.fixture.ts";
+import { UPLOAD_STAGED_CHUNKS } from "./upload-sink.ts";
 
 test("uploads of every border size come back byte for byte, with the checksum of the whole (D15)", async (context) => {
   const { storage, directory, rootDirectoryId: parentId } = await freshStorage(context);

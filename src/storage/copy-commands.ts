@@ -1,7 +1,6 @@
 // Copies within a root: chunks are shared, trees are made out of sight in slices and appear as a whole in one step (D13).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { COPY_SLICE_ROWS, DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import type {
@@ -24,7 +23,10 @@ import { type DirectoryState, type Ledger, noLongerThere, type Place, type RootS
 import { authorOf, type NamespaceCommands, pathExists } from "./namespace-commands.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
 import type { ShareRows } from "./share-rows.ts";
-import { requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
+import { DIRECTORY_DEPTH_MAX, requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
+
+/** Rows that one slice of a copy makes, so that other commands wait little. */
+export const COPY_SLICE_ROWS = 512;
 
 interface Slice {
   readonly sourceId: InodeId;

@@ -1,12 +1,5 @@
 // Drives a copy slice by slice, so that the commands of others run between its slices (D13).
-import {
-  COPIES_AT_ONCE,
-  COPIES_PER_USER,
-  COPIES_WAITING,
-  COPIES_WAITING_PER_USER,
-  COPY_SLICES_AT_ONCE,
-  STALE_ACCESS_RETRIES,
-} from "#base/limits.ts";
+import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import { grown, isCopied } from "./copy-commands.ts";
 import type { CopyJob } from "./copy-messages.ts";
@@ -15,6 +8,17 @@ import { FairSlots } from "./fair-slots.ts";
 import { type Counted, StaleAccessError } from "./inode.ts";
 import type { SureDrops } from "./sure-drops.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** Copies under way at once; others wait in turns of their users. */
+export const COPIES_AT_ONCE = 64;
+/** Those of one user. */
+export const COPIES_PER_USER = 4;
+/** Copies that may wait; more are answered OVERLOADED. */
+export const COPIES_WAITING = 4_096;
+/** Those of one user; more are answered RATE_LIMITED. */
+export const COPIES_WAITING_PER_USER = 64;
+/** Slices of copies that lie before the storage writer at once, of different users: others' commands wait for no more than these. */
+export const COPY_SLICES_AT_ONCE = 2;
 
 /** What copies need of the store. */
 export interface CopyRunnerDeps {

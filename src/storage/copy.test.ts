@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, COPIES_PER_USER, COPIES_WAITING_PER_USER, COPY_SLICE_ROWS } from "#base/limits.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
+import { COPY_SLICE_ROWS } from "./copy-commands.ts";
 import type { CopyTarget } from "./copy-order.ts";
+import { COPIES_PER_USER, COPIES_WAITING_PER_USER } from "./copy-runner.ts";
 import type { Change, Inode, InodeId } from "./inode.ts";
 import type { Storage } from "./storage.ts";
 import {

@@ -1,8 +1,10 @@
 // Takes reports of damaged bytes from whoever read them, has the writer mark what they belong to, and tells of it once.
-import { DAMAGE_REPORTS_IN_FLIGHT, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
-import type { DamageTarget } from "./damage-rows.ts";
+import { DAMAGED_FILES_PER_COMMAND, type DamageTarget } from "./damage-rows.ts";
 import type { DamageFound } from "./storage.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** Damaged chunks and files whose marking may be under way at once; what is found beyond them is found again by the next look. */
+const DAMAGE_REPORTS_IN_FLIGHT = 1_024;
 
 /** What marking needs of the store. */
 export interface DamageReportsDeps {

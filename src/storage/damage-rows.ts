@@ -1,9 +1,11 @@
 // Which stored bytes were found damaged, in the database: chunks, and the files that use them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import type { InodeRow, InodeRows } from "./inode-rows.ts";
 import { FLAG_DAMAGED } from "./schema.ts";
+
+/** Files that one command of the storage writer marks as damaged; further ones that share a chunk follow in the next. */
+export const DAMAGED_FILES_PER_COMMAND = 512;
 
 /** What a reader of a damaged file is told. */
 export const damagedText =

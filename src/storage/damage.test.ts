@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { CHUNK_BYTES, DAMAGED_FILES_PER_COMMAND } from "#base/limits.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
+import { DAMAGED_FILES_PER_COMMAND } from "./damage-rows.ts";
 import type { DamageFound, Storage } from "./storage.ts";
 import {
   assertSound,

@@ -1,9 +1,9 @@
 // Unlinks chunk files that nothing refers to: rows first, files afterwards, never while somebody reads them.
-import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { LockProbe } from "#os/file-lock.ts";
 import type { ChunkPins } from "./chunk-pins.ts";
 import type { ChunkStore } from "./chunk-store.ts";
+import { GARBAGE_BATCH_CHUNKS } from "./content-rows.ts";
 import { FairSlots } from "./fair-slots.ts";
 import type { OpenChunkFiles } from "./open-chunk-files.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";

@@ -1,9 +1,9 @@
 // Directories, roots and counters as the running transaction leaves them: kept in memory, written once before its commit.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { IDS_PER_ROOT, STORAGE_CACHED_DIRECTORIES } from "#base/limits.ts";
+import { IDS_PER_ROOT } from "#base/limits.ts";
 import { type InodeId, StaleAccessError, type Usage } from "./inode.ts";
-import { KIND_DIRECTORY } from "./schema.ts";
+import { KIND_DIRECTORY, STORAGE_CACHED_DIRECTORIES } from "./schema.ts";
 import type { StorageFacts } from "./storage.ts";
 
 /** A root's number is the upper part of every id below it. */

@@ -1,13 +1,16 @@
 // A page of a directory, made from its rows: the same wherever they were read.
 import type { StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { LIST_PAGE_MAX, LIST_SORTED_ENTRIES_MAX } from "#base/limits.ts";
+import { LIST_PAGE_MAX } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { COLUMNS, type EntryRow, entryHasGrants, entryInode, type Row } from "./inode-columns.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { pageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
 import type { ListPage, ListQuery, OwnShares } from "./storage.ts";
+
+/** Largest directory that is listed in another order than by name. */
+export const LIST_SORTED_ENTRIES_MAX = 50_000;
 
 /** Reads an inode by its id. */
 export const INODE_BY_ID: string = `SELECT ${COLUMNS} FROM inode WHERE id = ?`;

@@ -1,11 +1,13 @@
 // Sorts a directory and keeps one page of it, a slice of entries at a time, in one snapshot of a connection of its own; runs in the listings' thread.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { SORTED_SLICE_ROWS } from "#base/limits.ts";
 import { ENTRY_COLUMNS, type EntryRow, type Row } from "./inode-columns.ts";
 import { INODE_BY_ID, limitOf, listable, ownShares, type PageRows, SHARES_OF_INODE } from "./list-page.ts";
 import type { SortedColumn, SortedQuery } from "./listing-messages.ts";
 import { IS_KEPT_FROM } from "./listing-sql.ts";
 import { readPageToken, sortOf } from "./page-token.ts";
+
+/** Entries that are looked at in one slice of sorting a larger directory. */
+export const SORTED_SLICE_ROWS = 2_048;
 
 /** What came of a listing: its rows, or that who may reach what has changed since it was asked for. */
 export type SortedRows = PageRows | "stale";

@@ -1,13 +1,16 @@
 // Resumable uploads on one machine: rows in the database, chunks beside it, one sink per stream (decision D15).
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
-import { UPLOAD_IDLE_MS, UPLOAD_RESTART_GRACE_MS } from "#base/limits.ts";
+import { UPLOAD_IDLE_MS } from "#base/limits.ts";
 import type { Counted } from "./inode.ts";
 import type { SnapshotTables } from "./snapshot-reader.ts";
 import { noSuchUpload } from "./upload-commands.ts";
 import type { ResumePoint } from "./upload-sink.ts";
 import type { NewUpload, ResumableSink, StagingChange, StoredUpload, UploadStore } from "./upload-store.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** After a start no upload expires before this, since the clock may have been set while the machine was off. */
+export const UPLOAD_RESTART_GRACE_MS: number = 60 * 60_000;
 
 const COLUMNS = `upload_id, root.owner, upload.username, path, size, replaces, if_match, mtime_ms, staged_bytes, touched_at_ms, content_id, crc32
   FROM upload JOIN root ON root.number = root_number`;

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES, ROOTS_PER_DATA_DIRECTORY } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import { crc32 } from "#os/crc32.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
@@ -40,6 +40,9 @@ import type {
   RenameCommand,
   RootReply,
 } from "./write-commands.ts";
+
+/** Roots that one data directory may ever hold; with IDS_PER_ROOT, ids stay below 2^53. */
+const ROOTS_PER_DATA_DIRECTORY: number = 2 ** 21 - 1;
 
 /** Commands on names; run one at a time within a transaction. */
 export class NamespaceCommands {

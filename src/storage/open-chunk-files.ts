@@ -1,7 +1,9 @@
 // Chunk files kept open for reading: a bounded number, shared by all who read the same chunk.
 import { close, constants, open } from "node:fs";
 import { promisify } from "node:util";
-import { OPEN_CHUNK_FILES } from "#base/limits.ts";
+
+/** Chunk files kept open for reading. */
+const OPEN_CHUNK_FILES = 256;
 
 const openFile = promisify(open);
 const closeFile = promisify(close);

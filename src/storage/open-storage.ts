@@ -2,12 +2,14 @@
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { STORAGE_SLACK_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { openDataDirectory } from "./data-directory.ts";
 import { LocalStorage } from "./local-storage.ts";
 import type { Storage } from "./storage.ts";
+
+/** Space kept free for removals on a full disk. */
+const STORAGE_SLACK_BYTES = 16_777_216;
 
 /** What storage is opened with. */
 export interface OpenStorageOptions {

@@ -1,12 +1,14 @@
 // The lines in which writes to one file wait for each other: bounded for each user, each file and in all, in turns of their users.
 import { GroveError } from "#base/errors.ts";
-import {
-  RANGE_WRITES_WAITING,
-  RANGE_WRITES_WAITING_PER_FILE,
-  RANGE_WRITES_WAITING_PER_USER,
-} from "#base/limits.ts";
 import { FairSlots } from "./fair-slots.ts";
 import type { InodeId } from "./inode.ts";
+
+/** Ranged writes of all users that may be under way or wait; more are answered OVERLOADED. */
+export const RANGE_WRITES_WAITING = 16_384;
+/** Those of one user, in all files together; more are answered RATE_LIMITED. */
+export const RANGE_WRITES_WAITING_PER_USER = 1_024;
+/** Those that may wait for one file, in turns of their users; more are answered OVERLOADED. */
+export const RANGE_WRITES_WAITING_PER_FILE = 4_096;
 
 /** Runs writes to one file one after the other, those of several files side by side. */
 export class RangeLines {

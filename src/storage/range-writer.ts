@@ -2,16 +2,7 @@
 
 import { crc32Replace } from "#base/crc32-combine.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import {
-  CHUNK_BYTES,
-  FILE_MAX_BYTES,
-  INLINE_FILE_MAX_BYTES,
-  RANGE_WRITES_AT_ONCE,
-  RANGE_WRITES_AT_ONCE_PER_USER,
-  RANGE_WRITES_WAITING,
-  RANGE_WRITES_WAITING_PER_USER,
-  STALE_ACCESS_RETRIES,
-} from "#base/limits.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES, STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter, finishChunks, type NewChunk } from "./chunk-writer.ts";
@@ -21,12 +12,17 @@ import { orOvertaken } from "./followed-path.ts";
 import { type ChangeContext, type Counted, etagOf, type Inode, type InodeId } from "./inode.ts";
 import { crcWithZeros } from "./list-checksum.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
-import { RangeLines } from "./range-lines.ts";
+import { RANGE_WRITES_WAITING, RANGE_WRITES_WAITING_PER_USER, RangeLines } from "./range-lines.ts";
 import type { ContentRecord } from "./snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
 import { cutContent } from "./truncation.ts";
 import type { WriteInlineCommand } from "./write-commands.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** Ranged writes that make chunks at once; each holds up to three of them in memory. */
+export const RANGE_WRITES_AT_ONCE = 4;
+/** Those of one user, so that another's begins at once. */
+export const RANGE_WRITES_AT_ONCE_PER_USER = 3;
 
 /** One ranged write. */
 export interface RangeWrite extends ChangeContext {

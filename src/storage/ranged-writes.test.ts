@@ -2,16 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import {
-  BLOCK_BYTES,
-  CHUNK_BYTES,
-  FILE_MAX_BYTES,
-  INLINE_FILE_MAX_BYTES,
-  RANGE_WRITES_WAITING_PER_FILE,
-  RANGE_WRITES_WAITING_PER_USER,
-} from "#base/limits.ts";
+import { BLOCK_BYTES, CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
 import { etagOf } from "./inode.ts";
+import { RANGE_WRITES_WAITING_PER_FILE, RANGE_WRITES_WAITING_PER_USER } from "./range-lines.ts";
 import {
   BY_OWNER,
   chunkFiles,

@@ -1,10 +1,9 @@
 // Counts everything anew, one bounded step at a time; runs in the recount's thread beside the writer (D16, A-17).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { RECOUNT_SLICE_ROWS } from "#base/limits.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
 import type { PassStep } from "./pass-thread.ts";
 import type { Drift, RecountFinding, RecountPass } from "./recount-types.ts";
-import { type DirectoryCount, type FactKind, isOff, TreeCount } from "./tree-count.ts";
+import { type DirectoryCount, type FactKind, isOff, RECOUNT_SLICE_ROWS, TreeCount } from "./tree-count.ts";
 
 /** A step of a pass; found is all that it has found wrong. */
 export type RecountStep = PassStep<RecountPass, readonly RecountFinding[]>;

@@ -1,5 +1,4 @@
 // The recount on the main thread: what a pass begins with, what is told of what it finds, and what is kept of it (D16, A-17).
-import { RECOUNT_FOUND_LOGGED } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { BackgroundPass, type PassDeps, readPassRecord } from "./background-pass.ts";
 import type {
@@ -12,6 +11,9 @@ import type {
   RecountWorkerData,
 } from "./recount-types.ts";
 import { RECOUNT_KEY } from "./recount-types.ts";
+
+/** Counters found wrong that one pass of the recount names in the log; all are counted. */
+export const RECOUNT_FOUND_LOGGED = 100;
 
 /** What the recount is made from. */
 export interface RecountDeps extends PassDeps {

@@ -3,17 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
-import {
-  CHUNK_BYTES,
-  STORAGE_QUEUE_COMMANDS,
-  UPLOAD_IDLE_MS,
-  UPLOAD_RESTART_GRACE_MS,
-  UPLOADS_KEPT_PER_USER,
-} from "#base/limits.ts";
+import { CHUNK_BYTES, UPLOAD_IDLE_MS } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
 import { checkStorage } from "./check-storage.ts";
 import { StaleAccessError } from "./inode.ts";
+import { UPLOAD_RESTART_GRACE_MS } from "./local-uploads.ts";
 import type { Storage } from "./storage.ts";
 import {
   assertSound,
@@ -27,7 +22,9 @@ import {
   readAll,
   refusal,
 } from "./store.fixture.ts";
+import { UPLOADS_KEPT_PER_USER } from "./upload-commands.ts";
 import type { ResumableSink, StagingChange } from "./upload-store.ts";
+import { STORAGE_QUEUE_COMMANDS } from "./write-queue.ts";
 
 const BYTES = patterned(3 * CHUNK_BYTES + 1_000);
 

@@ -5,6 +5,9 @@ import { requireKnownSchema } from "#os/state-file.ts";
 import { fillHeights } from "./height-upgrade.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 
+/** Directories that the storage writer keeps in memory between transactions. */
+export const STORAGE_CACHED_DIRECTORIES = 16_384;
+
 /** File of the database inside the data directory. */
 export const DATABASE_FILE = "inodes.db";
 /** Marks the file as ours ("Grov"). */

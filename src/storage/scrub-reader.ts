@@ -1,12 +1,16 @@
 // Reads what is stored and says what is wrong with it, one bounded step at a time; runs in the scrub's thread.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { SCRUB_INLINE_BYTES, SCRUB_ROWS } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { blockProblems, checksumProblem, lengthProblem } from "./chunk-check.ts";
 import { chunkPath } from "./chunk-names.ts";
 import { ListChecksum, type ListedChunk } from "./list-checksum.ts";
 import { KIND_FILE } from "./schema.ts";
 import type { ScrubFinding, ScrubPass } from "./scrub-types.ts";
+
+/** Rows that the scrub takes in one look at the database. */
+const SCRUB_ROWS = 256;
+/** Content of small files that the scrub takes in one look at the database. */
+const SCRUB_INLINE_BYTES = 1_048_576;
 
 interface ChunkRow {
   readonly id: number;

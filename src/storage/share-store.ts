@@ -1,5 +1,5 @@
 // Grants and exclusions on the main thread, read without a look at what they are about: what a user may reach, and what a root shares.
-import { GRANTS_PER_ROOT, SHARE_PAGE_BYTES, SHARED_PATHS_CACHED } from "#base/limits.ts";
+import { GRANTS_PER_ROOT } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX } from "./ledger.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
@@ -17,6 +17,11 @@ import type {
   UserPaths,
 } from "./storage.ts";
 import type { WriteQueue } from "./write-queue.ts";
+
+/** Bytes of paths on one page of a user's shares, so that stock clients can take it. */
+const SHARE_PAGE_BYTES = 1_000_000;
+/** Pairs of owner and user whose shares the reads of a node keep in memory; beyond them all are read anew. */
+export const SHARED_PATHS_CACHED = 8_192;
 
 /** See ShareStorage. */
 export class LocalShares implements ShareStorage {

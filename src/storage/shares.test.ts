@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { GRANTS_PER_INODE, GRANTS_PER_ROOT, SHARED_PATHS_CACHED } from "#base/limits.ts";
+import { GRANTS_PER_INODE, GRANTS_PER_ROOT } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import { DATABASE_FILE } from "./schema.ts";
+import { SHARED_PATHS_CACHED } from "./share-store.ts";
 import { BOB, BY, CAROL, directory, file, share, sharedAt, unshare, version } from "./shares.fixture.ts";
 import { assertSound, freshStorage, inodeAt, OWNER, openTestStorage, refusal } from "./store.fixture.ts";
 

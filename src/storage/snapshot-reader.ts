@@ -1,7 +1,6 @@
 // Reads of the namespace on the main thread: synchronous, from one snapshot per turn of the event loop.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { READ_CACHE_ENTRIES } from "#base/limits.ts";
 import type { ChunkList } from "./chunk-pins.ts";
 import type { Inode, InodeId } from "./inode.ts";
 import {
@@ -34,6 +33,9 @@ import { isBrokenDatabase } from "./sqlite-errors.ts";
 import type { ListPage, ListQuery, Resolution, RootRecord } from "./storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "./trash.ts";
 import { TrashReader } from "./trash-reader.ts";
+
+/** Roots and directories that reads keep in memory as long as nothing is committed. */
+const READ_CACHE_ENTRIES = 8_192;
 
 /** An inode, and where its content is. */
 export interface ContentRecord {

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { SORTED_LISTINGS_PER_USER, SORTED_LISTINGS_TOTAL, SORTED_SLICE_ROWS } from "#base/limits.ts";
 import { type Inode, StaleAccessError } from "./inode.ts";
+import { SORTED_SLICE_ROWS } from "./listing-sort.ts";
+import { SORTED_LISTINGS_PER_USER, SORTED_LISTINGS_TOTAL } from "./sorted-listings.ts";
 import type { ListPage, ListQuery, ListSort, SortedOrder, Storage } from "./storage.ts";
 import { BY_OWNER, freshStorage, OWNER, refusal } from "./store.fixture.ts";
 

@@ -4,13 +4,19 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
-import { SORTED_LISTINGS_AT_ONCE, SORTED_LISTINGS_PER_USER, SORTED_LISTINGS_TOTAL } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import { listPage } from "./list-page.ts";
 import type { ListingAnswer, ListingRequest, ListingWorkerData, SortedQuery } from "./listing-messages.ts";
 import type { ListPage, SortedOrder } from "./storage.ts";
 import { unpackRefusal } from "./write-commands.ts";
+
+/** Larger directories that are sorted at once, each of another user; their slices take turns. */
+export const SORTED_LISTINGS_AT_ONCE = 4;
+/** Sorted listings of larger directories that one user may have under way; more are answered OVERLOADED. */
+export const SORTED_LISTINGS_PER_USER = 16;
+/** The same for all users. When they are used up the user who has most gives the last one to a user who has none. */
+export const SORTED_LISTINGS_TOTAL = 4_096;
 
 const HEAP_MEBIBYTES = 64;
 const YOUNG_MEBIBYTES = 8;

@@ -2,17 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
-import {
-  DIRECTORY_DEPTH_MAX,
-  IDS_PER_ROOT,
-  INLINE_FILE_MAX_BYTES,
-  LIST_PAGE_MAX,
-  LIST_SORTED_ENTRIES_MAX,
-  STORAGE_QUEUE_BYTES,
-  STORAGE_QUEUE_COMMANDS,
-} from "#base/limits.ts";
+import { IDS_PER_ROOT, INLINE_FILE_MAX_BYTES, LIST_PAGE_MAX } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
+import { LIST_SORTED_ENTRIES_MAX } from "./list-page.ts";
 import {
   BY_OWNER,
   freshStorage,
@@ -23,6 +16,8 @@ import {
   refusal,
   upload,
 } from "./store.fixture.ts";
+import { DIRECTORY_DEPTH_MAX } from "./tree-heights.ts";
+import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "./write-queue.ts";
 
 test("more changes than may wait are refused at once, and those that wait are all made (limits)", async (context) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(context);

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { DROP_RETRY_MAX_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
-import { SureDrops } from "./sure-drops.ts";
+import { DROP_RETRY_MAX_MS, SureDrops } from "./sure-drops.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,8 +1,10 @@
 // Repeats what takes back staged rows until it is done: refused for a moment's load, they would lie uncounted until the next start.
 import type { Clock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
-import { DROP_RETRY_MAX_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+
+/** Longest pause before a refused drop of what an upload or a copy has staged is tried again. */
+export const DROP_RETRY_MAX_MS = 10_000;
 
 const FIRST_WAIT_MS = 50;
 

@@ -1,6 +1,5 @@
 // Rows of the trash as the writer makes and removes them: what leaves the tree, what is kept of a replaced file, the shares of both.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { TRASH_FORMER_SHARES_LISTED } from "#base/limits.ts";
 import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type InodeId, inodeIdText, type KeptItem } from "./inode.ts";
@@ -9,6 +8,9 @@ import { type DirectoryState, type Ledger, type Place, type RootState } from "./
 import { FLAG_DAMAGED } from "./schema.ts";
 import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import { type FormerShare, type TrashItem, trashIdOf } from "./trash.ts";
+
+/** Former shares of one item of the trash that are listed; the rest is counted out. */
+const TRASH_FORMER_SHARES_LISTED = 100;
 
 /** A row of the trash. */
 export interface TrashRow {

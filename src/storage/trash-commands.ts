@@ -1,6 +1,5 @@
 // The changes of the trash: in, out again, and away for good, each in one step however much hangs below.
 import { GroveError } from "#base/errors.ts";
-import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
 import { nameProblem } from "#base/names.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
@@ -21,7 +20,7 @@ import { KIND_DIRECTORY } from "./schema.ts";
 import { pathBelow } from "./share-rows.ts";
 import type { PurgedItem, Trashed, TrashPurge } from "./trash.ts";
 import { type TrashBin, type TrashRow, weightOf } from "./trash-bin.ts";
-import { requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
+import { DIRECTORY_DEPTH_MAX, requireDepth, type TreeHeights, tooDeep } from "./tree-heights.ts";
 import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
 /** Commands on the trash; run one at a time within a transaction. */

@@ -1,12 +1,17 @@
 // Reads of the trash on the main thread: pages of one root's, and the oldest of all for whoever has to make room.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { LIST_PAGE_MAX, TRASH_PAGE_BYTES, TRASH_PAGE_LOOKUPS } from "#base/limits.ts";
+import { LIST_PAGE_MAX } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { ROOT_STRIDE } from "./ledger.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
 import type { ListedTrashItem, TrashHead, TrashPage, TrashQuery } from "./trash.ts";
 import { FORMER_SHARES, formerSharesOf } from "./trash-bin.ts";
+
+/** Bytes of paths on one page of the trash, so that stock clients can take it. */
+const TRASH_PAGE_BYTES = 1_000_000;
+/** Names that one page of the trash looks up to say whether folders are there; then it ends. */
+const TRASH_PAGE_LOOKUPS = 16_384;
 
 interface Row {
   readonly id: string;

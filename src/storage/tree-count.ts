@@ -1,9 +1,11 @@
 // Counts the tree of inodes, the trash and what is staged anew, and says what is kept as a number about them; shared by the check and the recount (D16, A-17).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { RECOUNT_SLICE_ROWS } from "#base/limits.ts";
 import type { InodeId } from "./inode.ts";
 import { CHAIN_MAX, ROOT_STRIDE } from "./ledger.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "./schema.ts";
+
+/** Rows that the recount adds up in one statement, and after which it lets go of its snapshot unless one directory has more. */
+export const RECOUNT_SLICE_ROWS = 4_096;
 
 /** What a directory's row says of its entries. */
 export interface TreeSums {

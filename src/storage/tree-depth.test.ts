@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { checkStorage } from "./check-storage.ts";
 import type { Change, InodeId } from "./inode.ts";
@@ -17,6 +16,7 @@ import {
   openTestStorage,
   refusal,
 } from "./store.fixture.ts";
+import { DIRECTORY_DEPTH_MAX } from "./tree-heights.ts";
 
 /** Directories one in the other below the root's own, a file in the last; made in one step, as a restore makes missing parents. */
 async function tower(storage: Storage, top: string, levels: number): Promise<void> {

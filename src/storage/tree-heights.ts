@@ -1,8 +1,11 @@
 // How many levels hang below each directory, so that a move knows without a walk how deep its tree would come to lie.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { DIRECTORY_DEPTH_MAX } from "#base/limits.ts";
+import { PATH_MAX_BYTES } from "#base/limits.ts";
 import type { DirectoryState, Ledger } from "./ledger.ts";
+
+/** Levels of directories below a root: as many as the longest path can name (decision D13). */
+export const DIRECTORY_DEPTH_MAX: number = PATH_MAX_BYTES / 2;
 
 /**
  * Keeps `height`: 0 of a file and of an empty directory, else one more than the highest entry has. It is in the row at once, since the

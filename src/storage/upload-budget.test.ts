@@ -7,8 +7,8 @@ import {
   UPLOADS_GATHERED_BYTES,
   UPLOADS_IN_FLIGHT_BYTES,
   UPLOADS_IN_FLIGHT_BYTES_PER_USER,
-} from "#base/limits.ts";
-import { UploadBudget } from "./upload-budget.ts";
+  UploadBudget,
+} from "./upload-budget.ts";
 
 test("senders wait for as long as more is in flight than the budget, and are each woken once", () => {
   const all = new UploadBudget();

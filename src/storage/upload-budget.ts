@@ -1,11 +1,15 @@
 // How much of all uploads together, and of one user's, may be on its way to the disk.
-import {
-  UPLOAD_GATHER_BYTES,
-  UPLOAD_GATHER_MIN_BYTES,
-  UPLOADS_GATHERED_BYTES,
-  UPLOADS_IN_FLIGHT_BYTES,
-  UPLOADS_IN_FLIGHT_BYTES_PER_USER,
-} from "#base/limits.ts";
+
+/** Bytes of all uploads together that may be on their way to the disk before their senders have to wait. */
+export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
+/** And for those of one user. */
+export const UPLOADS_IN_FLIGHT_BYTES_PER_USER = 8_388_608;
+/** Bytes that all uploads together gather before they write; each gathers its share, within the two limits below. */
+export const UPLOADS_GATHERED_BYTES = 16_777_216;
+/** Smallest disk write of an upload, except its last. */
+export const UPLOAD_GATHER_MIN_BYTES = 65_536;
+/** Slices of an upload are gathered up to this size while its disk write before is still running. */
+export const UPLOAD_GATHER_BYTES = 524_288;
 
 /** A user's part of it, as each of their uploads sees it. */
 export interface UploadShare {

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { crc32Combine } from "#base/crc32-combine.ts";
 import { GroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, UPLOADS_KEPT_PER_USER } from "#base/limits.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type Ledger, type RootState, usageOf } from "./ledger.ts";
 import type {
@@ -12,6 +12,9 @@ import type {
   StageUploadCommand,
 } from "./upload-messages.ts";
 import type { StagingChange } from "./upload-store.ts";
+
+/** Unfinished resumable uploads that are kept for one user; one more is answered TOO_MANY_UPLOADS (decision D15). */
+export const UPLOADS_KEPT_PER_USER = 256;
 
 interface UploadRow {
   readonly contentId: number;

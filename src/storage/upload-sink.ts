@@ -1,13 +1,6 @@
 // One upload on its way into the store: slices gathered, written while more arrive, checksummed once, made visible by its commit.
 import { GroveError } from "#base/errors.ts";
-import {
-  CHUNK_BYTES,
-  FILE_MAX_BYTES,
-  INLINE_FILE_MAX_BYTES,
-  UPLOAD_CHUNKS_FLUSHING,
-  UPLOAD_IN_FLIGHT_BYTES,
-  UPLOAD_STAGED_CHUNKS,
-} from "#base/limits.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import type { ChunkStore } from "./chunk-store.ts";
 import { ChunkWriter, type NewChunk } from "./chunk-writer.ts";
 import { ContentChecksums } from "./content-checksums.ts";
@@ -16,6 +9,13 @@ import { harmlessFileError, storageFailed } from "./sqlite-errors.ts";
 import type { UploadShare } from "./upload-budget.ts";
 import type { ResumableSink } from "./upload-store.ts";
 import type { NewContent } from "./write-commands.ts";
+
+/** Bytes of one upload that may be on their way to the disk before its sender has to wait. */
+const UPLOAD_IN_FLIGHT_BYTES = 8_388_608;
+/** Chunks of one upload that may be complete and still wait for their flush before its sender has to wait. */
+const UPLOAD_CHUNKS_FLUSHING = 4;
+/** Finished chunks of one upload that are handed to the database together before its commit. */
+export const UPLOAD_STAGED_CHUNKS = 256;
 
 /** Smaller slices are copied together, since each keeps the whole buffer it was cut from. */
 const COPIED_BELOW_BYTES = 8_192;

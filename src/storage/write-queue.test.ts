@@ -1,10 +1,10 @@
 // Changes of several users: whose turn it is, and in what order each one's are done.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { STORAGE_BATCH_COMMANDS, STORAGE_SHARED_BATCH_COMMANDS } from "#base/limits.ts";
 import type { Change, ChangeContext } from "./inode.ts";
 import type { Storage } from "./storage.ts";
 import { BY_OWNER, freshStorage } from "./store.fixture.ts";
+import { STORAGE_BATCH_COMMANDS, STORAGE_SHARED_BATCH_COMMANDS } from "./write-queue.ts";
 
 const GREEDY_CHANGES = 4 * STORAGE_BATCH_COMMANDS;
 

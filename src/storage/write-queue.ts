@@ -4,12 +4,6 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type CallWaits, currentWaits } from "#base/call-waits.ts";
 import { GroveError } from "#base/errors.ts";
 import { FairQueue } from "#base/fair-queue.ts";
-import {
-  STORAGE_BATCH_COMMANDS,
-  STORAGE_QUEUE_BYTES,
-  STORAGE_QUEUE_COMMANDS,
-  STORAGE_SHARED_BATCH_COMMANDS,
-} from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import type { ChangeReply } from "./change-messages.ts";
 import type { CopyJob, CopyReply } from "./copy-messages.ts";
@@ -31,6 +25,15 @@ import {
   type WriterRequest,
 } from "./write-commands.ts";
 import type { WriterData } from "./write-worker.ts";
+
+/** Commands that one transaction of the storage writer takes. */
+export const STORAGE_BATCH_COMMANDS = 512;
+/** Where several users change something, a transaction takes no more than so many, of each in turn; two are on their way. */
+export const STORAGE_SHARED_BATCH_COMMANDS = 64;
+/** Commands that may wait for the storage writer; more are answered OVERLOADED. */
+export const STORAGE_QUEUE_COMMANDS = 16_384;
+/** Content of small files that may wait for the storage writer; more is answered OVERLOADED. */
+export const STORAGE_QUEUE_BYTES = 67_108_864;
 
 const WRITER_YOUNG_MEBIBYTES = 16;
 /** How long two users count as changing something at a time. */

@@ -1,6 +1,6 @@
 // The writer's thread: takes what has queued up, commits it at once, answers; purges and checkpoints between transactions.
 import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import { GARBAGE_BATCH_CHUNKS } from "#base/limits.ts";
+import { GARBAGE_BATCH_CHUNKS } from "./content-rows.ts";
 import type { WriterAnswer, WriterRequest } from "./write-commands.ts";
 import { type NumberedCommands, Writer } from "./writer.ts";
 

@@ -3,7 +3,6 @@ import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { WAL_CHECKPOINT_BYTES } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { CommandTable } from "./command-table.ts";
@@ -18,6 +17,9 @@ import {
 } from "./sqlite-errors.ts";
 import type { StorageFacts } from "./storage.ts";
 import { type Command, packGroveError, packRefusal, type Reply } from "./write-commands.ts";
+
+/** Size of the write-ahead log from which it is brought into the database. */
+export const WAL_CHECKPOINT_BYTES = 33_554_432;
 
 /** Commands with their numbers. */
 export type NumberedCommands = readonly (readonly [number, Command])[];

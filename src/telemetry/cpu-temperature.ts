@@ -3,12 +3,15 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import {
-  SENSOR_SEARCH_INTERVAL_MS,
-  SENSORS_HOLD_MS,
-  SENSORS_RETRY_MS,
-  SENSORS_TIMEOUT_MS,
-} from "#base/limits.ts";
+
+/** How long the file with the processor's temperature, once found, is read without looking for a better one. */
+const SENSOR_SEARCH_INTERVAL_MS = 60_000;
+/** Time limit of `sensors -j`. */
+const SENSORS_TIMEOUT_MS = 2_000;
+/** How long an answer of `sensors` holds; shorter than the poll interval. */
+const SENSORS_HOLD_MS = 4_000;
+/** How long a failed or missing `sensors` command is left alone. */
+const SENSORS_RETRY_MS: number = 10 * 60_000;
 
 /** What the reading is made from. */
 export interface CpuTemperatureDeps {

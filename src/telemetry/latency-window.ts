@@ -1,6 +1,8 @@
 // The latencies of the last operations of one kind, and their exact nearest-rank percentiles (decision D12).
-import { LATENCY_WINDOW_OPERATIONS } from "#base/limits.ts";
 import type { LatencySummary } from "./metrics-document.ts";
+
+/** Operations per kind over which latency percentiles are taken (decision D12). */
+const LATENCY_WINDOW_OPERATIONS = 1_024;
 
 /** A ring of latencies; recording is constant work, percentiles sort a copy when asked. */
 export class LatencyWindow {

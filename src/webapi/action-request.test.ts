@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { CUSTOM_COMMAND_MAX_BYTES } from "#base/limits.ts";
-import { actionRequest } from "./action-request.ts";
+import { actionRequest, CUSTOM_COMMAND_MAX_BYTES } from "./action-request.ts";
 
 const N1 = { nodes: ["n1"] };
 const read = (request: object): unknown => actionRequest.parse({ ...N1, ...request });

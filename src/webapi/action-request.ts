@@ -2,7 +2,6 @@
 import { z } from "zod";
 import {
   ACTION_NODES_MAX,
-  CUSTOM_COMMAND_MAX_BYTES,
   CUSTOM_LIMIT_MAX_SECONDS,
   CUSTOM_LIMIT_SECONDS,
   LOG_LINES_DEFAULT,
@@ -11,6 +10,9 @@ import {
 } from "#base/limits.ts";
 import { branchName } from "./branch-name.ts";
 import { makeTarget } from "./make-target.ts";
+
+/** A custom command (decision D17): 8 KiB. */
+export const CUSTOM_COMMAND_MAX_BYTES = 8_192;
 
 /** Kinds of actions: ActionPull to ActionCustom (spec 4.7). */
 export const ACTION_KINDS = ["pull", "build", "restart", "reboot", "apt", "logs", "custom"] as const;

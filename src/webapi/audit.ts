@@ -1,6 +1,8 @@
 // Who did what: GET /api/audit and the state of the chains that the console gathers (decision D24).
 import { z } from "zod";
-import { AUDIT_LIST_MAX } from "#base/limits.ts";
+
+/** Lines of one page of the console's list of acts. */
+const AUDIT_LIST_MAX = 500;
 
 /** One act. What a node says in it was checked for its place in the node's chain, not for its truth. */
 export const auditEntry = z.object({

@@ -1,8 +1,11 @@
 // Silences, acknowledgements and what has been told: the routes /api/silences and /api/notices (decision D11).
 import { z } from "zod";
-import { SILENCE_MATCHERS_MAX, SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
+import { SILENCE_VALUE_MAX_LENGTH } from "#base/limits.ts";
 import { UNTIL_TEXT_MAX_LENGTH } from "#base/until-text.ts";
 import { ALERT_TYPES } from "./alert.ts";
+
+/** Matchers of one silence. */
+const SILENCE_MATCHERS_MAX = 16;
 
 /** What a silence may look at. */
 export const MATCHER_NAMES = ["node_id", "type", "severity", "username"] as const;

@@ -6,10 +6,11 @@ import { type TestContext, test } from "node:test";
 import { textOf } from "#alerts/alert-texts.ts";
 import { nodeConditions } from "#alerts/node-rules.ts";
 import { ManualClock } from "#base/clock.ts";
-import { PASS_DUE_CHECK_MS, PASS_START_DELAY_MS } from "#base/limits.ts";
 import { NodeDocument, UserAllowance } from "#console/node-document.ts";
 import { driftFinding } from "#doctor/host-checks.ts";
 import { startTestNode, type TestNode } from "#fileserver/node.fixture.ts";
+import { PASS_START_DELAY_MS } from "#fileserver/store-watch.ts";
+import { PASS_DUE_CHECK_MS } from "#storage/background-pass.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 
